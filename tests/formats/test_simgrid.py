@@ -9,7 +9,7 @@ import pytest
 from damaged import refused
 from tutti.base.errors import ConfigError
 from tutti.base.units import TimePerByte
-from tutti.formats.simgrid import read_platform
+from tutti.formats.simgrid.platform_file import read_platform
 from tutti.topologies.errors import TopologyError
 
 if TYPE_CHECKING:

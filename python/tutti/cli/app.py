@@ -11,7 +11,7 @@ import functools
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -73,34 +73,54 @@ _VERBS = {
 }
 """One line per command. Its module has the same name and holds a group `app` or a function."""
 
+_IN_GROUPS = {
+    "mpi": {"exec": "mpi_exec:exec_", "bench": "mpi_bench:bench"},
+    "nccl": {"doctor": "nccl_doctor:doctor", "topology": "nccl_topology:topology"},
+    "train": {
+        "from-astrasim": "train_astrasim:from_astrasim",
+        "overlap": "overlap:overlap",
+        "search": "train_search:search",
+        "disturb": "train_disturb:disturb",
+        "plan": "train_plan:plan",
+    },
+}
+"""Commands of groups that have separate modules, by the place of their function."""
 
-class _LazyVerbs(Mapping[str, Any]):
-    """The commands, each loaded on first use."""
+
+class _LazyCommands(Mapping[str, Any]):
+    """Commands, each loaded on first use."""
+
+    def __init__(self, loaders: Mapping[str, Callable[[], Any]]) -> None:
+        self._loaders = loaders
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_VERBS)
+        return iter(self._loaders)
 
     def __len__(self) -> int:
-        return len(_VERBS)
+        return len(self._loaders)
 
     def __contains__(self, name: object) -> bool:
-        return name in _VERBS
+        return name in self._loaders
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's commands have no public type
-        if name not in _VERBS:
-            raise KeyError(name)
-        return _command(name)
+        return self._loaders[name]()
 
 
 @functools.cache
 def _command(name: str) -> Any:  # noqa: ANN401 - as above
     """Returns a command whose help lists the glossary terms in its output."""
-    from tutti.base.glossary import glossary
-
     with at_once():
         command = _loaded(name)
-    if terms := glossary().commands.get(name):
-        command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
+    format_epilog = command.format_epilog
+
+    def format_terms(context: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        from tutti.base.glossary import glossary
+
+        if terms := glossary().commands.get(name):
+            command.epilog = f"Terms, defined by `tutti glossary TERM`: {', '.join(terms)}."
+        format_epilog(context, formatter)
+
+    command.format_epilog = format_terms
     return command
 
 
@@ -108,22 +128,33 @@ def _loaded(name: str) -> Any:  # noqa: ANN401 - as above
     module = import_module(f"tutti.cli.{name}")
     group = getattr(module, "app", None)
     if group is None:
-        alone = Commands(rich_markup_mode=None, add_completion=False)
         function = module.find_paper_command() if name == "paper" else getattr(module, name)
-        alone.command(name)(function)
-        return typer.main.get_command(alone)
-    if name == "mpi":
-        from tutti.cli import mpi_bench, mpi_exec
+        return _alone(name, function)
+    commands = typer.main.get_group(group)
+    loaders = {name: functools.partial(_itself, each) for name, each in commands.commands.items()}
+    for inner, place in _IN_GROUPS.get(name, {}).items():
+        loaders[inner] = functools.partial(_in_group, inner, place)
+    commands.commands = _LazyCommands(loaders)  # type: ignore[assignment] # as for the root
+    return commands
 
-        settings = {"allow_interspersed_args": False}
-        group.command("exec", context_settings=settings)(mpi_exec.exec_)
-        group.command("bench")(mpi_bench.bench)
-    if name == "nccl":
-        from tutti.cli import nccl_doctor, nccl_topology
 
-        group.command("doctor")(nccl_doctor.doctor)
-        group.command("topology")(nccl_topology.topology)
-    return typer.main.get_group(group)
+def _itself(command: Any) -> Any:  # noqa: ANN401 - as above
+    return command
+
+
+@functools.cache
+def _in_group(name: str, place: str) -> Any:  # noqa: ANN401 - as above
+    module, _, function = place.partition(":")
+    with at_once():
+        return _alone(name, getattr(import_module(f"tutti.cli.{module}"), function))
+
+
+def _alone(name: str, function: Any) -> Any:  # noqa: ANN401 - as above
+    """Returns the command of a function; those behind the program of `exec` are the program's."""
+    alone = Commands(rich_markup_mode=None, add_completion=False)
+    settings = {"allow_interspersed_args": False} if name == "exec" else None
+    alone.command(name, context_settings=settings)(function)
+    return typer.main.get_command(alone)
 
 
 class _Root(TyperGroup):
@@ -131,7 +162,8 @@ class _Root(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - as its base has it
         super().__init__(**attributes)
-        self.commands = _LazyVerbs()  # type: ignore[assignment] # nothing is added to it
+        loaders = {name: functools.partial(_command, name) for name in _VERBS}
+        self.commands = _LazyCommands(loaders)  # type: ignore[assignment] # nothing is added to it
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - as its base has it
         return list(_VERBS)

@@ -214,7 +214,8 @@ def _write_report(frame: pl.DataFrame, found: list[Region], plan: ExperimentPlan
     shown = _example(found)
     size = Size(bytes=shown.size_bytes)
     laid_out = plan.schedule(shown.schedule, shown.ranks)
-    run = run_once(experiment, laid_out, size, verify=False)  # verified above, unless skipped
+    # Verified above, unless skipped.
+    run = run_once(experiment, laid_out, size, verify=False, record=True)
     note = f"The timeline shows {shown.schedule} on {shown.ranks} ranks with {size}."
     folder = experiment.output
     report = write_report(

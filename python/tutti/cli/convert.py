@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.padding import Padding
-from rich.text import Text
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
@@ -29,7 +27,6 @@ from tutti.formats.formats import (
     named,
     recognised,
 )
-from tutti.schedules.language import load
 
 From = Annotated[
     str | None,
@@ -178,6 +175,8 @@ def _read(
                 expected=f"no {name}: the format of {given} is {_named(reader)}",
             )
     if not isinstance(reader, Format):
+        from tutti.schedules.language import load
+
         return load(given, Path.cwd()), (), ()
     value, losses = reader.reader()(Path(given), chosen)
     return value, losses, reader.read_options
@@ -200,6 +199,9 @@ def _check_options(chosen: Options, honoured: set[str], source: str, target: str
 
 def _print_formats() -> None:
     """Prints the formats as paragraphs: a table would not fit a terminal."""
+    from rich.padding import Padding
+    from rich.text import Text
+
     console = out()
     for each in formats():
         fields = ("name", "content", "summary", "endings")

@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, Any]:
     if path.suffix == _CHAKRA:
         raise _chakra(path)
     try:
-        return read_toml(path, _EXPECTED, hint=_hint(path))
+        return read_toml(path, _EXPECTED, hint="" if path.is_file() else _hint(path))
     except ConfigError:
         other = _other_format(path)
         if other is None:

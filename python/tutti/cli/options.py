@@ -17,16 +17,8 @@ from tutti import _core
 from tutti.base.datatypes import NCCL_NAMES
 from tutti.base.errors import UnitError
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.overrides import with_changes
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.console import remark
-from tutti.cli.experiment_file import DEFAULTS, tables_of
-from tutti.collectives.files.resolve import resolve
-from tutti.collectives.files.tables import RawExperiment
-from tutti.collectives.sizes import growing
-from tutti.platforms.files.builder import npus
-from tutti.platforms.files.notation import defaults_of, is_notation
-from tutti.platforms.files.presets import find_platform
 
 if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
@@ -165,13 +157,13 @@ class Overrides:
         Raises:
             ConfigError: The file or an option is invalid.
         """
+        from tutti.cli.experiment_file import tables_of
+        from tutti.collectives.files.resolve import resolve
+
         path, tables, stated = tables_of(file, self.algorithms or ())
         if path is None and file is not None and self.algorithms:
             self.algorithms = [*tables["algorithms"], *self.algorithms]
-        if self.changes:
-            example = "seed=2 or platform.mesh.fan_in=greedy"
-            tables = with_changes(tables, self.changes, RawExperiment, example=example)
-            self.given.append("--set")
+        tables = self._with_changes(tables)
         changed = self._tables(tables)
         tables.update(changed)
         if self.platform is not None and self.model is None:
@@ -193,6 +185,17 @@ class Overrides:
         experiment = resolve(tables, source=source, folder=folder)
         remark_platform(experiment.platform)
         return experiment
+
+    def _with_changes(self, tables: dict[str, Any]) -> dict[str, Any]:
+        """Returns the tables of the file with the keys that `--set` overrides."""
+        from tutti.base.files.overrides import with_changes
+        from tutti.collectives.files.tables import RawExperiment
+
+        if not self.changes:
+            return tables
+        self.given.append("--set")
+        example = "seed=2 or platform.mesh.fan_in=greedy"
+        return with_changes(tables, self.changes, RawExperiment, example=example)
 
     def _tables(self, file: dict[str, Any]) -> dict[str, Any]:
         changed: dict[str, Any] = {}
@@ -241,6 +244,8 @@ def _with_ranks(tables: dict[str, Any], source: str) -> dict[str, Any]:
 
     A topology has a rank on every NPU; other platforms have at most 16 ranks.
     """
+    from tutti.cli.experiment_file import DEFAULTS
+
     if tables["ranks"] is not DEFAULTS["ranks"]:
         return DEFAULTS
     tables["ranks"] = default_ranks(tables["platform"], DEFAULTS["ranks"], source=source)
@@ -260,6 +265,10 @@ def default_ranks(platform: object, counts: list[int], *, source: str) -> list[i
     Raises:
         ConfigError: The platform is unknown.
     """
+    from tutti.platforms.files.builder import npus
+    from tutti.platforms.files.notation import is_notation
+    from tutti.platforms.files.presets import find_platform
+
     if not isinstance(platform, str):
         return counts
     most = npus(find_platform(platform, folder=Path(), source=source), source=source)
@@ -272,6 +281,8 @@ def default_ranks(platform: object, counts: list[int], *, source: str) -> list[i
 
 def remark_platform(platform: RawPlatform) -> None:
     """Names the values that the notation of a platform does not give."""
+    from tutti.platforms.files.notation import defaults_of
+
     found = defaults_of(platform)
     if found:
         remark(found)
@@ -397,6 +408,8 @@ def _growing(text: str, **span: int) -> list[int]:
     _check_range(text, first, last)
     if factor < 2 or first < 1:
         raise _no_ranks(text, "a range that grows: a factor of 2 or more, from 1 on")
+    from tutti.collectives.sizes import growing
+
     return growing(first, last, factor)
 
 

@@ -96,7 +96,7 @@ def run(
     with Progress("laying out"):
         laid_out = lay_out(experiment, notation, experiment.ranks[0])
     with Progress("verifying and simulating" if verify else "simulating"):
-        result = run_once(experiment, laid_out, experiment.sizes[0], verify=verify)
+        result = run_once(experiment, laid_out, experiment.sizes[0], verify=verify, record=True)
     _show(experiment, result)
     if experiment.repetitions > 1:
         _show_repetitions(experiment)

@@ -19,7 +19,6 @@ from tutti.cli.progress import Progress
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import check_ranks, schedule
 from tutti.schedules.text import read_schedule
-from tutti.schedules.view.program_graph import draw_program_graph
 
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
@@ -208,6 +207,8 @@ def draw(
     """
     laid_out = find(notation, ranks, collective, root, blocks)
     with Progress("drawing", writes=True):
+        from tutti.schedules.view.program_graph import draw_program_graph
+
         path = written(draw_program_graph, to, laid_out)
     wrote(path, wrap=True)
 

@@ -155,8 +155,15 @@ def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
     )
 
 
-def run_once(experiment: Experiment, laid_out: Schedule, size: Size, *, verify: bool = True) -> Run:
-    """Runs an experiment once with its first seed, for detailed analysis.
+def run_once(
+    experiment: Experiment,
+    laid_out: Schedule,
+    size: Size,
+    *,
+    verify: bool = True,
+    record: bool = False,
+) -> Run:
+    """Runs an experiment once with its first seed; see `simulate`.
 
     Raises:
         VerificationError: The schedule is not correct.
@@ -170,4 +177,5 @@ def run_once(experiment: Experiment, laid_out: Schedule, size: Size, *, verify: 
         conditions=experiment.conditions(),
         seed=experiment.seed,
         verify=verify,
+        record=record,
     )

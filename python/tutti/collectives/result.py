@@ -37,8 +37,6 @@ class Run:
         delivered: The number of messages received: one per receiver of a forked message, one for
             several that the network combined. Equals `messages` without multicast and reduction.
         delivered_bytes: Bytes in these messages.
-        closed_form_ps: The completion time of the algorithm's closed form, or None.
-        bound: The lower bound on this platform, and its parts; empty for a phase of a schedule.
         not_verified: The reason why the schedule was not verified before the run; None if it was
             verified.
     """
@@ -52,10 +50,12 @@ class Run:
         size: Size,
         datatype: str,
         not_verified: str | None,
+        record: bool,
     ) -> None:
         """Runs the case; use :func:`simulate`."""
         self._case = case
-        self._run = _core.simulate(case)
+        self._run = _core.simulate(case, record=record)
+        self._has_record = record
         self.schedule = schedule
         self.platform = platform
         self.size = size
@@ -67,8 +67,16 @@ class Run:
         self.message_bytes = self._run.message_bytes
         self.delivered = self._run.delivered
         self.delivered_bytes = self._run.delivered_bytes
-        self.closed_form_ps = case.closed_form_ps()
-        self.bound = case.bound()
+
+    @cached_property
+    def closed_form_ps(self) -> int | None:
+        """The completion time of the algorithm's closed form, or None."""
+        return self._case.closed_form_ps()
+
+    @cached_property
+    def bound(self) -> _core.LowerBound:
+        """The lower bound on this platform, and its parts; empty for a phase of a schedule."""
+        return self._case.bound()
 
     @property
     def completion_time(self) -> int:
@@ -227,8 +235,8 @@ class Run:
 
     @cached_property
     def _recorded(self) -> _core.Run:
-        """The same run with a record, which is created on first use because of its size."""
-        return _core.simulate(self._case, record=True)
+        """The run with a record, which is repeated on first use unless the run recorded one."""
+        return self._run if self._has_record else _core.simulate(self._case, record=True)
 
     def __repr__(self) -> str:
         time = _core.format_time(self.completion_ps)

@@ -45,6 +45,7 @@ def simulate(
     conditions: Conditions | None = None,
     seed: int = 0,
     verify: bool = True,
+    record: bool = False,
 ) -> Run:
     """Runs a schedule on a platform, after verifying it.
 
@@ -60,6 +61,8 @@ def simulate(
         verify: Whether to verify the schedule first. A schedule is verified once, unless it sends
             more than :data:`tutti.schedules.proving.MOST_VERIFIED` messages; ``run.not_verified``
             states the reason.
+        record: Whether to record activities and messages, which takes memory. Without a record, the
+            first use of ``run.timeline`` or ``run.messages_frame`` repeats the run.
 
     Raises:
         UnitError: The size cannot be parsed.
@@ -82,6 +85,7 @@ def simulate(
         size=size,
         datatype=datatype,
         not_verified=not_verified,
+        record=record,
     )
 
 

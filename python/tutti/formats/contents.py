@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.mistakes import mistake
-from tutti.collectives.lowering import expand, losses_of, lower
 from tutti.formats.formats import formats
-from tutti.formats.messages import messages_of
 
 if TYPE_CHECKING:
     from tutti.formats.formats import Content, Options
@@ -57,13 +55,19 @@ def as_content(
                 source="--size",
                 expected="the payload, such as --size 1MiB",
             )
+        from tutti.collectives.lowering import losses_of, lower
+
         value, losses = lower(value, options.size), losses_of(value)
         used.append("size")
     elif given == "trace" and options.algorithm is not None:
         if value.collectives:
             losses = (f"collectives: replaced by messages of {options.algorithm}",)
+        from tutti.collectives.lowering import expand
+
         value = expand(value, options.algorithm)
         used.append("algorithm")
     if given != needed == "messages":
+        from tutti.formats.messages import messages_of
+
         value = messages_of(value)
     return value, tuple(used), losses

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.units import Time, TimePerByte
-from tutti.formats.formats import INFERRED, Format, Options
+from tutti.formats.formats import INFERRED, Options
 from tutti.formats.nccl import platform_from_topology, read_topology
 from tutti.topologies import Topology
 
@@ -17,24 +16,26 @@ if TYPE_CHECKING:
 
     from tutti.topologies import Link
 
-__all__ = ["FORMATS"]
+__all__ = ["read_anynet", "read_graph", "read_nccl", "write_anynet", "write_graph"]
 
 _CYCLE: Final = Time(ps=1000)
 _RATE: Final = "16 GB/s"
-_ANYNET: Final = re.compile(rb"\s*(?:router|node)[ \t]+[0-9]+[ \t]+(?:router|node)[ \t]+[0-9]+")
 _Losses = tuple[str, ...]
 
 
-def _read_graph(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+def read_graph(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+    """Reads a graph of networkx."""
     return Topology.read(path), ()
 
 
-def _write_graph(topology: Topology, path: Path, _options: Options) -> _Losses:
+def write_graph(topology: Topology, path: Path, _options: Options) -> _Losses:
+    """Writes a graph of networkx."""
     topology.write(path)
     return ()
 
 
-def _read_nccl(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+def read_nccl(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+    """Reads the topology of a node."""
     found = read_topology(path)
     node = platform_from_topology(found)
     omitted = [f"line {each.line}: {each.reason}" for each in found.omitted]
@@ -45,13 +46,14 @@ def _read_nccl(path: Path, _options: Options) -> tuple[Topology, _Losses]:
     )
 
 
-def _read_anynet(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+def read_anynet(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+    """Reads a network of BookSim."""
     topology = Topology.from_anynet(path, cycle=_CYCLE, rate=_RATE)
     assumed = f"the file has neither cycle nor rate: {_CYCLE} and {_RATE} are assumed"
     return topology, (assumed,)
 
 
-def _write_anynet(topology: Topology, path: Path, _options: Options) -> _Losses:
+def write_anynet(topology: Topology, path: Path, _options: Options) -> _Losses:
     """Writes the network; see `_Anynet` for what becomes a router or a node."""
     found = _Anynet(topology, str(path))
     path.write_text("\n".join(found.lines()) + "\n", encoding="utf-8")
@@ -148,46 +150,3 @@ class _Anynet:
             v.kind == "switch" for v in self._topology.vertices
         ):
             self.losses.append("names of vertices, and which of them are switches")
-
-
-FORMATS = (
-    Format(
-        name="anynet",
-        content="topology",
-        endings=(".anynet", "anynet_file"),
-        summary="Networks of BookSim 2 (anynet), in cycles of 1 ns and flits of 16 B.",
-        source="BookSim 2.0, src/networks/anynet.cpp",
-        read=_read_anynet,
-        write=_write_anynet,
-        matches=lambda head: _ANYNET.match(head) is not None,
-    ),
-    Format(
-        name="graphml",
-        content="topology",
-        endings=(".graphml",),
-        summary="Graphs of networkx in GraphML.",
-        source="networkx 3.6.1, readwrite/graphml.py",
-        read=_read_graph,
-        write=_write_graph,
-        matches=lambda head: b"<graphml" in head,
-    ),
-    Format(
-        name="node-link",
-        content="topology",
-        endings=(".json",),
-        summary="Graphs of networkx in node-link JSON.",
-        source="networkx 3.6.1, readwrite/json_graph/node_link.py",
-        read=_read_graph,
-        write=_write_graph,
-        matches=lambda head: b'"nodes"' in head and head.lstrip().startswith(b"{"),
-    ),
-    Format(
-        name="nccl-topology-xml",
-        content="topology",
-        endings=(".xml",),
-        summary="Node topologies of NCCL and RCCL (NCCL_TOPO_DUMP_FILE).",
-        source="NCCL 2.30.7, src/graph/xml.cc",
-        read=_read_nccl,
-        matches=lambda head: b"<system" in head,
-    ),
-)

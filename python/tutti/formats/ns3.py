@@ -18,21 +18,19 @@ from tutti.base.errors import UnitError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import check_lines, parse_count, read_text
-from tutti.formats.formats import Format, Options
 from tutti.formats.link_values import cables_of, gbps_of, rate_of_bits
 from tutti.formats.messages import Messages
 from tutti.topologies import Topology
 from tutti.topologies.errors import TopologyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tutti.topologies import Link
 
     _Link = tuple[int, int, tuple[_core.TimePerByte, int, int | None]]
 
-__all__ = ["FORMATS", "read_flows", "read_network", "write_flows", "write_network"]
+__all__ = ["read_flows", "read_network", "write_flows", "write_network"]
 
 _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{0,15})?(?:[eE][-+]?[0-9]{1,2})?)"
 _RATE: Final = re.compile(_NUMBER + r"([kKMG]?)(bps|b/s|Bps|B/s)")
@@ -330,66 +328,3 @@ def write_flows(messages: Messages, path: Path) -> _Losses:
     if (np.diff(order) < 0).any():
         texts.append("the order of messages: flows are in the order of their start")
     return tuple(texts)
-
-
-def _read_simai(path: Path, _options: Options) -> tuple[Topology, _Losses]:
-    return read_network(path, simai=True)
-
-
-def _write_simai(topology: Topology, path: Path, _options: Options) -> _Losses:
-    return write_network(topology, path, simai=True)
-
-
-def _read_topology(path: Path, _options: Options) -> tuple[Topology, _Losses]:
-    return read_network(path, simai=False)
-
-
-def _write_topology(topology: Topology, path: Path, _options: Options) -> _Losses:
-    return write_network(topology, path, simai=False)
-
-
-def _read(path: Path, _options: Options) -> tuple[Messages, _Losses]:
-    return read_flows(path)
-
-
-def _write(messages: Messages, path: Path, _options: Options) -> _Losses:
-    return write_flows(messages, path)
-
-
-def _head(pattern: str) -> Callable[[bytes], bool]:
-    first = re.compile(pattern.encode())
-    return lambda head: first.match(head) is not None
-
-
-FORMATS = (
-    Format(
-        name="ns3-topology",
-        content="topology",
-        endings=(".txt",),
-        summary="Topologies of the ns-3 of HPCC and ASTRA-sim.",
-        source="astra-sim/astra-network-ns3, scratch/common.h",
-        read=_read_topology,
-        write=_write_topology,
-        matches=_head(r"\s*\d+[ \t]+\d+[ \t]+\d+[ \t]*\r?\n"),
-    ),
-    Format(
-        name="ns3-simai",
-        content="topology",
-        endings=(".simai", ".txt"),
-        summary="Topologies of the ns-3 of SimAI, with servers and NVSwitches.",
-        source="aliyun/SimAI 1.7, astra-sim/network_frontend/ns3/common.h",
-        read=_read_simai,
-        write=_write_simai,
-        matches=_head(r"\s*(?:\d+[ \t]+){5}[A-Za-z]\S*\s"),
-    ),
-    Format(
-        name="ns3-flows",
-        content="messages",
-        endings=(".txt",),
-        summary="Flow files of the ns-3 of HPCC.",
-        source="alibaba-edu/High-Precision-Congestion-Control, simulation/scratch/third.cc",
-        read=_read,
-        write=_write,
-        matches=_head(r"\s*\d+[ \t]*\r?\n"),
-    ),
-)

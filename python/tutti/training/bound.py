@@ -184,8 +184,11 @@ def step_bound(given: Programs, costs: Costs) -> StepBound:
 
     If NPUs of a group compute differently, collectives take no time after the last NPU starts them.
     """
-    first = _with_fixed_times(given, costs, costs.first if given.are_alike else _nothing)
-    last = _with_fixed_times(given, costs, costs.last) if given.are_alike else first
+    earliest = _least(given, costs.first if given.are_alike else _nothing)
+    latest = _least(given, costs.last) if given.are_alike else earliest
+    first = _with_fixed_times(given, costs, earliest)
+    # The times are equal where no server lies between memory and links, and exits equal entries.
+    last = first if latest == earliest else _with_fixed_times(given, costs, latest)
     numbers = given.numbers or [0]
     started = []
     for number, program in enumerate(given.programs):
@@ -203,16 +206,21 @@ def _nothing(_: Transfer) -> int:
     return 0
 
 
+def _least(given: Programs, least: Callable[[Transfer], int]) -> list[tuple[Transfer, int]]:
+    """Returns the least time in ps of each transfer of the programs."""
+    transfers = sorted({one for program in given.programs for one in program.transfers})
+    return [(transfer, least(transfer)) for transfer in transfers]
+
+
 def _with_fixed_times(
-    given: Programs, costs: Costs, least: Callable[[Transfer], int]
+    given: Programs, costs: Costs, times: list[tuple[Transfer, int]]
 ) -> _core.TrainingRecord:
     """Runs the programs with a fixed time for each transfer and without contention."""
-    transfers = sorted({one for program in given.programs for one in program.transfers})
     issued = {(name, size) for program in given.programs for _, name, _, size in program.issued}
     messages = sorted({size for name, size in issued if name in ("send", "recv")})
     fabric = _core.StepFabric.isolated(
         given.sizes,
-        [(transfer, least(transfer)) for transfer in transfers],
+        times,
         [(size, costs.message(size)) for size in messages],
         concurrent=True,
     )
@@ -229,8 +237,11 @@ def _bound(path: int, started: Sequence[_Started], costs: Costs) -> StepBound:
     """
     latest: dict[str, float] = defaultdict(float)
     busy: dict[str, float] = defaultdict(float)
+    # Iterations and layers repeat transfers.
+    transfers = {one.transfer for one in started}
+    loads = {transfer: list(costs.loads(transfer)) for transfer in transfers}
     for start, transfer, share in sorted(started, reverse=True):
-        for resource, time in costs.loads(transfer):
+        for resource, time in loads[transfer]:
             busy[resource] += time * share
             latest[resource] = max(latest[resource], start + costs.launch + busy[resource])
     parts = {_PATH: Time(ps=path)}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tutti.training.spans import Span
     from tutti.training.step import TrainingResult
 
-__all__ = ["Exposed", "exposed", "exposed_frame"]
+__all__ = ["Exposed", "exposed", "exposed_frame", "exposed_on"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,19 @@ class _Piece:
     start: int
     end: int
     flying: tuple[Span, ...]
+
+
+def exposed_on(run: TrainingResult, npu: int = 0) -> list[Exposed]:
+    """Returns the exposed communication of an NPU in order of time; the list is shared.
+
+    Raises:
+        WorkloadError: The NPU was not simulated.
+    """
+    return run.once(_exposed_on, npu)
+
+
+def _exposed_on(run: TrainingResult, npu: int) -> list[Exposed]:
+    return exposed(spans(run, npu))
 
 
 def exposed(tasks: Sequence[Span]) -> list[Exposed]:
@@ -159,17 +172,17 @@ def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.
     }
     rows = []
     for npu in run.recorded if npus is None else npus:
-        rows += [(run.configuration.name, npu, *row) for row in _rows(spans(run, npu))]
+        rows += [(run.configuration.name, npu, *row) for row in run.once(_rows, npu)]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _rows(tasks: Sequence[Span]) -> list[tuple[str, str, int, int, int, int]]:
+def _rows(run: TrainingResult, npu: int) -> list[tuple[str, str, int, int, int, int]]:
     belongs: dict[tuple[str, str], int] = defaultdict(int)
-    for interval in exposed(tasks):
+    for interval in exposed_on(run, npu):
         for key, ps in interval.by_collective().items():
             belongs[key] += ps
     issued: dict[tuple[str, str], list[Span]] = defaultdict(list)
-    for one in tasks:
+    for one in spans(run, npu):
         if one.is_collective:
             issued[one.kind, one.group].append(one)
     rows = [

@@ -47,11 +47,15 @@ def layer_frame(run: TrainingResult) -> pl.DataFrame:
     The last row, `NO_LAYER`, holds embedding tables, and the wait for communication after the last
     computation. Computing and waiting add up to the complete run.
     """
+    return run.once(_layer_frame)
+
+
+def _layer_frame(run: TrainingResult, npu: int) -> pl.DataFrame:
     rows: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
     order = run.step.names(run.configuration)
     done = 0
-    tasks = run.program_of().tasks
-    spans = [(span.start_ps, span.end_ps, span.task) for span in run.record.spans()]
+    tasks = run.program_of(npu).tasks
+    spans = [(span.start_ps, span.end_ps, span.task) for span in run.record.spans(npu)]
     for start, end, task in sorted(spans):
         kind, name, during, _, amount = tasks[task]
         row = rows[name if name in order else NO_LAYER]

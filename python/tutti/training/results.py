@@ -5,20 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutti import _core
 from tutti.base.units import Time
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tutti.training.bound import StepBound
     from tutti.training.endpoint import Configuration
     from tutti.training.step import Step
 
 __all__ = ["TrainingResult"]
 
+T = TypeVar("T")
+
 _RECORDED = 64
 """Runs of more NPUs have detailed results for the first NPU of each program."""
+_CACHED = 32
+"""Cached values of NPUs: enough for the drawn ones; those of all NPUs of a run can take GB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +41,23 @@ class TrainingResult:
     configuration: Configuration
     record: _core.TrainingRecord
 
-    @cached_property
+    @property
     def _programs(self) -> list[_core.TrainingProgram]:
         return self.step.programs(self.configuration)
+
+    def once(self, compute: Callable[[TrainingResult, int], T], npu: int = 0) -> T:
+        """Returns what a function computes of an NPU, cached, as several views show it."""
+        key = compute, npu
+        if key in self._cached:
+            return self._cached[key]  # type: ignore[no-any-return] # the value of the function
+        value = compute(self, npu)
+        if len(self._cached) < _CACHED:
+            self._cached[key] = value
+        return value
+
+    @cached_property
+    def _cached(self) -> dict[tuple[Callable[[TrainingResult, int], Any], int], Any]:
+        return {}
 
     def program_of(self, npu: int = 0) -> _core.TrainingProgram:
         """Returns the program of a simulated NPU."""

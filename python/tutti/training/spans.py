@@ -85,11 +85,15 @@ def groups(run: TrainingResult, npu: int = 0) -> list[str]:
 
 
 def spans(run: TrainingResult, npu: int = 0) -> list[Span]:
-    """Returns the tasks of an NPU in the order of their starts.
+    """Returns the tasks of an NPU in the order of their starts; the list is shared.
 
     Raises:
         WorkloadError: The NPU was not simulated.
     """
+    return run.once(_spans, npu)
+
+
+def _spans(run: TrainingResult, npu: int) -> list[Span]:
     recorded = run.record.spans(npu)
     program = run.program_of(npu)
     tasks = program.tasks

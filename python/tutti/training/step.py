@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -262,6 +263,16 @@ class Step:
             TraceError: The torus does not support a trace.
             WorkloadError: The parallelism does not divide the model.
         """
+        if configuration not in self._programs:
+            self._programs[configuration] = self._programs_of(configuration)
+        return self._programs[configuration]
+
+    @cached_property
+    def _programs(self) -> dict[Configuration, list[_core.TrainingProgram]]:
+        """The programs of each configuration: runs, bounds and views use the same."""
+        return {}
+
+    def _programs_of(self, configuration: Configuration) -> list[_core.TrainingProgram]:
         if not self.traces:
             return self._stages(configuration)
         sizes = [ring.nodes for ring in self.rings]
@@ -317,7 +328,8 @@ class Step:
     def _bounded(self, configuration: Configuration) -> Programs:
         """Returns the programs on as few NPUs of each group as suffice without contention."""
         # Slower NPUs only lengthen a step.
-        found = replace(self, slowdowns=()).programs(configuration)
+        equally_fast = replace(self, slowdowns=()) if self.slowdowns else self
+        found = equally_fast.programs(configuration)
         stages = set(self._stage_rings(configuration))
         rings = [(ring.name, ring.nodes) for ring in self.rings]
         few = [n if self.traces or name in stages else min(2, n) for name, n in rings]

@@ -32,7 +32,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
-import numpy as np
 from pydantic import Field, Strict
 
 from tutti.base.files.described import Count, InFiles, Positive
@@ -406,6 +405,8 @@ def _cuts(model: Model) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def _stages(costs: tuple[int, ...], stages: int) -> list[tuple[int, int]]:
     """Divides layers into `stages` pieces with the minimal longest piece."""
+    import numpy as np
+
     count = len(costs)
     total = np.concatenate(([0], np.cumsum(costs, dtype=np.int64)))
     # lengths[n, cut]: the cost of the layers from a cut to n; best[n]: the longest of k stages.

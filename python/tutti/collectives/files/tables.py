@@ -14,7 +14,7 @@ from tutti.base.files.limits import RANKS
 from tutti.base.files.tables import Table, kind_of
 from tutti.base.units import Size
 from tutti.platforms.conditions import Background, Conditions, Distribution, Noise, PerRank
-from tutti.platforms.files.platform_file import RawPlatform
+from tutti.platforms.files.platform_file import PlatformChoice
 
 RankCount = Annotated[int, Field(ge=2, le=RANKS)]
 
@@ -58,10 +58,6 @@ Sizes = Annotated[
 Algorithms = Annotated[
     Annotated[str, Tag("value")]
     | Annotated[Annotated[list[str], Field(min_length=1)], Tag("list")],
-    Discriminator(kind_of),
-]
-PlatformChoice = Annotated[
-    Annotated[str, Tag("value")] | Annotated[RawPlatform, Tag("table")],
     Discriminator(kind_of),
 ]
 

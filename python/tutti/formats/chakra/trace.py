@@ -29,10 +29,7 @@ from tutti.formats.chakra.writer import (
     PICOSECONDS,
     SUMMED,
     prefix_of,
-    write_trace,
-    written_files,
 )
-from tutti.formats.formats import Format
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace
 
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
     from tutti.formats.chakra.order import Graph
     from tutti.formats.formats import Options
 
-__all__ = ["FORMATS", "read_trace"]
+__all__ = ["read_trace"]
 
 _ROOTED = ("reduce", "gather", "scatter", "broadcast")
 _RENAMED = {"reduce_scatter_block": "reduce_scatter"}
@@ -443,18 +440,3 @@ def _declared(group: Mapping[str, object]) -> int:
     """Returns the declared size of a group, or 0."""
     size = group.get("group_size")
     return size if type(size) is int and 0 <= size < RANKS else 0
-
-
-FORMATS = (
-    Format(
-        name="chakra",
-        content="trace",
-        endings=(".et",),
-        summary="Chakra execution traces of MLCommons: a file per rank.",
-        source="et_def.proto of mlcommons/chakra 1.0.0 (21585d8)",
-        read=read_trace,
-        write=write_trace,
-        files=written_files,
-        read_options=("repair",),
-    ),
-)

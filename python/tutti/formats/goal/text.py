@@ -16,8 +16,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import read_bytes
 from tutti.collectives.lowering import expand
-from tutti.formats.formats import Format, Options
-from tutti.formats.goal.binary import MAGIC, trace_of, write_ranks
+from tutti.formats.goal.binary import trace_of, write_ranks
 from tutti.formats.goal.lines import Lines
 from tutti.workloads.operations import ANY, Kind, Operations, Trace
 
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["FORMATS", "read_goal", "read_goal_binary", "write_goal", "write_goal_binary"]
+    from tutti.formats.formats import Options
+
+__all__ = ["read_goal", "read_goal_binary", "write_goal", "write_goal_binary"]
 
 _UNIT = 1000
 """Picoseconds of a unit of a computation."""
@@ -184,29 +185,3 @@ def _lines(of: Operations, durations: NDArray[np.int64]) -> Iterator[str]:
             else:
                 yield line
     yield from deferred
-
-
-FORMATS = (
-    Format(
-        name="goal",
-        content="trace",
-        endings=(".goal",),
-        summary="Traces of LogGOPSim and ATLAHS in text form.",
-        source="spcl/LogGOPSim 76451de, src/LogGOPSim/txt2bin.re",
-        read=read_goal,
-        write=write_goal,
-        matches=lambda start: b"num_ranks" in start,
-        write_options=("algorithm",),
-    ),
-    Format(
-        name="goal-binary",
-        content="trace",
-        endings=(".bin",),
-        summary="Traces of LogGOPSim and ATLAHS in the binary form of txt2bin.",
-        source="spcl/LogGOPSim 76451de, src/LogGOPSim/Parser.hpp",
-        read=read_goal_binary,
-        write=write_goal_binary,
-        matches=lambda start: start[:8] == MAGIC.to_bytes(8, "little"),
-        write_options=("algorithm",),
-    ),
-)

@@ -16,16 +16,13 @@ import numpy as np
 from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import check_lines, parse_count, read_text
-from tutti.formats.formats import Format, Options
-from tutti.formats.htsim.topology import read_fat_tree, write_fat_tree
 from tutti.formats.messages import Messages
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.topologies import Topology
 
-__all__ = ["FORMATS", "read_connections", "write_connections"]
+__all__ = ["read_connections", "write_connections"]
 
 _EXPECTED: Final = "a connection matrix of htsim"
 _MOST_INT: Final = 2**31 - 1
@@ -301,41 +298,3 @@ def _losses(messages: Messages, triggers: _Triggers) -> tuple[str, ...]:
         ),
     }
     return tuple(f"{count:,} x {what}" for what, count in lost.items() if count)
-
-
-def _read(path: Path, _options: Options) -> tuple[Messages, tuple[str, ...]]:
-    return read_connections(path)
-
-
-def _write(messages: Messages, path: Path, _options: Options) -> tuple[str, ...]:
-    return write_connections(messages, path)
-
-
-def _read_topology(path: Path, _options: Options) -> tuple[Topology, tuple[str, ...]]:
-    return read_fat_tree(path)
-
-
-def _write_topology(topology: Topology, path: Path, _options: Options) -> tuple[str, ...]:
-    return write_fat_tree(topology, path)
-
-
-FORMATS = (
-    Format(
-        name="htsim-cm",
-        content="messages",
-        endings=(".cm",),
-        summary="Connection matrices of htsim.",
-        source="Broadcom/csg-htsim, sim/datacenter/connection_matrix.cpp",
-        read=_read,
-        write=_write,
-    ),
-    Format(
-        name="htsim-topo",
-        content="topology",
-        endings=(".topo",),
-        summary="Fat trees of htsim, of two or three tiers.",
-        source="Broadcom/csg-htsim, sim/datacenter/fat_tree_topology.cpp",
-        read=_read_topology,
-        write=_write_topology,
-    ),
-)

@@ -7,19 +7,21 @@ block precede it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from tutti.formats.msccl.order import Temporary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tutti.formats.msccl.order import Cell, Node
     from tutti.formats.msccl.program import Program
 
 __all__ = ["races"]
 
 _MOST_CLOCKS = 1 << 26
+_FEW_CLOCKS = 1 << 14
+"""Clocks that lists hold: an import of NumPy takes longer than the check."""
 
 
 def races(program: Program, order: list[Node]) -> list[tuple[int, int, Cell]] | None:
@@ -40,12 +42,19 @@ def races(program: Program, order: list[Node]) -> list[tuple[int, int, Cell]] | 
     return _conflicts(program, order, chains, clocks)
 
 
-def _clocks(
-    program: Program, order: list[Node], chains: list[int], blocks: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
+def _zeros(events: int, blocks: int) -> tuple[Any, Callable[[Any, Any], Any]]:
+    """Returns clocks of 0, and the function that returns the maximum of two clocks."""
+    if events * blocks <= _FEW_CLOCKS:
+        return [[0] * blocks for _ in range(events)], lambda a, b: list(map(max, a, b))
+    import numpy as np
+
+    return np.zeros((events, blocks), dtype=np.uint32), np.maximum
+
+
+def _clocks(program: Program, order: list[Node], chains: list[int], blocks: int) -> Any:  # noqa: ANN401 - lists or an array
     """Returns the clock of each event: the events of each thread block up to it."""
     events = program.events
-    clocks = np.zeros((len(events), blocks), dtype=np.uint32)
+    clocks, maximum = _zeros(len(events), blocks)
     before: list[list[int]] = [[*event.after, *event.after_all] for event in events]
     previous: dict[int, int] = {}
     for index, chain in enumerate(chains):
@@ -65,8 +74,8 @@ def _clocks(
         if left[index] == 0:
             left[index] = -1
             for other in before[index]:
-                np.maximum(clocks[index], clocks[other], out=clocks[index])
-            clocks[index, chains[index]] = events[index].number + 1
+                clocks[index] = maximum(clocks[index], clocks[other])
+            clocks[index][chains[index]] = events[index].number + 1
     return clocks
 
 
@@ -74,7 +83,7 @@ def _conflicts(
     program: Program,
     order: list[Node],
     chains: list[int],
-    clocks: np.ndarray[tuple[int, int], np.dtype[np.uint32]],
+    clocks: Any,  # noqa: ANN401 - as above
 ) -> list[tuple[int, int, Cell]]:
     found: dict[tuple[int, int], Cell] = {}
     writes: dict[tuple[int, int, int], int] = {}
@@ -82,7 +91,7 @@ def _conflicts(
     numbers = [event.number for event in program.events]
 
     def check(first: int, second: int, cell: Cell) -> None:
-        if first != second and clocks[second, chains[first]] <= numbers[first]:
+        if first != second and clocks[second][chains[first]] <= numbers[first]:
             found.setdefault((first, second), cell)
 
     for node in order:

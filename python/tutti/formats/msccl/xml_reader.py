@@ -16,7 +16,7 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
 from tutti.formats.msccl.build import built
 from tutti.formats.msccl.program import Action, ChunkRange, Event, Held, Program
-from tutti.formats.nccl.xml import Limits, parse_xml
+from tutti.formats.xml_files import Limits, parse_xml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
     from tutti.formats.formats import Options
     from tutti.formats.msccl.program import Ref
-    from tutti.formats.nccl.xml import Element
+    from tutti.formats.xml_files import Element
     from tutti.schedules.ir import Schedule
 
 __all__ = ["COLLECTIVES", "read_program", "read_xml_program"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.nccl.xml import Element, read_xml
+from tutti.formats.xml_files import Element, read_xml
 
 __all__ = ["PATTERNS", "Channel", "ChannelGraph", "read_graphs"]
 

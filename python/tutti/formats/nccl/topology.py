@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tutti.base.files.mistakes import mistake, shown
-from tutti.formats.nccl.xml import Element, read_xml
+from tutti.formats.xml_files import Element, read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from tutti.formats.simgrid.network import Cost
 from tutti.formats.simgrid.quantities import latency_of, rate_of
 
 if TYPE_CHECKING:
-    from tutti.formats.nccl.xml import Element
     from tutti.formats.simgrid.network import Network
+    from tutti.formats.xml_files import Element
 
 __all__ = ["add_cluster", "cost_of", "radicals"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tutti.base.units import TimePerByte
-    from tutti.formats.nccl.xml import Element
+    from tutti.formats.xml_files import Element
 
 __all__ = ["Cost", "Hop", "Network", "PlatformLink", "Route"]
 

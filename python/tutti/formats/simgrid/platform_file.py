@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.formats.nccl.xml import Limits, read_xml
 from tutti.formats.simgrid.clusters import add_cluster, cost_of, radicals
 from tutti.formats.simgrid.network import Cost, Hop, Network
 from tutti.formats.simgrid.quantities import rate_of
+from tutti.formats.xml_files import Limits, read_xml
 
 if TYPE_CHECKING:
     from tutti.base.units import TimePerByte
-    from tutti.formats.nccl.xml import Element
     from tutti.formats.simgrid.network import Direction, Policy
+    from tutti.formats.xml_files import Element
     from tutti.topologies import Topology
 
 __all__ = ["read_platform"]

@@ -14,7 +14,7 @@ from tutti.base.errors import UnitError
 from tutti.base.units import TimePerByte
 
 if TYPE_CHECKING:
-    from tutti.formats.nccl.xml import Element
+    from tutti.formats.xml_files import Element
 
 __all__ = ["latency_of", "rate_of"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
 from tutti.base.declared.groups import FlowParameters, LocalCosts, PacketParameters
 from tutti.base.declared.models import MODELS
 from tutti.base.files.custom_errors import refused
 from tutti.base.files.sourced import Sourced, SwitchesParameter, sourced_table, written
-from tutti.base.files.tables import Table
+from tutti.base.files.tables import Table, kind_of
 from tutti.networks.flit.files.tables import LinksTable
 from tutti.platforms.files.flits import FlitsTable
 from tutti.platforms.files.mesh import MeshTable
@@ -263,6 +263,13 @@ class RawPlatform(Table):
                 names=", ".join(self.models),
             )
         return self
+
+
+PlatformChoice = Annotated[
+    Annotated[str, Tag("value")] | Annotated[RawPlatform, Tag("table")],
+    Discriminator(kind_of),
+]
+"""The platform of a file: a name, a path or a notation, or a table."""
 
 
 def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:

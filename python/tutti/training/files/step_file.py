@@ -178,11 +178,11 @@ def _hint(error: TuttiError) -> str:
 
 
 def _traces(raw: RawTraining, source: str, folder: Path) -> tuple[ChakraTrace, ...]:
-    from tutti.formats.chakra.reader import read_all
-
     kind, _, prefix = raw.model.partition(":")
     if kind != "chakra":
         return ()
+    from tutti.formats.chakra.reader import read_all
+
     try:
         return tuple(read_all(folder / prefix))
     except TuttiError as error:
@@ -203,12 +203,18 @@ def find_model(notation: str, folder: Path) -> Model:
     Raises:
         TuttiError: There is no such model or file, or the file is invalid.
     """
-    from tutti.formats.scalesim import read_topology
-    from tutti.workloads import build, files
-
     kind, _, file = notation.partition(":")
-    readers = {"scalesim": read_topology, "file": files.read_model}
-    return readers[kind](folder / file) if kind in readers else build(notation)
+    if kind == "scalesim":
+        from tutti.formats.scalesim import read_topology
+
+        return read_topology(folder / file)
+    if kind == "file":
+        from tutti.workloads.files import read_model
+
+        return read_model(folder / file)
+    from tutti.workloads import build
+
+    return build(notation)
 
 
 def _model(raw: RawTraining, source: str, folder: Path) -> Model:

@@ -10,7 +10,7 @@ from tutti.base.files.custom_errors import CHOICE
 from tutti.base.files.described import Positive, described_by, table_of
 from tutti.base.files.tables import Table, kind_of
 from tutti.base.units import Frequency
-from tutti.collectives.files.tables import PlatformChoice
+from tutti.platforms.files.platform_file import PlatformChoice
 from tutti.training.endpoint import Configuration, Efficiency, Npu, Ring
 from tutti.training.fabric import Dimension
 from tutti.training.step import Bucket, Chunk, Detail, Message, Order, Step

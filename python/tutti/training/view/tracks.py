@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from tutti.training.exposed import Exposed, exposed
+from tutti.training.exposed import Exposed, exposed_on
 from tutti.training.spans import BUBBLE, groups, spans
 from tutti.view.errors import ReportError
 from tutti.view.track_events import lanes
@@ -67,7 +67,7 @@ def waits(run: TrainingResult, npu: int) -> list[Exposed]:
         WorkloadError: The NPU was not simulated.
     """
     found: list[list[Exposed]] = []
-    for one in exposed(spans(run, npu)):
+    for one in exposed_on(run, npu):
         if found and found[-1][-1].end_ps == one.start_ps:
             found[-1].append(one)
         else:
