@@ -15,7 +15,6 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
 from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.files import folder, write_frames
-from tutti.cli.noc_shown import facts_table
 from tutti.cli.progress import Progress
 from tutti.networks.coherence import flow_frame, kernels, miss_frame, run_all
 from tutti.networks.coherence.files import load_coherence
@@ -24,6 +23,8 @@ from tutti.networks.coherence.view import text as words
 from tutti.networks.coherence.view.page import write_coherence_report
 from tutti.networks.mesh import designs
 from tutti.view.quantity import plural
+from tutti.view.terminal import facts_table
+from tutti.view.view import Fact
 
 if TYPE_CHECKING:
     from tutti.networks.coherence import CoherenceRun
@@ -177,7 +178,7 @@ def _show(runs: list[CoherenceRun]) -> None:
     record_table("results", lambda: frame(runs))
     if len(runs) == 1:
         out().print(words.describe(runs[0]), style="bold", markup=False)
-        out().print(facts_table(words.facts(runs[0])))
+        out().print(facts_table([Fact(*fact) for fact in words.facts(runs[0])]))
     else:
         out().print(words.describe_chip(runs), style="bold", markup=False)
         out().print(words.table(runs).terminal(words.CAPTION))

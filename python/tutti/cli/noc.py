@@ -17,23 +17,18 @@ from tutti.base.errors import ExitCode
 from tutti.base.files.mistakes import mistake
 from tutti.cli import noc_smart, options
 from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import folder, write_frames, written
+from tutti.cli.files import folder, written
 from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
 from tutti.cli.noc_options import Given, NetworkOptions, network
-from tutti.cli.noc_shown import (
-    loads_table,
-    print_deadlock,
-    print_saturation,
-    refuse_unstable,
-    show_run,
-)
+from tutti.cli.noc_shown import present, refuse_unstable
 from tutti.cli.progress import Progress
 from tutti.formats.booksim import network as booksim
 from tutti.networks.flit import Trace, patterns, routings, run, saturation, sweep
 from tutti.networks.flit.files.network_file import resolve_noc
-from tutti.networks.flit.frames import frame
 from tutti.networks.flit.network import classes_of, longest_of
+from tutti.networks.flit.view.load import load_view
+from tutti.networks.flit.view.run import run_view
 from tutti.networks.mesh import designs
 from tutti.networks.mesh.files import resolve_smart
 from tutti.view.quantity import plural
@@ -168,9 +163,9 @@ def run_(given: NetworkOptions, at: RunOptions) -> None:
     started = time.monotonic()
     with Progress("running"):
         result = run(read.network, read.traffic, read.plan)
-    show_run(result, read.technology)
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
-    _write_run(read, result, remarks)
+    view = run_view(result, technology=read.technology, title=read.title, remarks=remarks)
+    present(view, read.output)
     refuse_unstable(result.ending, found.name)
 
 
@@ -232,11 +227,7 @@ def _curve(
     if tolerance is not None and not interrupted and runs:
         found, interrupted = _searched(read, runs, tolerance, threads)
     if runs:
-        out().print(loads_table(runs))
-    if found is not None:
-        print_saturation(found)
-    print_deadlock([*runs, *(found.runs if found else ())])
-    _write_sweep(read, runs, found, remarks)
+        present(load_view(runs, found, title=read.title, remarks=remarks), read.output)
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
@@ -341,8 +332,7 @@ def from_booksim(
     if values is None:
         with Progress("running"):
             result = run(read.network, read.traffic, read.plan)
-        show_run(result)
-        _write_run(read, result, remarks)
+        present(run_view(result, title=read.title, remarks=remarks), read.output)
         refuse_unstable(result.ending, config)
         return
     runs = _curve(read, values, remarks, _TOLERANCE if search else None, threads)
@@ -432,42 +422,3 @@ def _remarks(read: Noc) -> list[str]:
     for text in found:
         remark(text)
     return found
-
-
-def _write_run(read: Noc, run: NocRun, remarks: list[str]) -> None:
-    from tutti.networks.flit.view.page import write_noc_report
-
-    frames = {"results.parquet": frame([run])}
-    moved = run.ending != "deadlocked"
-    if moved:
-        frames |= {"channels.parquet": run.channels, "occupancy.parquet": run.occupancy}
-    if moved and read.technology is not None:
-        frames["energy.parquet"] = run.energy(read.technology).frame
-    files = write_frames(read.output, frames)
-    path = read.output / "report.html"
-    files.append(
-        write_noc_report(path, run, read.title, technology=read.technology, remarks=remarks)
-    )
-    wrote(*files)
-
-
-def _write_sweep(
-    read: Noc, runs: list[NocRun], found: Saturation | None, remarks: list[str]
-) -> None:
-    from tutti.networks.flit.view.page import plot_latency, write_load_report
-
-    if not runs:
-        return
-    every = {run.load: run for run in [*(found.runs if found else ()), *runs]}
-    results = frame(every.values())
-    results.write_parquet(read.output / "results.parquet")
-    results.write_csv(read.output / "results.csv")
-    name = f"{read.network.topology.name}, {read.network.routing}"
-    saturations = {name: found} if found else {}
-    files = [
-        read.output / "results.parquet",
-        read.output / "results.csv",
-        plot_latency(read.output / "latency.svg", {name: list(every.values())}, saturations),
-        write_load_report(read.output / "report.html", runs, found, read.title, remarks=remarks),
-    ]
-    wrote(*files)

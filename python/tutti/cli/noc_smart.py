@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from tutti.base.errors import ExitCode, TuttiError
 from tutti.base.files.mistakes import mistake
-from tutti.cli.console import out, record, record_table, remark, wrote
+from tutti.cli.console import out, record, remark, wrote
 from tutti.cli.files import folder
-from tutti.cli.noc_shown import facts_table, refuse_unstable
+from tutti.cli.noc_shown import present, refuse_unstable
 from tutti.cli.progress import Progress
 from tutti.networks import mesh as smart
 from tutti.networks.errors import NocError
-from tutti.networks.mesh import UNITS
 from tutti.networks.mesh.files import is_smart, load_smart
-from tutti.networks.mesh.view import text as words
+from tutti.networks.mesh.view.load import load_view
+from tutti.networks.mesh.view.run import run_view
 from tutti.networks.mesh.view.watch import write_watch
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from rich.table import Table
 
     from tutti.networks.mesh import Run, Saturation
     from tutti.networks.mesh.files import Smart
@@ -36,20 +34,12 @@ _LOADS = 12
 
 def run_mesh(read: Smart, name: str) -> None:
     """Runs a mesh at its rates, and writes the results; `name` is that of its file."""
-    from tutti.networks.mesh.view.page import write_smart_report
-
     folder(read.output, extra="reports")
     started = time.monotonic()
     with Progress("running"):
         result = smart.run(read.mesh, read.traffic, read.plan)
-    record_table("results", lambda: smart.frame([result]))
-    out().print(words.describe_mesh(result.mesh), style="bold", markup=False)
-    out().print(facts_table(words.facts(result)))
     remark(f"{result.cycles:,} cycles in {time.monotonic() - started:.1f} s")
-    path = read.output / "results.parquet"
-    smart.frame([result]).write_parquet(path)
-    report = write_smart_report(read.output / "report.html", result, read.title)
-    wrote(path, report)
+    present(run_view(result, title=read.title), read.output)
     refuse_unstable(result.ending, name)
 
 
@@ -72,8 +62,6 @@ def sweep_mesh(
         tolerance: Tolerance of the saturation load; None for the default.
         threads: The number of threads.
     """
-    from tutti.networks.mesh.view.page import plot_smart, write_smart_load_report
-
     values = _loads(read) if loads is None else list(loads)
     folder(read.output, extra="reports")
     runs, interrupted = _swept(read, values, threads)
@@ -81,34 +69,12 @@ def sweep_mesh(
     if search and runs and not interrupted:
         found, interrupted = _searched(read, runs, tolerance, threads)
     if runs:
-        out().print(loads_table(runs))
-        if found is not None:
-            record(saturation=lambda: _saturation(found))
-            for line in words.saturation(found):
-                out().print(line, markup=False)
-        every = {one.load: one for one in [*(found.runs if found else ()), *runs]}
-        results = smart.frame(every[load] for load in sorted(every))
-        record_table("results", results)
-        results.write_parquet(read.output / "results.parquet")
-        results.write_csv(read.output / "results.csv")
-        files = [
-            read.output / "results.parquet",
-            read.output / "results.csv",
-            plot_smart(read.output / "latency.svg", {read.mesh.design: list(every.values())}),
-            write_smart_load_report(read.output / "report.html", runs, found, read.title),
-        ]
-        wrote(*files)
+        present(load_view(runs, found, title=read.title), read.output)
     if interrupted:
         remark(f"interrupted: {len(runs):,} of {len(values):,} loads finished")
         raise typer.Exit(int(ExitCode.INTERRUPTED))
     if all(one.ending == "deadlocked" for one in runs):
         refuse_unstable("deadlocked", name)
-
-
-def _saturation(found: Saturation) -> dict[str, Any]:
-    """Returns the saturation loads for `--json`; the runs are in the table of results."""
-    names = ("zero_load", "by_latency", "by_throughput", "accepted", "peak", "most", "deadlocks")
-    return {name: getattr(found, name) for name in names}
 
 
 def _loads(read: Smart) -> list[float]:
@@ -171,17 +137,6 @@ def _searched(
     if more:
         remark(f"saturation: {plural(len(more), 'load')} in {time.monotonic() - started:.1f} s")
     return found, False
-
-
-def loads_table(runs: list[Run]) -> Table:
-    """Returns the table of latency against load of the first traffic, with a row per load."""
-    from tutti.networks.mesh.view import page as smart
-
-    caption = (
-        f"load: {UNITS[runs[0].traffic[0].kind]}; offered, accepted: messages per cycle of the "
-        "mesh; latency: cycles to the last delivery; in flight: messages; ±: 95 % CI half-width"
-    )
-    return smart.loads_table(runs).terminal(caption)
 
 
 def watch_file(

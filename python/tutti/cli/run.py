@@ -238,7 +238,7 @@ def _show_mesh(result: Run) -> None:
 
 def _show_routers(result: Run) -> None:
     """Prints the events of the routers, and their energy if the platform has a technology."""
-    events = ", ".join(f"{count} {name}" for name, count in counts(result.events))
+    events = ", ".join(f"{value:,.0f} {name}" for name, value in counts(result.events))
     out().print(f"  events: {events}", markup=False)
     flits = result.platform.flits
     if flits is not None and flits.technology is not None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from xml.etree import ElementTree as ET
 
+    from tutti.view.view import View
+
 MOST_MESSAGES = 100_000
 """Messages of a run up to which a notebook records and shows its timeline."""
 
@@ -33,6 +35,12 @@ def time_axis(root: ET.Element, end_ps: int, left: int, y: int) -> None:
         anchor = ("start", "middle", "middle", "middle", "end")[quarter]
         label = f"{ps / factor:.3g}" + (f" {unit}" if quarter == 4 else "")
         svg.text(root, (time_x(ps, end_ps, left), y), label, anchor)
+
+
+def view_html(view: View) -> str:
+    """Returns the facts of a view, and its drawing."""
+    facts = [(fact.name, fact.text) for fact in view.every_fact if fact.text]
+    return facts_html(facts, view.inline() if view.inline else "")
 
 
 def facts_html(facts: Iterable[tuple[str, ...]], drawing: str = "") -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.networks.flit.frames import table
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import polars as pl
 
@@ -104,3 +102,20 @@ def _named(run: CoherenceRun) -> dict[str, Any]:
     """Returns the columns that identify a run."""
     case = run.case
     return dict(zip(_NAMES, (case.kernel, case.protocol, case.mesh.design), strict=True))
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]], text: Collection[str], integers: Collection[str]
+) -> pl.DataFrame:
+    """Returns a frame of rows; NaN becomes null.
+
+    Args:
+        rows: The values by column.
+        text: The columns of strings.
+        integers: The columns of integers; all others are of floats.
+    """
+    import polars as pl
+
+    kinds = dict.fromkeys(text, pl.String) | dict.fromkeys(integers, pl.UInt64)
+    schema = {name: kinds.get(name, pl.Float64) for name in (rows[0] if rows else ())}
+    return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)

@@ -107,9 +107,10 @@ class Saturation:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: the saturation load, and latency against load."""
-        from tutti.networks.flit.view.notebook import saturation_html
+        from tutti.networks.flit.view.load import load_view
+        from tutti.view.notebook import view_html
 
-        return saturation_html(self)
+        return view_html(load_view(self.runs, self))
 
 
 def saturation(

@@ -1,4 +1,3 @@
-from .frames import frame as frame
 from .mesh import SmartMesh as SmartMesh
 from .mesh import designs as designs
 from .recording import Watched as Watched
@@ -18,3 +17,4 @@ from .traffic import Ideal as Ideal
 from .traffic import ReplicationPlan as ReplicationPlan
 from .traffic import Traffic as Traffic
 from .traffic import ideal as ideal
+from .view.quantities import frame as frame

@@ -168,9 +168,10 @@ class Saturation:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: the saturation loads, and latency against load."""
-        from tutti.networks.mesh.view.notebook import mesh_saturation_html
+        from tutti.networks.mesh.view.load import load_view
+        from tutti.view.notebook import view_html
 
-        return mesh_saturation_html(self)
+        return view_html(load_view(self.runs, self))
 
 
 def saturation(

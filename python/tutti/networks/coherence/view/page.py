@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tutti.networks.flit.view.page import SORTING
 from tutti.networks.mesh.view.text import describe_buffers, describe_mesh
 from tutti.view.charts import NAMES, Axis, bars, chart
-from tutti.view.page import MOST_SENTENCES, Chart, Page, Section
+from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Page, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import count, format_share, number, plural, sentence, three
 from tutti.view.tables import Column, ReportTable
