@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from xml.etree import ElementTree as ET
 
-    from tutti.networks.flit import Estimate
+    from tutti.networks.loads import Loaded
     from tutti.view.charts import LoadChart
 
 __all__ = [
@@ -32,22 +32,6 @@ __all__ = [
 _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 24, 560, 260
 _CEILING = 4
 """Curves end at this multiple of their lowest latency, or that of a slower network."""
-
-
-class Loaded(Protocol):
-    """A run at a load: `tutti.networks.flit.NocRun` or `tutti.networks.mesh.Run`."""
-
-    @property
-    def load(self) -> float | None:
-        """The offered load."""
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the network accepted the load."""
-
-    @property
-    def latency(self) -> Estimate:
-        """The latency."""
 
 
 class Runs(Protocol):

@@ -4,12 +4,10 @@ from .recording import Watched as Watched
 from .recording import watch as watch
 from .results import Measured as Measured
 from .results import Run as Run
-from .runs import Case as Case
 from .runs import Saturation as Saturation
 from .runs import at_load as at_load
 from .runs import check as check
 from .runs import run as run
-from .runs import run_all as run_all
 from .runs import saturation as saturation
 from .runs import sweep as sweep
 from .traffic import UNITS as UNITS

@@ -65,9 +65,9 @@ def load_view(
             Fact("measured", phases(ordered[0])),
         ],
         facts=_facts(ordered, saturation),
-        table=ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.whole, runs))),
+        table=ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs))),
         caption=f"{_CAPTION}{unmeasured}",
-        data=[results(QUANTITIES, list(map(Part.whole, ordered)), suffixes=[".parquet", ".csv"])],
+        data=[results(QUANTITIES, list(map(Part.complete, ordered)), suffixes=[".parquet", ".csv"])],
         drawings={"latency.svg": lambda path: plot_latency(path, {name: ordered}, saturations)},
         inline=lambda: curves_svg({network.routing: sorted_by_load(ordered)},
                                   f"offered load, {RATE}"),
@@ -130,7 +130,7 @@ def _sections(runs: Sequence[NocRun], saturation: Saturation | None) -> list[Sec
     quantities = {"latency": "latency", "network latency": "network_latency"}
     latency = _chart(dict.fromkeys(quantities, runs), quantities, saturations)
     throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, saturations)
-    table = ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.whole, runs)))
+    table = ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs)))
     every = Section("All runs", f"{UNITS} {SORTING}", table=table)
     return [*load_sections("network", latency, throughput), every]
 

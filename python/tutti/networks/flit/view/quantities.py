@@ -34,7 +34,7 @@ class Part(NamedTuple):
     measured: Measured
 
     @classmethod
-    def whole(cls, run: NocRun) -> Part:
+    def complete(cls, run: NocRun) -> Part:
         """Returns all classes of a run together."""
         return cls(run, "all", run.all)
 
@@ -46,7 +46,7 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     run. If it deadlocked, all measured values are null.
     """
     ordered = sorted(runs, key=lambda run: run.load or 0.0)
-    return frame_of(QUANTITIES, map(Part.whole, ordered))
+    return frame_of(QUANTITIES, map(Part.complete, ordered))
 
 
 def cycles(value: Estimate, cycle_ps: int) -> str:

@@ -94,8 +94,8 @@ def run_view(
     Raises:
         EnergyError: `technology` is set, and a link has no length.
     """
-    whole = Part.whole(run)
-    data, facts, below = [results(QUANTITIES, [whole])], facts_of(QUANTITIES, whole), []
+    complete = Part.complete(run)
+    data, facts, below = [results(QUANTITIES, [complete])], facts_of(QUANTITIES, complete), []
     if run.ending == "deadlocked":
         facts += _deadlock_facts(run)
         sections = partial(_waiting, run)
@@ -242,7 +242,7 @@ def _sections(
     run: NocRun, technology: Technology | None, spent: tuple[EnergyReport, AreaReport] | None
 ) -> list[Section]:
     classes = run.classes if len(run.classes) > 1 else ()
-    parts = [Part.whole(run), *(Part(run, str(at), one) for at, one in enumerate(classes))]
+    parts = [Part.complete(run), *(Part(run, str(at), one) for at, one in enumerate(classes))]
     lead = "Events of the energy model in all routers and links, in the window."
     return [
         Section("Latency and throughput", UNITS,
