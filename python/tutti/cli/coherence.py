@@ -13,15 +13,15 @@ from rich.text import Text
 from tutti.base.errors import ExitCode
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
-from tutti.cli.console import out, record_table, remark, wrote
-from tutti.cli.files import folder, write_frames
-from tutti.cli.progress import Progress
 from tutti.networks.coherence import flow_frame, kernels, miss_frame, run_all
 from tutti.networks.coherence.files import load_coherence
 from tutti.networks.coherence.frames import frame
 from tutti.networks.coherence.view import text as words
 from tutti.networks.coherence.view.page import write_coherence_report
 from tutti.networks.mesh import designs
+from tutti.study.console import out, record_table, remark, wrote
+from tutti.study.files import folder, write_frames
+from tutti.study.progress import Progress
 from tutti.view.quantity import plural
 from tutti.view.terminal import facts_table
 from tutti.view.view import Fact

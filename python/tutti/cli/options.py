@@ -19,7 +19,6 @@ from tutti.base.errors import UnitError
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.overrides import with_changes
 from tutti.cli.command_group import CommandGroup, Commands
-from tutti.cli.console import remark
 from tutti.cli.experiment_file import DEFAULTS, tables_of
 from tutti.collectives.files.resolve import resolve
 from tutti.collectives.files.tables import RawExperiment
@@ -27,6 +26,7 @@ from tutti.collectives.sizes import growing
 from tutti.platforms.files.builder import npus
 from tutti.platforms.files.notation import defaults_of, is_notation
 from tutti.platforms.files.presets import find_platform
+from tutti.study.console import remark
 
 if TYPE_CHECKING:
     from tutti.base.errors import ConfigError

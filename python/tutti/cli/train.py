@@ -11,11 +11,11 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options, overlap, train_disturb, train_plan, train_search
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import folder, written
-from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
 from tutti.formats.astrasim import reader as astrasim
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder, written
+from tutti.study.progress import Progress
 from tutti.training.endpoint import configurations
 from tutti.training.exposed import exposed_frame
 from tutti.training.files.step_file import load_training

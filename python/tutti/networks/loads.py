@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tutti import _core
 from tutti.networks.errors import NocError
@@ -112,6 +112,29 @@ def scaled(traffic: Sequence[Rated], load: float, total: float) -> tuple[Rated, 
         return load if len(traffic) == 1 or current == total else current * load / total
 
     return tuple(replace(each, rate=rate(each.rate)) for each in traffic)  # type: ignore[type-var]
+
+
+class SearchPlan(NamedTuple):
+    """A search for saturation.
+
+    Attributes:
+        most: The largest load to run.
+        tolerance: The tolerance of the result, as the search of the network takes it.
+        runs: The approximate number of runs.
+    """
+
+    most: float
+    tolerance: float
+    runs: int
+
+
+def runs_of_search(ratio: float) -> int:
+    """Returns the approximate number of runs of a search.
+
+    Args:
+        ratio: The ratio of the largest load to the tolerance.
+    """
+    return (_PARTS - 1) * max(1, math.ceil(math.log(ratio, _PARTS)))
 
 
 class Search(Generic[LoadedRun]):

@@ -16,13 +16,21 @@ from tutti.base.files.overrides import read_changed
 from tutti.base.files.reader import read_toml
 from tutti.base.files.tables import Table, kind_of
 from tutti.networks.errors import NocError
+from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.networks.mesh.mesh import SmartMesh
-from tutti.networks.mesh.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind
+from tutti.networks.mesh.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind, ideal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tutti.base.errors import ConfigError
+    from tutti.networks.mesh import Run, Saturation
+    from tutti.view.view import View
+
+_LOADS = 12
+"""The number of default loads of a sweep, up to the ideal throughput."""
+_TOLERANCE = 0.02
+"""The default tolerance of the saturation load, as a fraction of the largest load."""
 
 
 @described_by(SmartMesh)
@@ -127,6 +135,71 @@ class Smart:
     traffic: tuple[Traffic, ...]
     plan: ReplicationPlan
     output: Path
+
+    @property
+    def default_loads(self) -> list[float]:
+        """Loads up to the ideal throughput, or 1 if the pattern has no bound."""
+        bound = ideal(self.mesh, self.traffic[0])
+        most = min(bound.load, 1.0) if bound and self.traffic[0].kind != "reduction" else 1.0
+        return [round(most * (index + 1) / _LOADS, 6) for index in range(_LOADS)]
+
+    def remarks(self) -> list[str]:
+        """Returns warnings about the mesh: none."""
+        return []
+
+    def run(self) -> Run:
+        """Runs the traffic."""
+        from tutti.networks.mesh import run
+
+        return run(self.mesh, self.traffic, self.plan)
+
+    def run_view(self, run: Run, remarks: Sequence[str]) -> View:
+        """Returns what a run shows."""
+        from tutti.networks.mesh.view.run import run_view
+
+        return run_view(run, title=self.title, remarks=remarks)
+
+    def sweep(
+        self, loads: Sequence[float], threads: int, done: Callable[[Run], object]
+    ) -> list[Run]:
+        """Runs the traffic at several loads.
+
+        Raises:
+            TrafficError: A load is invalid.
+        """
+        from tutti.networks.mesh import sweep
+
+        return sweep(self.mesh, self.traffic, loads, self.plan, threads=threads, done=done)
+
+    def search_plan(self, runs: Sequence[Run], tolerance: float | None) -> SearchPlan:
+        """Returns a search up to the ideal throughput, or the largest load of runs."""
+        bound = ideal(self.mesh, self.traffic[0])
+        highest = max(run.load for run in runs)
+        most = max(highest, bound.load if bound else highest)
+        if self.traffic[0].kind != "reduction":
+            most = min(most, max(1.0, highest))
+        share = _TOLERANCE if tolerance is None else min(tolerance / most, 1.0)
+        # It searches by two criteria.
+        return SearchPlan(most, share, 2 * runs_of_search(1 / share))
+
+    def saturation(
+        self, plan: SearchPlan, runs: Sequence[Run], threads: int, done: Callable[[Run], object]
+    ) -> Saturation:
+        """Searches for the saturation loads."""
+        from tutti.networks.mesh import saturation
+
+        return saturation(
+            self.mesh, self.traffic, self.plan, tolerance=plan.tolerance, most=plan.most,
+            known=runs, threads=threads, done=done,
+        )  # fmt: skip
+
+    def load_view(
+        self, runs: Sequence[Run], saturation: Saturation | None, remarks: Sequence[str]
+    ) -> View:
+        """Returns what runs at several loads show."""
+        from tutti.networks.mesh.view.load import load_view
+
+        return load_view(runs, saturation, title=self.title, remarks=remarks)
 
 
 def is_smart(path: Path) -> bool:

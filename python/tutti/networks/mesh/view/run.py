@@ -24,6 +24,8 @@ from .quantities import (
 from .text import describe_buffers, describe_mesh, describe_traffic
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.networks.mesh import Run
 
 KICKER = "SMART meshes (single-cycle multi-hop)"
@@ -57,12 +59,13 @@ _EVENTS = {
 }
 
 
-def run_view(run: Run, *, title: str = "") -> View:
+def run_view(run: Run, *, title: str = "", remarks: Sequence[str] = ()) -> View:
     """Returns what a run shows: latency, accepted throughput, tables, events.
 
     Args:
         run: The run.
         title: The title of the experiment.
+        remarks: Sentences below the answer.
     """
     kinds = " and ".join(dict.fromkeys(traffic.kind for traffic in run.traffic))
     return View(
@@ -71,6 +74,7 @@ def run_view(run: Run, *, title: str = "") -> View:
         title=title,
         question=f"Is {run.mesh.design} stable under {kinds} traffic, and what is its latency?",
         answer=_answer(run),
+        remarks=remarks,
         headline=Fact("mesh", describe_mesh(run.mesh)),
         inputs=inputs(run),
         facts=_facts(run),
