@@ -20,7 +20,7 @@ from tutti.measured.advise.view import write_advice_report
 from tutti.networks import coherence
 from tutti.networks import flit as noc
 from tutti.networks import mesh as smart
-from tutti.networks.coherence.view.page import write_coherence_report
+from tutti.networks.coherence.view.run import runs_view
 from tutti.networks.flit.view.load import load_view
 from tutti.networks.flit.view.run import run_view
 from tutti.networks.mesh.view.load import load_view as mesh_load_view
@@ -88,9 +88,8 @@ def _watch(path: Path) -> Path:
 
 def _coherence(path: Path) -> Path:
     mesh = smart.SmartMesh(design="sfo_complete", columns=4, rows=4)
-    return write_coherence_report(
-        path, [coherence.run(kernel="radix_like", mesh=mesh, scale="tiny")]
-    )
+    run = coherence.run(kernel="radix_like", mesh=mesh, scale="tiny")
+    return page_of(runs_view([run])).write(path)
 
 
 def _advice(path: Path) -> Path:
