@@ -7,7 +7,7 @@ leak into the notebook.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.view import svg
 from tutti.view.quantity import time_unit
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from xml.etree import ElementTree as ET
 
+    from tutti.view.tables import ReportTable
     from tutti.view.view import View
 
 MOST_MESSAGES = 100_000
@@ -38,9 +39,19 @@ def time_axis(root: ET.Element, end_ps: int, left: int, y: int) -> None:
 
 
 def view_html(view: View) -> str:
-    """Returns the facts of a view, and its drawing."""
+    """Returns the facts of a view, its table with the columns of the terminal, and its drawing."""
     facts = [(fact.name, fact.text) for fact in view.every_fact if fact.text]
-    return facts_html(facts, view.inline() if view.inline else "")
+    table = _table_html(view.table) if view.table else ""
+    return facts_html(facts, table + (view.inline() if view.inline else ""))
+
+
+def _table_html(table: ReportTable[Any]) -> str:
+    columns = table.narrow
+    head = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
+    rows = (
+        "".join(f"<td>{escape(column.text(row))}</td>" for column in columns) for row in table.rows
+    )
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def facts_html(facts: Iterable[tuple[str, ...]], drawing: str = "") -> str:

@@ -178,6 +178,12 @@ class ReportTable(Generic[Row]):
             return ""
         return f"Shows the first {most:,} of {every:,} rows; {file} has all."
 
+    @property
+    def narrow(self) -> list[Column[Row]]:
+        """The columns that the terminal and notebooks show."""
+        shown = (column for column in self.columns if column.terminal)
+        return [column for column in shown if column.style != "hidden"]
+
     def terminal(self, caption: str = "") -> TerminalTable:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table as TerminalTable
@@ -185,9 +191,7 @@ class ReportTable(Generic[Row]):
         table = TerminalTable(
             box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left", caption=caption
         )
-        columns = [
-            column for column in self.columns if column.terminal and column.style != "hidden"
-        ]
+        columns = self.narrow
         for column in columns:
             justify = "right" if column.style == "number" else "left"
             table.add_column(column.short or column.heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
