@@ -27,7 +27,7 @@ from tutti.study.console import remark
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tutti.networks.study import Experiment
+    from tutti.networks.experiment import Experiment
 
 __all__ = [
     "DEFAULTS", "MESH_DEFAULTS", "Given", "NetworkOptions", "RunOptions", "SweepOptions", "network",
@@ -216,7 +216,7 @@ class Given:
             self, tables={**self.tables, "traffic": {**self.tables["traffic"], "rate": rate}}
         )
 
-    def resolve(self) -> Experiment[Any, Any]:
+    def resolve(self) -> Experiment[Any, Any, Any, Any]:
         """Returns the network and its traffic.
 
         Raises:

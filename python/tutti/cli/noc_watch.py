@@ -54,7 +54,7 @@ def watch_(
     folder(read.output, extra="reports")
     with Progress("running"):
         try:
-            watched = smart.watch(read.mesh, read.traffic, cycles, seed=read.plan.seed)
+            watched = smart.watch(read.network, read.traffic, cycles, seed=read.plan.seed)
         except NocError as error:
             key = "mesh.design"
             raise mistake(error.problem, source=read.source, key=key, hint=error.hint) from None

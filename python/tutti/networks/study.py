@@ -3,65 +3,24 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutti.base.errors import SimulationError, TuttiError
 from tutti.base.files.mistakes import mistake
-from tutti.networks.loads import Loaded, SearchPlan
+from tutti.networks.loads import Loaded
 from tutti.study.console import remark
 from tutti.study.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from tutti.view.view import View
+    from tutti.networks.experiment import Experiment
 
 Run = TypeVar("Run", bound=Loaded)
-Saturation = TypeVar("Saturation")
-
-
-class Experiment(Protocol[Run, Saturation]):
-    """A network, its traffic and its measurement: a resolved file of `tutti noc`."""
-
-    @property
-    def output(self) -> Path:
-        """The folder for results."""
-
-    @property
-    def default_loads(self) -> list[float]:
-        """The loads of a sweep."""
-
-    def remarks(self) -> list[str]:
-        """Returns warnings about the network."""
-
-    def run(self) -> Run:
-        """Runs the traffic."""
-
-    def run_view(self, run: Run, remarks: Sequence[str]) -> View:
-        """Returns what a run shows."""
-
-    def sweep(
-        self, loads: Sequence[float], threads: int, done: Callable[[Run], object]
-    ) -> list[Run]:
-        """Runs the traffic at several loads."""
-
-    def search_plan(self, runs: Sequence[Run], tolerance: float | None) -> SearchPlan:
-        """Returns a search that starts from runs; the tolerance is in the unit of the loads."""
-
-    def saturation(
-        self, plan: SearchPlan, runs: Sequence[Run], threads: int, done: Callable[[Run], object]
-    ) -> Saturation:
-        """Searches for the saturation load."""
-
-    def load_view(
-        self, runs: Sequence[Run], saturation: Saturation | None, remarks: Sequence[str]
-    ) -> View:
-        """Returns what runs at several loads show."""
 
 
 def run_load(
-    experiment: Experiment[Run, Saturation], source: object, notes: Sequence[str] = ()
+    experiment: Experiment[Any, Any, Any, Run], source: object, notes: Sequence[str] = ()
 ) -> None:
     """Runs an experiment at its load, and shows and writes the result.
 
@@ -82,7 +41,7 @@ def run_load(
 
 
 def sweep_loads(
-    experiment: Experiment[Run, Saturation],
+    experiment: Experiment[Any, Any, Any, Run],
     source: object,
     loads: Sequence[float] | None = None,
     *,
@@ -140,7 +99,7 @@ def refuse_unstable(ending: str, source: object) -> None:
         raise SimulationError(problem, kind="saturated")
 
 
-def _remarked(experiment: Experiment[Run, Saturation]) -> list[str]:
+def _remarked(experiment: Experiment[Any, Any, Any, Run]) -> list[str]:
     """Prints and returns the warnings about a network, before it is run."""
     remarks = experiment.remarks()
     for text in remarks:
@@ -150,7 +109,7 @@ def _remarked(experiment: Experiment[Run, Saturation]) -> list[str]:
 
 def _swept(
     study: Study[Run],
-    experiment: Experiment[Run, Saturation],
+    experiment: Experiment[Any, Any, Any, Run],
     loads: Sequence[float],
     threads: int,
 ) -> list[Run]:
