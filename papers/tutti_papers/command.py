@@ -15,9 +15,9 @@ from rich.table import Table
 
 from tutti.base.errors import ConfigError
 from tutti.base.progress import watching
-from tutti.cli.console import out, record_table, remark, wrote
-from tutti.cli.files import folder as made
-from tutti.cli.progress import Progress
+from tutti.study.console import out, record_table, remark, wrote
+from tutti.study.files import folder as made
+from tutti.study.progress import Progress
 from tutti.view.breakable import Breakable
 from tutti_papers import find_paper
 from tutti_papers.claims import conclusions_frame, frame_of

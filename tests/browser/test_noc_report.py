@@ -9,7 +9,9 @@ import pytest
 import tutti
 from tutti.energy.technology import Technology
 from tutti.networks import flit as noc
-from tutti.networks.flit.view.page import write_load_report, write_noc_report
+from tutti.networks.flit.view.load import load_view
+from tutti.networks.flit.view.run import run_view
+from tutti.view.page import page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +34,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = noc.run(network(), noc.Traffic(rate=0.3, pattern="transpose", packet=4), PLAN)
     chip = Technology(router="dsent_45nm", link="dsent_45nm")
     path = tmp_path_factory.mktemp("noc") / "report.html"
-    return write_noc_report(path, run, technology=chip, remarks=["a remark"])
+    return page_of(run_view(run, technology=chip, remarks=["a remark"])).write(path)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,7 @@ def curves(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = noc.sweep(network(), traffic, [0.1, 0.2, 0.3, 0.4], PLAN)
     found = noc.saturation(network(), traffic, PLAN, tolerance=0.1, known=runs)
     path = tmp_path_factory.mktemp("noc") / "report.html"
-    return write_load_report(path, runs, found)
+    return page_of(load_view(runs, found)).write(path)
 
 
 def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path) -> None:

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from called import call
 from commands import leaves
 from tutti._core import format_time
-from tutti.cli import console
 from tutti.cli.app import app
-from tutti.cli.document import SCHEMA, plain
 from tutti.cli.document_schema import document_schema
+from tutti.study import console
+from tutti.study.document import SCHEMA, plain
 from tutti.view.quantity import format_limit
 
 ROOT = Path(__file__).parents[2]

@@ -175,7 +175,7 @@ def test_count_of_one_is_singular(file: Path) -> None:
     options = [part for change in changes for part in ("--set", change)]
     shown = tutti("run", file, *options, "-o", "out", cwd=file.parent).stdout
     shown = " ".join(shown.split())
-    assert ", 1 seed state:" in shown
+    assert "seeds: 1 state:" in shown
     assert "1 VC per class, 1 flit deep; credit delay 1 cycle traffic:" in shown
 
 

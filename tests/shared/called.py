@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from typer.testing import CliRunner
 
-from tutti.cli import console
 from tutti.cli.app import app
+from tutti.study import console
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,10 @@ import pytest
 
 import tutti
 from tutti.networks import flit as noc
-from tutti.networks.flit.view.page import plot_latency, write_load_report, write_noc_report
+from tutti.networks.flit.view.load import load_view, plot_latency
+from tutti.networks.flit.view.run import run_view
 from tutti.view.errors import ReportError
+from tutti.view.page import page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +49,7 @@ def charts(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("notation", ["torus:4x4", "fat_tree:k=2,n=3", "cmesh:2x2:4", "ring:5"])
 def test_a_run_is_drawn_on_its_topology(notation: str, tmp_path: Path) -> None:
     run = noc.run(network(notation), noc.Traffic(rate=0.1), PLAN)
-    page = write_noc_report(tmp_path / "r.html", run, "A <title>").read_text("utf-8")
+    page = page_of(run_view(run, title="A <title>")).write(tmp_path / "r.html").read_text("utf-8")
     assert "A &lt;title&gt;" in page
     found = charts(page)
     assert set(found) == {"links", "buffered", "over-time", "vcs", "stalls"}
@@ -59,12 +61,14 @@ def test_a_run_is_drawn_on_its_topology(notation: str, tmp_path: Path) -> None:
 def test_run_without_buffer_samples_has_no_buffer_charts(tmp_path: Path) -> None:
     plan = noc.MeasurementPlan(warmup=0, measure=500, batches=2, sample=0)
     run = noc.run(network(), noc.Traffic(rate=0.1), plan)
-    assert set(charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))) == {"links"}
+    assert set(charts(page_of(run_view(run)).write(tmp_path / "r.html").read_text("utf-8"))) == {
+        "links"
+    }
 
 
 def test_vcs_are_drawn_over_time(tmp_path: Path) -> None:
     run = noc.run(network(), noc.Traffic(rate=0.3, packet=3), replace(PLAN, keep_vcs=True))
-    found = charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))
+    found = charts(page_of(run_view(run)).write(tmp_path / "r.html").read_text("utf-8"))
     lines = found["over-time"]["data"]
     assert [line["name"] for line in lines] == ["VC 0", "VC 1", "VC 2", "VC 3"]
     assert len(lines[0]["x"]) == len(run.buffered) == 20
@@ -82,7 +86,7 @@ def test_vcs_are_drawn_over_time(tmp_path: Path) -> None:
 def test_long_windows_are_downsampled(tmp_path: Path) -> None:
     plan = replace(PLAN, sample=1, keep_vcs=True)
     run = noc.run(network(), noc.Traffic(rate=0.1), plan)
-    found = charts(write_noc_report(tmp_path / "r.html", run).read_text("utf-8"))
+    found = charts(page_of(run_view(run)).write(tmp_path / "r.html").read_text("utf-8"))
     (fullest,) = found["fullest"]["data"]
     assert len(run.buffered) == 1000
     assert len(fullest["x"]) == len(fullest["z"][0]) == 334
@@ -92,7 +96,7 @@ def test_deadlocked_run_shows_only_the_deadlock_cycle(tmp_path: Path) -> None:
     ring = replace(network("ring:8"), router=noc.Router(vcs=1, buffer=2))
     traffic = noc.Traffic(rate=0.9, pattern="uniform_others", packet=8)
     run = noc.run(ring, traffic, replace(PLAN, patience=500, keep_vcs=True))
-    page = write_noc_report(tmp_path / "r.html", run).read_text("utf-8")
+    page = page_of(run_view(run)).write(tmp_path / "r.html").read_text("utf-8")
     assert charts(page) == {}
     assert "throughput and latency are undefined" in page
     section = page.split("Deadlock cycle", maxsplit=1)[1]
@@ -102,7 +106,7 @@ def test_deadlocked_run_shows_only_the_deadlock_cycle(tmp_path: Path) -> None:
 
 
 def test_a_saturated_run_shows_no_latency(runs: list[noc.NocRun], tmp_path: Path) -> None:
-    page = write_noc_report(tmp_path / "r.html", runs[-1]).read_text("utf-8")
+    page = page_of(run_view(runs[-1])).write(tmp_path / "r.html").read_text("utf-8")
     assert runs[-1].ending != "stable"
     assert runs[-1].ending.capitalize() in page
 
@@ -110,7 +114,7 @@ def test_a_saturated_run_shows_no_latency(runs: list[noc.NocRun], tmp_path: Path
 def test_latency_against_load_ends_where_it_saturates(
     runs: list[noc.NocRun], tmp_path: Path
 ) -> None:
-    page = write_load_report(tmp_path / "r.html", runs).read_text("utf-8")
+    page = page_of(load_view(runs)).write(tmp_path / "r.html").read_text("utf-8")
     found = charts(page)
     assert found["latency"]["data"][0]["x"] == [0.1, 0.2]
     named = {one["name"]: one for one in found["throughput"]["data"]}

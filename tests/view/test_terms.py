@@ -20,14 +20,16 @@ from tutti.measured.advise.view import write_advice_report
 from tutti.networks import coherence
 from tutti.networks import flit as noc
 from tutti.networks import mesh as smart
-from tutti.networks.coherence.view.page import write_coherence_report
-from tutti.networks.flit.view.page import write_load_report, write_noc_report
-from tutti.networks.mesh.view.page import write_smart_load_report, write_smart_report
+from tutti.networks.coherence.view.run import runs_view
+from tutti.networks.flit.view.load import load_view
+from tutti.networks.flit.view.run import run_view
+from tutti.networks.mesh.view.load import load_view as mesh_load_view
+from tutti.networks.mesh.view.run import run_view as mesh_run_view
 from tutti.networks.mesh.view.watch import write_watch
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.step import Step, watched
 from tutti.training.view.page import write_training_report
-from tutti.view.page import LIMIT, MOST_SENTENCES
+from tutti.view.page import LIMIT, MOST_SENTENCES, page_of
 from tutti.view.palette import DARK
 from tutti.workloads import build
 
@@ -54,11 +56,12 @@ def _network() -> noc.Network:
 
 
 def _network_report(path: Path) -> Path:
-    return write_noc_report(path, noc.run(_network(), noc.Traffic(rate=0.1), _PLAN))
+    return page_of(run_view(noc.run(_network(), noc.Traffic(rate=0.1), _PLAN))).write(path)
 
 
 def _network_load(path: Path) -> Path:
-    return write_load_report(path, noc.sweep(_network(), noc.Traffic(rate=0), [0.1, 0.95], _PLAN))
+    runs = noc.sweep(_network(), noc.Traffic(rate=0), [0.1, 0.95], _PLAN)
+    return page_of(load_view(runs)).write(path)
 
 
 def _mesh() -> smart.SmartMesh:
@@ -70,12 +73,13 @@ def _reductions(rate: float) -> smart.Traffic:
 
 
 def _smart(path: Path) -> Path:
-    return write_smart_report(path, smart.run(_mesh(), _reductions(0.1), _SMART_PLAN))
+    run = smart.run(_mesh(), _reductions(0.1), _SMART_PLAN)
+    return page_of(mesh_run_view(run)).write(path)
 
 
 def _smart_load(path: Path) -> Path:
     found = smart.saturation(_mesh(), _reductions(0.1), _SMART_PLAN)
-    return write_smart_load_report(path, found.runs, found)
+    return page_of(mesh_load_view(found.runs, found)).write(path)
 
 
 def _watch(path: Path) -> Path:
@@ -84,9 +88,8 @@ def _watch(path: Path) -> Path:
 
 def _coherence(path: Path) -> Path:
     mesh = smart.SmartMesh(design="sfo_complete", columns=4, rows=4)
-    return write_coherence_report(
-        path, [coherence.run(kernel="radix_like", mesh=mesh, scale="tiny")]
-    )
+    run = coherence.run(kernel="radix_like", mesh=mesh, scale="tiny")
+    return page_of(runs_view([run])).write(path)
 
 
 def _advice(path: Path) -> Path:
@@ -258,6 +261,7 @@ def test_headings_and_axes_use_only_terms_that_the_report_defines(
 
 def test_every_report_has_terms() -> None:
     sources = Path(tutti.__file__).parent
-    text = "".join(path.read_text("utf-8") for path in sources.glob("**/*view*/**/*.py"))
+    views = [path for path in sources.rglob("*.py") if "view" in str(path.relative_to(sources))]
+    text = "".join(path.read_text("utf-8") for path in views)
     for kind in KINDS:
         assert f'"{kind}"' in text

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.networks.mesh.frames import frame
-from tutti.networks.mesh.view.page import smart_chart
+from tutti.networks.mesh import frame
+from tutti.networks.mesh.view.load import smart_chart
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import plot_load
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.networks.mesh import Run, Saturation
-    from tutti.networks.mesh.view.page import Quantity
+    from tutti.networks.mesh.view.load import Quantity
 
 _SOURCE = "the figure's curves are not known; section V describes them in words"
 

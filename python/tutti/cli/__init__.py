@@ -6,7 +6,7 @@ is used, so that `tutti --help` stays quick; a file imports drawings where it wr
 
 from __future__ import annotations
 
-from tutti.cli.interrupts import at_once
+from tutti.study.interrupts import at_once
 
 with at_once():
     from tutti.cli.app import app, main

@@ -15,10 +15,7 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.units import Size
 from tutti.cli import options
 from tutti.cli.advise_shown import remarks_of_files, show, show_rules, show_usage
-from tutti.cli.console import remark, wrote
-from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
-from tutti.cli.progress import Progress
 from tutti.collectives.frames import write
 from tutti.collectives.sizes import growing
 from tutti.formats.measurements import Measurements, read_measurements
@@ -31,6 +28,9 @@ from tutti.measured.errors import TuningError
 from tutti.measured.tune.mpich import Stock, stock, stock_of_file
 from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
+from tutti.study.console import remark, wrote
+from tutti.study.files import folder
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from tutti.measured.advise import Advice

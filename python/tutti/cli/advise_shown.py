@@ -9,8 +9,8 @@ from rich.table import Table
 
 from tutti.base.errors import capped
 from tutti.base.units import Size
-from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.measured.advise import FARTHEST, FEWEST_RANK_COUNTS, UNDECIDED, decision_frame
+from tutti.study.console import out, record, record_table, remark, wrote
 from tutti.view.breakable import Breakable, unbroken
 from tutti.view.quantity import count, format_share, format_time, plural
 

@@ -21,9 +21,9 @@ from typer.core import TyperGroup
 
 from tutti.base.errors import ExitCode, TuttiError
 from tutti.cli.command_group import Commands
-from tutti.cli.console import fail, remark
-from tutti.cli.document import recording, started
-from tutti.cli.interrupts import at_once
+from tutti.study.console import fail, remark
+from tutti.study.document import recording, started
+from tutti.study.interrupts import at_once
 
 _HELP = """Collective communication: generate, verify, time, draw and run schedules.
 

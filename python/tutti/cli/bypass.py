@@ -17,10 +17,10 @@ from tutti.bypass.plans import plan, run_on
 from tutti.bypass.platform_file import write_platform
 from tutti.cli import options
 from tutti.cli.bypass_endpoints import endpoints
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import written
-from tutti.cli.progress import Progress
 from tutti.schedules.ir import schedule
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import written
+from tutti.study.progress import Progress
 from tutti.topologies import Topology
 from tutti.view.quantity import counted, format_rate, format_share, plural
 

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from tutti.base.units import Size
 from tutti.bypass.endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
-from tutti.cli.console import out, record_table, remark
-from tutti.cli.progress import Progress
+from tutti.study.console import out, record_table, remark
+from tutti.study.progress import Progress
 from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:

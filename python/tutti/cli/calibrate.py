@@ -17,11 +17,8 @@ from tutti.cli import options
 from tutti.cli.calibrate_joint import calibrate_jointly
 from tutti.cli.calibrate_library import compare_library
 from tutti.cli.calibrate_shown import show_fits, validate, write_files
-from tutti.cli.console import remark
-from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
-from tutti.cli.progress import Progress
 from tutti.formats.benchmarks import read_all
 from tutti.measured.calibrate import (
     FOLDS,
@@ -39,6 +36,9 @@ from tutti.measured.calibrate.points import read_results
 from tutti.measured.errors import CalibrationError
 from tutti.mpi.machine import this_machine
 from tutti.mpi.underneath import find_mpi
+from tutti.study.console import remark
+from tutti.study.files import folder
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

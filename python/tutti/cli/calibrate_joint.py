@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.table import Table
 
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.progress import Progress
 from tutti.collectives.frames import write
 from tutti.formats.measurements import read_measurements
 from tutti.measured.calibrate.files import Provenance
@@ -19,6 +17,8 @@ from tutti.measured.predict import calibrate, execution, is_default
 from tutti.measured.predict.folds import compared, cross_validate, folds, interval_scale
 from tutti.measured.predict.model import usable
 from tutti.platforms import platform
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from tutti import _core
 from tutti.base.files.mistakes import mistake
-from tutti.cli.console import out, record_table, wrote
 from tutti.collectives.frames import write
 from tutti.collectives.simulation import compare
 from tutti.formats.benchmarks import read_all
+from tutti.study.console import out, record_table, wrote
 from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from tutti.base.units import Size
-from tutti.cli.console import out, record_table, remark, wrote
 from tutti.collectives.frames import write
 from tutti.measured.calibrate.against import against, choices
 from tutti.measured.calibrate.files import median_error, platform_text, residual_frame, written
 from tutti.measured.calibrate.view import draw_against, draw_fits
 from tutti.platforms import platform
+from tutti.study.console import out, record_table, remark, wrote
 from tutti.view.quantity import format_share
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
     Returns:
         The platform, read back.
     """
-    from tutti.cli.files import written
+    from tutti.study.files import written
 
     frame = residual_frame(fits)
     paths = [write(frame, to / f"calibration.{suffix}") for suffix in ("parquet", "csv")]
@@ -125,7 +125,7 @@ def write_files(fits: list[Fit], folds: Fit | None, provenance: Provenance, to: 
 
 def validate(results: pl.DataFrame, source: str, fits: list[Fit], to: Path) -> None:
     """Compares the platform's model with collectives that were not fitted."""
-    from tutti.cli.files import written
+    from tutti.study.files import written
 
     usable = [one for one in fits if one.determined]
     chosen = next((one for one in usable if one.model.name == "pipelining_postal"), usable[0])

@@ -2,67 +2,21 @@
 
 from __future__ import annotations
 
-import time
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from tutti.base.errors import ExitCode
 from tutti.base.files.mistakes import mistake, shown
-from tutti.cli import options
-from tutti.cli.console import out, record_table, remark, wrote
-from tutti.cli.files import folder, write_frames
-from tutti.cli.noc_shown import facts_table
-from tutti.cli.progress import Progress
-from tutti.networks.coherence import flow_frame, kernels, miss_frame, run_all
+from tutti.cli import coherence_list, options
+from tutti.networks.coherence import CoherenceRun, kernels, run_all
 from tutti.networks.coherence.files import load_coherence
-from tutti.networks.coherence.frames import frame
-from tutti.networks.coherence.view import text as words
-from tutti.networks.coherence.view.page import write_coherence_report
-from tutti.networks.mesh import designs
-from tutti.view.quantity import plural
-
-if TYPE_CHECKING:
-    from tutti.networks.coherence import CoherenceRun
-    from tutti.networks.coherence.files import Coherence
+from tutti.networks.coherence.view.run import runs_view
+from tutti.study.study import Study, read
 
 app = options.group("Run parallel kernels on a chip with coherent caches.")
-
-
-@app.command("list")
-def list_() -> None:
-    """List the kernels, the protocols and the mesh designs.
-
-    \b
-    Examples:
-      tutti coherence list
-    """
-    protocols = [
-        ("ht", "home node without a directory: broadcasts each request; all caches respond"),
-        ("tc", "token coherence: the requester broadcasts; holders send tokens of the line"),
-    ]
-    for title, entries in (
-        ("kernels", list(kernels().items())),
-        ("protocols", protocols),
-        ("mesh designs", list(designs().items())),
-    ):
-        record_table(
-            title.replace(" ", "_"), ({"name": name, "summary": text} for name, text in entries)
-        )
-        out().print(title, style="bold")
-        out().print(_listed(entries))
-
-
-def _listed(entries: list[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, text in entries:
-        table.add_row(Text(name), Text(text))
-    return table
+app.command("list")(coherence_list.list_)
 
 
 @app.command("run")
@@ -116,16 +70,19 @@ def run_(
         given["designs"] = [name.strip() for name in design.split(",")]
     given |= {"chip.protocol": protocol} if protocol is not None else {}
     given |= {"scale": scale} if scale is not None else {}
-    with Progress("laying out"):
-        read = load_coherence(file, changes or (), options=given, output=to)
-    folder(read.output, extra="reports")
-    runs, interrupted = _run(read, threads)
-    if runs:
-        _show(runs)
-        _write(read, runs)
-    if interrupted:
-        remark(f"interrupted: {len(runs):,} of {len(read.cases):,} runs are finished")
-        raise typer.Exit(int(ExitCode.INTERRUPTED))
+    experiment = read(
+        "laying out", lambda: load_coherence(file, changes or (), options=given, output=to)
+    )
+    study = Study[CoherenceRun](experiment.output, "run", attrgetter("total_cycles"))
+    cases = experiment.cases
+    finished, _ = study.several(
+        "runs", lambda done: run_all(cases, threads=threads, done=done), planned=len(cases)
+    )
+    if finished:
+        order = {id(case): place for place, case in enumerate(cases)}
+        runs = sorted(finished, key=lambda run: order[id(run.case)])
+        study.present(runs_view(runs, title=experiment.title))
+    study.end(len(finished), len(cases))
 
 
 def _refuse_several(option: str, text: str | None) -> None:
@@ -146,49 +103,3 @@ def _refuse_several(option: str, text: str | None) -> None:
 
 def _kernels(text: str) -> list[str]:
     return list(kernels()) if text == "all" else [name.strip() for name in text.split(",")]
-
-
-def _run(read: Coherence, threads: int) -> tuple[list[CoherenceRun], bool]:
-    """Returns the finished runs, and whether Ctrl-C interrupted the others."""
-    finished: list[CoherenceRun] = []
-    started = time.monotonic()
-    interrupted = False
-    with Progress(
-        "runs", work=len(read.cases), total=len(read.cases), handles_interrupts=True
-    ) as progress:
-
-        def done(run: CoherenceRun) -> None:
-            finished.append(run)
-            progress.advance(1, len(finished))
-
-        try:
-            run_all(read.cases, threads=threads, done=done)
-        except KeyboardInterrupt:
-            interrupted = True
-    total = sum(run.total_cycles for run in finished)
-    remark(
-        f"{plural(len(finished), 'run')}, {total:,} cycles in {time.monotonic() - started:.1f} s"
-    )
-    order = {id(case): place for place, case in enumerate(read.cases)}
-    return sorted(finished, key=lambda run: order[id(run.case)]), interrupted
-
-
-def _show(runs: list[CoherenceRun]) -> None:
-    record_table("results", lambda: frame(runs))
-    if len(runs) == 1:
-        out().print(words.describe(runs[0]), style="bold", markup=False)
-        out().print(facts_table(words.facts(runs[0])))
-    else:
-        out().print(words.describe_chip(runs), style="bold", markup=False)
-        out().print(words.table(runs).terminal(words.CAPTION))
-
-
-def _write(read: Coherence, runs: list[CoherenceRun]) -> None:
-    frames = {
-        "results.parquet": frame(runs),
-        "misses.parquet": miss_frame(runs),
-        "flows.parquet": flow_frame(runs),
-    }
-    files = write_frames(read.output, frames)
-    files.append(write_coherence_report(read.output / "report.html", runs, read.title))
-    wrote(*files)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tutti.cli.document import started
+from tutti.study.document import started
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 

@@ -12,14 +12,14 @@ from tutti.base.errors import ExitCode
 from tutti.base.files.extras import check_extra, installed, requires
 from tutti.base.units import Size
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import folder
-from tutti.cli.progress import Progress
 from tutti.cli.ranked import ranked_table, region_rows, spread_table, winners
 from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
 from tutti.collectives.frames import write
 from tutti.mpi.bits import bits_differ, is_exact
 from tutti.schedules.proving import remarks
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder
+from tutti.study.progress import Progress
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:

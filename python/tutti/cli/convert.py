@@ -12,9 +12,6 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.base.units import Size
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import one_of, written
-from tutti.cli.progress import Progress
 from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
 from tutti.formats.contents import as_content, reachable
 from tutti.formats.formats import (
@@ -27,6 +24,9 @@ from tutti.formats.formats import (
     named,
     recognised,
 )
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import one_of, written
+from tutti.study.progress import Progress
 
 From = Annotated[
     str | None,

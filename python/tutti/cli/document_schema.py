@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tutti.base.errors import TuttiError
-from tutti.cli.document import SCHEMA, error_of
+from tutti.study.document import SCHEMA, error_of
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}

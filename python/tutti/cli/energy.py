@@ -8,10 +8,10 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.energy_tables import area_rows, area_table, cost_rows, cost_table
 from tutti.energy.technology import Technology, technologies
 from tutti.networks.flit.view.text import power
+from tutti.study.console import out, record, record_table, remark
 
 if TYPE_CHECKING:
     from tutti.energy.technology import AreaReport, EnergyReport

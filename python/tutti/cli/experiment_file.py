@@ -10,9 +10,9 @@ from tutti import _core
 from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import read_toml
-from tutti.cli.console import remark
 from tutti.platforms.files.presets import platform_names
 from tutti.schedules.text import SCHEDULE_SUFFIX, read_schedule
+from tutti.study.console import remark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ import typer
 
 from tutti.base.files.reader import read_toml
 from tutti.cli import options
-from tutti.cli.console import out, record, remark
-from tutti.cli.document import publish
 from tutti.explore.server import serve
 from tutti.explore.state import Base, default_tables
+from tutti.study.console import out, record, remark
+from tutti.study.document import publish
 
 if TYPE_CHECKING:
     from tutti.explore.guard import Access

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tutti.base.glossary import glossary as read
-from tutti.cli.console import out, record, record_table
+from tutti.study.console import out, record, record_table
 
 
 def glossary(

@@ -10,10 +10,10 @@ import typer
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import parse_toml
 from tutti.cli import options
-from tutti.cli.console import record, wrote
-from tutti.cli.files import folder, one_of, written
 from tutti.cli.schema import File, schema_text
 from tutti.collectives.files.resolve import resolve
+from tutti.study.console import record, wrote
+from tutti.study.files import folder, one_of, written
 
 _EXPERIMENT = """\
 #:schema ./experiment.schema.json

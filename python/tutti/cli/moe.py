@@ -11,12 +11,12 @@ from rich.table import Table
 
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
-from tutti.cli.progress import Progress
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.presets import chosen_model, find_platform
 from tutti.schedules.popularity import popularity
+from tutti.study.console import out, record, record_table, remark
+from tutti.study.progress import Progress
 from tutti.training.experts import MOST_SIMULATED, time_experts
 from tutti.view.quantity import format_share, format_size, format_time
 from tutti.workloads import build

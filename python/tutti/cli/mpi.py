@@ -10,7 +10,7 @@ import typer
 
 from tutti.cli import mpi_options
 from tutti.cli.command_group import CommandGroup, Commands
-from tutti.cli.console import out, record, record_table, remark, wrote
+from tutti.study.console import out, record, record_table, remark, wrote
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -172,11 +172,11 @@ def plan_(
       tutti mpi plan --ranks 6 broadcast=binomial all_reduce=mine.schedule
     """
     from tutti.base.files.mistakes import mistake
-    from tutti.cli.files import folder
     from tutti.cli.mpi_rules import RuleRequest, rank_list
     from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.proof import remember
     from tutti.mpi.provenance import provenance
+    from tutti.study.files import folder
 
     request = RuleRequest.read(rules or [], for_every or [])
     if not ranks:
@@ -197,9 +197,9 @@ def _proved(rules: list[Rule]) -> list[Rule]:
     """Verifies the schedules of the rules, which takes long for many ranks."""
     from dataclasses import replace
 
-    from tutti.cli.progress import Progress
     from tutti.mpi.plan import PlannedSchedule
     from tutti.schedules.ir import Schedule
+    from tutti.study.progress import Progress
 
     work = sum(rule.ranks for rule in rules)
     done: list[Rule] = []

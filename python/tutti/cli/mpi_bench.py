@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tutti.cli import mpi_options, options
-from tutti.cli.console import record_table, remark, wrote
 from tutti.cli.mpi_bench_shown import lines, print_line, show_blocks
-from tutti.cli.progress import Progress
+from tutti.study.console import record_table, remark, wrote
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,8 +116,8 @@ def bench(
       tutti mpi bench multicast --peers 3 -n 20
     """
     from tutti.base.files.extras import check_extra
-    from tutti.cli.files import folder
     from tutti.mpi.bench import Benchmark, Settings
+    from tutti.study.files import folder
 
     check_extra("reports")
     settings = Settings(

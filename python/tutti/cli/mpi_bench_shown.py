@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.cli.console import out
+from tutti.study.console import out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

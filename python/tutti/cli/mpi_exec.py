@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tutti.cli import mpi_options
-from tutti.cli.console import remark
-from tutti.cli.document import active
+from tutti.study.console import remark
+from tutti.study.document import active
 
 if TYPE_CHECKING:
     from tutti.mpi.command import Command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.cli.console import err
+from tutti.study.console import err
 
 if TYPE_CHECKING:
     from tutti.mpi.report import Report

@@ -13,12 +13,12 @@ from rich.text import Text
 from tutti import _core
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table
 from tutti.collectives.sizes import growing
 from tutti.nccl import ALGORITHMS, Settings, best, candidates, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.reasons import reason
 from tutti.nccl.versions import version
+from tutti.study.console import out, record, record_table
 from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from tutti.base.errors import UnitError, capped
 from tutti.base.files.limits import RANKS
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.units import Size, TimePerByte
-from tutti.cli.console import out, record_table, remark, wrote
 from tutti.cli.grouped import grouped
 from tutti.formats.nccl import read_graphs, read_topology
 from tutti.nccl.bounds import Rails
@@ -23,6 +22,7 @@ from tutti.nccl.doctor import Diagnosis, Sized, Subject, diagnose, tuner_rules
 from tutti.nccl.evidence import Evidence, Given, parse_choices, read_evidence
 from tutti.nccl.guess import guess_model, preset_model, version_of
 from tutti.nccl.tuner_csv import write_tuner_csv
+from tutti.study.console import out, record_table, remark, wrote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

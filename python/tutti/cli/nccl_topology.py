@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tutti.base.files.mistakes import mistake, shown
-from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.formats.nccl import platform_from_topology, read_topology
 from tutti.formats.nccl.rates import RATES, Rates
+from tutti.study.console import out, record, record_table, remark, wrote
 
 if TYPE_CHECKING:
     from tutti.formats.nccl import NodePlatform, Topology

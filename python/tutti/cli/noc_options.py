@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -17,16 +17,21 @@ from tutti.base.files.overrides import value_of, with_changes
 from tutti.base.files.reader import read_toml
 from tutti.base.units import Size, Time
 from tutti.cli import options
-from tutti.cli.console import remark
+from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.networks.flit.files.tables import LinksTable, RawNoc
-from tutti.networks.mesh.files import RawSmart
+from tutti.networks.mesh.files import RawSmart, resolve_smart
 from tutti.networks.mesh.traffic import Kind
 from tutti.platforms.files.notation import is_notation, split
+from tutti.study.console import remark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DEFAULTS", "MESH_DEFAULTS", "Given", "NetworkOptions", "network"]
+    from tutti.networks.experiment import Experiment
+
+__all__ = [
+    "DEFAULTS", "MESH_DEFAULTS", "Given", "NetworkOptions", "RunOptions", "SweepOptions", "network",
+]  # fmt: skip
 
 DEFAULTS: dict[str, Any] = {
     "topology": {"build": "mesh:8x8"},
@@ -133,6 +138,49 @@ class NetworkOptions:
         return found[0] if found else ("", "")
 
 
+@dataclass
+class RunOptions:
+    """The load of a run."""
+
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate",
+            help="Offered load in flits per node and cycle; broadcasts and multicasts per source "
+            "and cycle; reductions per cycle.",
+        ),
+    ] = None
+
+
+@dataclass
+class SweepOptions:
+    """The loads of a sweep, and the search for the saturation load."""
+
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            "--loads",
+            metavar="LOADS",
+            help="Offered loads: a list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and "
+            "cycle (with a table [mesh], in the unit of the first traffic's rate). Default: "
+            "0.05:0.5:0.05; with a table [mesh], twelve loads up to the ideal throughput.",
+        ),
+    ] = None
+    search: Annotated[
+        bool,
+        typer.Option("--saturation/--no-saturation", help="Search for the saturation load."),
+    ] = True
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance",
+            help="Tolerance of the saturation load, in the unit of the loads. Default: 0.01; with "
+            "a table [mesh], 2 % of the largest load.",
+        ),
+    ] = None
+    threads: options.Threads = 0
+
+
 @dataclass(frozen=True)
 class Given:
     """The tables of a network, and where they come from.
@@ -160,11 +208,23 @@ class Given:
         traffic = self.tables.get("traffic")
         return not isinstance(traffic, dict) or "rate" in traffic or "trace" in traffic
 
-    def at(self, rate: float) -> dict[str, Any]:
+    def at(self, rate: float) -> Given:
         """Returns the tables at a rate, which a sweep replaces; traffic with a load keeps it."""
         if self.has_rate:
-            return self.tables
-        return {**self.tables, "traffic": {**self.tables["traffic"], "rate": rate}}
+            return self
+        return replace(
+            self, tables={**self.tables, "traffic": {**self.tables["traffic"], "rate": rate}}
+        )
+
+    def resolve(self) -> Experiment[Any, Any, Any, Any]:
+        """Returns the network and its traffic.
+
+        Raises:
+            ConfigError: The tables are invalid.
+        """
+        if self.is_smart:
+            return resolve_smart(self.tables, source=self.source)
+        return resolve_noc(self.tables, source=self.source, folder=self.folder)
 
 
 def network(given: NetworkOptions, rate: float | None = None) -> Given:

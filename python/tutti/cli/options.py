@@ -18,7 +18,7 @@ from tutti.base.datatypes import NCCL_NAMES
 from tutti.base.errors import UnitError
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli.command_group import CommandGroup, Commands
-from tutti.cli.console import remark
+from tutti.study.console import remark
 
 if TYPE_CHECKING:
     from tutti.base.errors import ConfigError

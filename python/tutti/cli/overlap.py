@@ -13,10 +13,10 @@ from rich.table import Table
 from tutti.base.files.mistakes import mistake
 from tutti.base.units import Time
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import folder, written
-from tutti.cli.progress import Progress
 from tutti.collectives.experiment import lay_out, run_once
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder, written
+from tutti.study.progress import Progress
 from tutti.training.files.step_file import find_model
 from tutti.training.frames import write_frame
 from tutti.training.overlap import Overlap

@@ -10,10 +10,10 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import check_frame, read_frame
-from tutti.cli.console import record, wrote
-from tutti.cli.files import written
 from tutti.collectives.frames import MEASUREMENTS, READ, READ_IF_THERE
 from tutti.collectives.view.comparison_plot import plot_comparison
+from tutti.study.console import record, wrote
+from tutti.study.files import written
 from tutti.sweeps.view import plot_swept
 from tutti.sweeps.view import where as rows_where
 from tutti.view.errors import ReportError

@@ -13,15 +13,15 @@ from tutti import _core
 from tutti.base.files.extras import installed, requires
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark, wrote
 from tutti.cli.energy import show_energy
-from tutti.cli.files import folder, write_frames
-from tutti.cli.progress import Progress
 from tutti.collectives.experiment import Rows, lay_out, measure, plan, run_once
 from tutti.collectives.frames import summary
 from tutti.collectives.view.gantt import draw_timeline
 from tutti.collectives.view.perfetto import write_trace
 from tutti.networks.flit.view.text import counts
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder, write_frames
+from tutti.study.progress import Progress
 from tutti.view.quantity import format_limit
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _show_mesh(result: Run) -> None:
 
 def _show_routers(result: Run) -> None:
     """Prints the events of the routers, and their energy if the platform has a technology."""
-    events = ", ".join(f"{count} {name}" for name, count in counts(result.events))
+    events = ", ".join(f"{value:,.0f} {name}" for name, value in counts(result.events))
     out().print(f"  events: {events}", markup=False)
     flits = result.platform.flits
     if flits is not None and flits.technology is not None:

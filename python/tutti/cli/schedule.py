@@ -13,12 +13,12 @@ from tutti import _core, algorithms
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import missing
 from tutti.cli import options
-from tutti.cli.console import echo, out, record, record_table, wrote
-from tutti.cli.files import written
-from tutti.cli.progress import Progress
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import check_ranks, schedule
 from tutti.schedules.text import read_schedule
+from tutti.study.console import echo, out, record, record_table, wrote
+from tutti.study.files import written
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule

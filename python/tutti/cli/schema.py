@@ -10,14 +10,14 @@ import typer
 from pydantic.json_schema import GenerateJsonSchema
 
 from tutti.base.units import Frequency, Length, OpRate, Size, Time, TimePerByte
-from tutti.cli.console import record
-from tutti.cli.document import active
 from tutti.cli.document_schema import document_schema
 from tutti.collectives.files.tables import RawExperiment
 from tutti.networks.coherence.files import RawCoherence
 from tutti.networks.flit.files.tables import RawNoc
 from tutti.networks.mesh.files import RawSmart
 from tutti.platforms.files.platform_file import RawPlatform
+from tutti.study.console import record
+from tutti.study.document import active
 from tutti.sweeps.files import RawSweep
 from tutti.training.files.tables import RawTraining
 

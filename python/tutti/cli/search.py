@@ -13,14 +13,14 @@ from rich.table import Table
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.units import Size
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import folder
-from tutti.cli.progress import Progress
 from tutti.collectives.frames import write
 from tutti.collectives.schedule_search import FAMILY, KINDS, MULTIPLYING_KINDS
 from tutti.collectives.schedule_search import search as find
 from tutti.collectives.size_ranges import thresholds
 from tutti.platforms.conditions import Conditions
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder
+from tutti.study.progress import Progress
 from tutti.view.breakable import Breakable
 from tutti.view.quantity import format_share, format_time, plural
 

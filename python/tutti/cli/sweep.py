@@ -11,9 +11,9 @@ import typer
 
 from tutti.base.errors import ExitCode
 from tutti.cli import options
-from tutti.cli.console import fail, out, record, record_table, remark, wrote
-from tutti.cli.document import withhold
-from tutti.cli.progress import Progress
+from tutti.study.console import fail, out, record, record_table, remark, wrote
+from tutti.study.document import withhold
+from tutti.study.progress import Progress
 from tutti.view.quantity import format_share, plural
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def sweep(
     if not status:
         prepare(executor.value, dask_address)
 
-    from tutti.cli.files import folder
+    from tutti.study.files import folder
     from tutti.sweeps.files import load_sweep
     from tutti.sweeps.plan import plan_sweep
     from tutti.sweeps.session import Session

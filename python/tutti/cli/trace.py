@@ -10,12 +10,12 @@ import typer
 from tutti import _core
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark
-from tutti.cli.progress import Progress
 from tutti.collectives.lowering import expand
 from tutti.collectives.simulation import TraceRun, simulate_trace
 from tutti.formats.formats import Options, head, named, recognised
 from tutti.platforms import platform as find
+from tutti.study.console import out, record, record_table, remark
+from tutti.study.progress import Progress
 from tutti.workloads.operations import Trace
 
 app = options.group("Simulate traces of applications.")

@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.console import out, record, record_table, remark
-from tutti.cli.files import folder
-from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
+from tutti.study.console import out, record, record_table, remark
+from tutti.study.files import folder
+from tutti.study.progress import Progress
 from tutti.training.endpoint import configurations
 from tutti.training.exposed import exposed_frame
 from tutti.training.files.step_file import load_training

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tutti.cli.console import out, record, record_table, remark, wrote
-from tutti.cli.files import folder, written
-from tutti.cli.progress import Progress
 from tutti.formats.astrasim import reader as astrasim
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder, written
+from tutti.study.progress import Progress
 from tutti.training.frames import write_frame
 
 

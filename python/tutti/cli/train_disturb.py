@@ -10,9 +10,9 @@ from rich.table import Table
 
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
-from tutti.cli.console import out, record_table, remark, wrote
-from tutti.cli.files import folder, written
-from tutti.cli.progress import Progress
+from tutti.study.console import out, record_table, remark, wrote
+from tutti.study.files import folder, written
+from tutti.study.progress import Progress
 from tutti.training.files.step_file import load_training
 from tutti.training.frames import write_frame
 from tutti.training.slowdowns import Disturbances, effects, summary

@@ -11,12 +11,12 @@ import typer
 from rich.table import Table
 
 from tutti.base.files.mistakes import mistake, shown
-from tutti.cli.console import out, record, record_table, remark
 from tutti.cli.grouped import grouped
-from tutti.cli.progress import Progress
 from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import enough_gpus, scaled
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
+from tutti.study.console import out, record, record_table, remark
+from tutti.study.progress import Progress
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import Cluster, FixedDegrees, least_gpus, search
 from tutti.training.plan.cluster import EFFICIENCY, USABLE

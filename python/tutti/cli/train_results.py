@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.cli.console import wrote
-from tutti.cli.files import written
+from tutti.study.console import wrote
+from tutti.study.files import written
 from tutti.training.exposed import exposed_frame
 from tutti.training.frames import (
     frame,

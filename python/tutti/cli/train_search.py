@@ -12,10 +12,10 @@ from rich.table import Table
 
 from tutti.base.errors import ExitCode
 from tutti.cli import options
-from tutti.cli.console import out, record_table, remark, wrote
-from tutti.cli.files import folder, written
-from tutti.cli.progress import Progress
 from tutti.cli.train_results import write_results
+from tutti.study.console import out, record_table, remark, wrote
+from tutti.study.files import folder, written
+from tutti.study.progress import Progress
 from tutti.training.files.step_file import load_training
 from tutti.training.frames import write_frame
 from tutti.training.search import DEFAULT, AlgorithmSearch

@@ -14,11 +14,8 @@ from tutti.base.datatypes import DATATYPES
 from tutti.base.files.mistakes import mistake
 from tutti.base.units import Size
 from tutti.cli import options
-from tutti.cli.console import remark
-from tutti.cli.files import folder
 from tutti.cli.grouped import grouped
 from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
-from tutti.cli.progress import Progress
 from tutti.cli.tune_shown import prove, show
 from tutti.collectives.frames import write
 from tutti.collectives.sizes import growing, part_bytes
@@ -33,6 +30,9 @@ from tutti.mpi.library import built
 from tutti.mpi.provenance import provenance
 from tutti.mpi.underneath import find_mpi
 from tutti.platforms import platform
+from tutti.study.console import remark
+from tutti.study.files import folder
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from tutti.measured.tune import Written

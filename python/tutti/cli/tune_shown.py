@@ -9,10 +9,10 @@ from rich.table import Table
 
 from tutti.base.errors import ExitCode
 from tutti.base.units import Size
-from tutti.cli.console import out, record_table, remark, wrote
-from tutti.cli.progress import Progress
 from tutti.measured.tune import proofs, unproved
 from tutti.measured.tune.times import OWN
+from tutti.study.console import out, record_table, remark, wrote
+from tutti.study.progress import Progress
 from tutti.view.breakable import Breakable
 from tutti.view.quantity import format_share, format_time
 

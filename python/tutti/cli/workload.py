@@ -9,9 +9,9 @@ import typer
 
 from tutti.base.errors import ConfigError
 from tutti.cli import options
-from tutti.cli.console import out, record, remark, wrote
-from tutti.cli.files import written
 from tutti.formats import torch as reader
+from tutti.study.console import out, record, remark, wrote
+from tutti.study.files import written
 from tutti.workloads.files import write_model
 
 app = options.group("Convert PyTorch models to lists of layers.")

@@ -1,4 +1,4 @@
-"""Latency against load of networks on chip, drawn for notebooks."""
+"""Latency against load of networks on chip: drawings of notebooks, and sections of pages."""
 
 from __future__ import annotations
 
@@ -8,36 +8,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tutti.view import svg
+from tutti.view.page import Section
 from tutti.view.palette import styles_in_order
-from tutti.view.quantity import estimate, three
+from tutti.view.quantity import count, estimate, three
+from tutti.view.tables import Column, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from xml.etree import ElementTree as ET
 
-    from tutti.networks.flit import Estimate
+    from tutti.networks.loads import Loaded
+    from tutti.view.charts import LoadChart
 
-__all__ = ["LoadCurves", "curves_svg", "load_curves", "sorted_by_load"]
+__all__ = [
+    "LoadCurves",
+    "curves_svg",
+    "events_section",
+    "load_curves",
+    "load_sections",
+    "sorted_by_load",
+]
 
 _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 24, 560, 260
 _CEILING = 4
 """Curves end at this multiple of their lowest latency, or that of a slower network."""
-
-
-class Loaded(Protocol):
-    """A run at a load: `tutti.networks.flit.NocRun` or `tutti.networks.mesh.Run`."""
-
-    @property
-    def load(self) -> float | None:
-        """The offered load."""
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the network accepted the load."""
-
-    @property
-    def latency(self) -> Estimate:
-        """The latency."""
 
 
 class Runs(Protocol):
@@ -179,3 +173,37 @@ def _curve(inside: ET.Element, runs: Sequence[Loaded], colour: str, axes: _Axes)
     for one, (x, y) in zip(runs, points, strict=True):
         tip = f"load {_load(one):.4g}: {estimate(one.latency)} cycles"
         svg.shape(inside, "circle", tip, cx=x, cy=y, r=3.5, fill=colour)
+
+
+def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[Section]:
+    """Returns the sections on latency and throughput against load.
+
+    Args:
+        what: The simulated object, such as `network`.
+        latency: Latency against load.
+        throughput: Accepted throughput against load.
+    """
+    lead = (
+        "Error bars are 95 % confidence intervals. The curve ends at the last stable load of the "
+        f"{what}."
+    )
+    if latency.reference:
+        lead += " Dashed: the latency lower bound, up to the load that saturates a link or port."
+    return [
+        Section("Latency against offered load", lead, {"latency": latency.captioned(
+            "the load at which latency rises steeply, and the latency at low load."
+        )}),
+        Section("Throughput against offered load", f"Accepted throughput of the {what}.",
+                {"throughput": throughput.captioned(
+                    "the load at which the curve leaves the diagonal: the network saturates.", 380
+                )}),
+    ]  # fmt: skip
+
+
+def events_section(lead: str, events: Sequence[tuple[str, float]]) -> Section:
+    """Returns a section with a table of events."""
+    columns: list[Column[tuple[str, float]]] = [
+        Column("event", lambda row: row[0]),
+        Column("count", lambda row: round(row[1]), count),
+    ]
+    return Section("Events", lead, table=ReportTable(columns, events))

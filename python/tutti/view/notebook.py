@@ -7,7 +7,7 @@ leak into the notebook.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.view import svg
 from tutti.view.quantity import time_unit
@@ -15,6 +15,9 @@ from tutti.view.quantity import time_unit
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from xml.etree import ElementTree as ET
+
+    from tutti.view.tables import ReportTable
+    from tutti.view.view import View
 
 MOST_MESSAGES = 100_000
 """Messages of a run up to which a notebook records and shows its timeline."""
@@ -33,6 +36,22 @@ def time_axis(root: ET.Element, end_ps: int, left: int, y: int) -> None:
         anchor = ("start", "middle", "middle", "middle", "end")[quarter]
         label = f"{ps / factor:.3g}" + (f" {unit}" if quarter == 4 else "")
         svg.text(root, (time_x(ps, end_ps, left), y), label, anchor)
+
+
+def view_html(view: View) -> str:
+    """Returns the facts of a view, its table with the columns of the terminal, and its drawing."""
+    facts = [(fact.name, fact.text) for fact in view.every_fact if fact.text]
+    table = _table_html(view.table) if view.table else ""
+    return facts_html(facts, table + (view.inline() if view.inline else ""))
+
+
+def _table_html(table: ReportTable[Any]) -> str:
+    columns = table.narrow
+    head = "".join(f"<th>{escape(column.heading)}</th>" for column in columns)
+    rows = (
+        "".join(f"<td>{escape(column.text(row))}</td>" for column in columns) for row in table.rows
+    )
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def facts_html(facts: Iterable[tuple[str, ...]], drawing: str = "") -> str:

@@ -23,6 +23,7 @@ from tutti.base.glossary import glossary
 
 from .breakable import MARKS, unbroken
 from .palette import DARK
+from .quantity import sentence
 from .sampling import fewer_points
 from .tables import MOST_ROWS
 
@@ -33,9 +34,11 @@ if TYPE_CHECKING:
 
     from .charts import Figure
     from .tables import ReportTable
+    from .view import View
 
 LIMIT = 10_000_000
 """Maximum size of a page in bytes."""
+SORTING = "Select a heading to sort the table."
 MOST_SENTENCES = 3
 """Sentences of an answer, which fits the first screen."""
 _CODE = re.compile(r"`([^`]+)`")
@@ -204,6 +207,22 @@ class Page:
                 figures[name], shown, total = fewer_points(figure, keep)
                 if shown < total:
                     notes[name] = f"Shows {shown:,} of {total:,} {charts[name].counted}"
+
+
+def page_of(view: View) -> Page:
+    """Returns the report of a view."""
+    return Page(
+        kind=view.kind,
+        kicker=view.kicker,
+        title=view.title,
+        question=view.question,
+        answer=view.answer,
+        notes=[sentence(text) for text in view.remarks],
+        facts=[(fact.name, fact.text) for fact in (view.headline, *view.inputs) if fact.text],
+        sections=view.sections(),
+        findings=view.findings,
+        conventions=view.conventions,
+    )
 
 
 def render(name: str, kind: str, *, data: object, **shown: object) -> str:

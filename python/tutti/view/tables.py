@@ -1,16 +1,25 @@
-"""Tables with one declaration for HTML pages and for the terminal."""
+"""Quantities of results: one declaration for pages, the terminal, notebooks, files and `--json`."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
-from .quantity import format_limit, format_rate, format_share, format_size, format_time
+from .quantity import (
+    count,
+    estimate,
+    format_limit,
+    format_rate,
+    format_share,
+    format_size,
+    format_time,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    import polars as pl
     from rich.table import Table as TerminalTable
 
 Row = TypeVar("Row")
@@ -56,6 +65,12 @@ class Column(Generic[Row]):
         show: Formats the value. Without it, the column is text.
         unit: The unit of the values, unless `show` writes it.
         exported: The unit of the values in exported tables, by default that of `show` or `unit`.
+        key: The name in files and `--json`; empty if the column is not there. Columns shown by
+            `estimate` have a second one, `<key>_half_width`.
+        scope: The tables that show the column: "run" for those of one result, "runs" for those
+            that compare results, "file" for files and `--json` only. By default all.
+        fact: Returns name and text of the fact on a single result in the terminal and in
+            notebooks, or None. Or states whether there is one: with the column's name and value.
 
         kind: The style of the cells: "text", "number", "nowrap", "reason", "wrap", or "hidden"
             for a column of exported tables only. By default text or number.
@@ -79,6 +94,9 @@ class Column(Generic[Row]):
     short: str = ""
     terminal: Callable[[Any], str] | bool = True
     exported: str = ""
+    key: str = ""
+    scope: Literal["", "run", "runs", "file"] = ""
+    fact: Callable[[Row], tuple[str, str] | None] | bool = True
 
     @property
     def export_heading(self) -> str:
@@ -99,6 +117,17 @@ class Column(Generic[Row]):
     def value(self, row: Row) -> Any:  # noqa: ANN401 - whatever a row has
         """Returns the value of a row, or None."""
         return None if self.when and not self.when(row) else self.get(row)
+
+    def fact_of(self, row: Row) -> tuple[str, str] | None:
+        """Returns name and text of the fact on a result; None without a fact or a value."""
+        value = self.value(row)
+        if value is None or self.fact is False:
+            return None
+        if callable(self.fact):
+            return self.fact(row)
+        if self.show is None or self.scope not in {"", "run"}:
+            return None
+        return self.name, f"{self.show(value)} {self.unit or self.exported}".strip()
 
     def text(self, row: Row) -> str:
         """Returns the text for the terminal."""
@@ -149,6 +178,12 @@ class ReportTable(Generic[Row]):
             return ""
         return f"Shows the first {most:,} of {every:,} rows; {file} has all."
 
+    @property
+    def narrow(self) -> list[Column[Row]]:
+        """The columns that the terminal and notebooks show."""
+        shown = (column for column in self.columns if column.terminal)
+        return [column for column in shown if column.style != "hidden"]
+
     def terminal(self, caption: str = "") -> TerminalTable:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table as TerminalTable
@@ -156,13 +191,49 @@ class ReportTable(Generic[Row]):
         table = TerminalTable(
             box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left", caption=caption
         )
-        columns = [one for one in self.columns if one.terminal and one.style != "hidden"]
+        columns = self.narrow
         for column in columns:
             justify = "right" if column.style == "number" else "left"
             table.add_column(column.short or column.heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
         for row in self.rows:
             table.add_row(*(column.text(row) for column in columns))
         return table
+
+
+def of_scope(columns: Iterable[Column[Row]], scope: str) -> list[Column[Row]]:
+    """Returns the columns that tables of a scope show: "run" or "runs"."""
+    return [column for column in columns if column.scope in {"", scope}]
+
+
+def frame_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> pl.DataFrame:
+    """Returns a data frame of the columns with a key; absent values and NaN are null.
+
+    Args:
+        columns: The columns: integers if shown by `count`, texts without `show`, else floats.
+        rows: The rows, in order.
+    """
+    import polars as pl
+
+    several = list(rows)
+    series = []
+    for column in columns:
+        if column.key:
+            values = [column.value(row) for row in several]
+            kind = _type_of(column)
+            means = [getattr(value, "mean", value) for value in values]
+            series.append(pl.Series(column.key, means, dtype=kind))
+            if column.show is estimate:
+                widths = [getattr(value, "half_width", None) for value in values]
+                series.append(pl.Series(f"{column.key}_half_width", widths, dtype=kind))
+    return pl.DataFrame(series).fill_nan(None)
+
+
+def _type_of(column: Column[Any]) -> type[pl.DataType]:
+    import polars as pl
+
+    if column.show is None:
+        return pl.String
+    return pl.UInt64 if column.show is count else pl.Float64
 
 
 def sort_key(value: Any) -> object:  # noqa: ANN401 - whatever a row has

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.networks.flit.view.page import SORTING
 from tutti.platforms.view.facts import platform_facts, ps_per_byte
-from tutti.view.page import MOST_SENTENCES, Chart, Choice, Finding, Page, Section
+from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Choice, Finding, Page, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import (
     count,

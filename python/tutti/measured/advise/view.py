@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.collectives.view.comparison_charts import stepped
 from tutti.collectives.view.summary import shorten
-from tutti.networks.flit.view.page import SORTING
 from tutti.view.charts import TEXT, Axis, chart, heat, legend_entry
-from tutti.view.page import MOST_SENTENCES, Chart, Finding, Page, Section
+from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Finding, Page, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import count, format_share, format_size, format_time, plural, span
 from tutti.view.tables import Column, ReportTable

@@ -1,7 +1,7 @@
 """Cache-coherent chips that run parallel kernels; the protocol broadcasts over a mesh.
 
 Examples:
-    >>> from tutti import coherence
+    >>> from tutti.networks import coherence
     >>> from tutti.networks.mesh import SmartMesh
     >>> mesh = SmartMesh(design="sfo_complete", columns=4, rows=4)
     >>> run = coherence.run(kernel="fft_like", protocol="ht", mesh=mesh, scale="tiny")

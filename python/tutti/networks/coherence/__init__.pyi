@@ -1,7 +1,4 @@
 from .chip import Chip as Chip
-from .frames import flow_frame as flow_frame
-from .frames import frame as frame
-from .frames import miss_frame as miss_frame
 from .results import CoherenceRun as CoherenceRun
 from .results import FlowCount as FlowCount
 from .results import Mean as Mean
@@ -14,3 +11,6 @@ from .runs import check as check
 from .runs import kernels as kernels
 from .runs import run as run
 from .runs import run_all as run_all
+from .view.quantities import flow_frame as flow_frame
+from .view.quantities import frame as frame
+from .view.quantities import miss_frame as miss_frame

@@ -183,6 +183,13 @@ class CoherenceRun:
         where = f"{case.protocol}, {case.mesh.design}"
         return f"<CoherenceRun {case.kernel}, {where}: {self.cycles} cycles>"
 
+    def _repr_html_(self) -> str:
+        """The HTML for notebooks: chip, runtime, misses and flows."""
+        from tutti.networks.coherence.view.run import runs_view
+        from tutti.view.notebook import view_html
+
+        return view_html(runs_view([self]))
+
 
 def _misses(found: dict[str, Any]) -> Misses:
     latency = Mean(*found["latency"])

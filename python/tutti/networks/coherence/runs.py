@@ -12,8 +12,8 @@ from tutti.base.files.described import beyond_bounds
 from tutti.networks.coherence.chip import Chip
 from tutti.networks.coherence.results import CoherenceRun
 from tutti.networks.errors import CoherenceError
+from tutti.networks.loads import measure_all
 from tutti.networks.mesh import SmartMesh
-from tutti.networks.saturation_search import measure_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 
 Examples:
     >>> import tutti
-    >>> from tutti import noc
+    >>> from tutti.networks import flit as noc
     >>> mesh = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns")
     >>> network = noc.Network(topology=mesh, routing="dimension_order")
     >>> plan = noc.MeasurementPlan(warmup=1000, measure=4000)

@@ -1,5 +1,4 @@
 from .events import Events as Events
-from .frames import frame as frame
 from .network import Network as Network
 from .network import patterns as patterns
 from .network import routings as routings
@@ -17,3 +16,4 @@ from .settings import Router as Router
 from .settings import Speculation as Speculation
 from .settings import Trace as Trace
 from .settings import Traffic as Traffic
+from .view.quantities import frame as frame

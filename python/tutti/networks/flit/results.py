@@ -357,6 +357,7 @@ class NocRun:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: network, traffic, state and latency."""
-        from tutti.networks.flit.view.notebook import noc_run_html
+        from tutti.networks.flit.view.run import run_view
+        from tutti.view.notebook import view_html
 
-        return noc_run_html(self)
+        return view_html(run_view(self))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.networks.errors import NocError
 from tutti.networks.flit.network import classes_of, every
 from tutti.networks.flit.results import NocRun
 from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
-from tutti.networks.saturation_search import bracket, measure_all, narrow, parts
+from tutti.networks.loads import Search, measure_all, parts, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -76,8 +75,8 @@ def sweep(
         NocError: The network is invalid, or the traffic does not fit it.
         TrafficError: The traffic or a load is invalid.
     """
-    at = [at_load(traffic, load) for load in loads]
-    return _measured(network, at, plan or MeasurementPlan(), done, threads=threads)
+    supplies = [at_load(traffic, load) for load in loads]
+    return _measured(network, supplies, plan or MeasurementPlan(), done, threads=threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +106,10 @@ class Saturation:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: the saturation load, and latency against load."""
-        from tutti.networks.flit.view.notebook import saturation_html
+        from tutti.networks.flit.view.load import load_view
+        from tutti.view.notebook import view_html
 
-        return saturation_html(self)
+        return view_html(load_view(self.runs, self))
 
 
 def saturation(
@@ -142,30 +142,26 @@ def saturation(
         NocError: The network or the tolerance is invalid, or the traffic does not fit the network.
         TrafficError: The traffic is invalid.
     """
-    if not (0 < tolerance < math.inf and 0 < most < math.inf):
-        message = f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
-        raise NocError(message, kind="search")
-    found = {run.load: run for run in known if run.load is not None and run.load <= most}
-    used = plan or MeasurementPlan()
+    core_plan = plan or MeasurementPlan()
 
-    def measure(loads: Sequence[float]) -> None:
-        at = [at_load(traffic, load) for load in loads]
-        runs = _measured(network, at, used, done, threads=threads)
-        found.update(zip(loads, runs, strict=True))
+    def measure(loads: Sequence[float]) -> list[NocRun]:
+        supplies = [at_load(traffic, load) for load in loads]
+        return _measured(network, supplies, core_plan, done, threads=threads)
 
     def is_stable(run: NocRun) -> bool:
         return run.is_stable
 
-    low, high = bracket(found, is_stable)
-    if high is None and most not in found:
-        measure([*parts(low, most), most])
-    low, high = narrow(found, is_stable, measure, tolerance)
+    search = Search(measure, known, most=most, tolerance=tolerance)
+    low, high = search.bracket(is_stable)
+    if high is None:
+        search.add([] if most in search.runs else [*parts(low, most), most])
+    low, high = search.narrow(is_stable)
     return Saturation(
         load=low,
         below=high,
-        accepted=found[low].accepted if low > 0 else None,
-        deadlocks=high is not None and found[high].ending == "deadlocked",
-        runs=tuple(found[load] for load in sorted(found)),
+        accepted=search.runs[low].accepted if low > 0 else None,
+        deadlocks=high is not None and search.runs[high].ending == "deadlocked",
+        runs=search.ordered,
     )
 
 
@@ -180,13 +176,7 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
         NocError: No class has a rate above 0 to scale.
     """
     classes = every(traffic)
-    total = sum(one.rate for one in classes)
-    if len(classes) == 1:
-        return (replace(classes[0], rate=load),)
-    if total <= 0:
-        message = "no traffic class has a rate above 0: expected rates with proportions to keep"
-        raise NocError(message, kind="search", hint="give each class a rate")
-    return tuple(replace(one, rate=one.rate * load / total) for one in classes)
+    return scaled(classes, load, sum(each.rate for each in classes))
 
 
 def _supply(traffic: Traffic | Sequence[Traffic] | Trace) -> Supply:
@@ -196,7 +186,7 @@ def _supply(traffic: Traffic | Sequence[Traffic] | Trace) -> Supply:
 def _load(traffic: Supply) -> float | None:
     if isinstance(traffic, Trace):
         return None
-    return math.fsum(one.rate for one in every(traffic))
+    return math.fsum(each.rate for each in every(traffic))
 
 
 def _measured(
@@ -226,5 +216,5 @@ def _measured(
 def _case(core: _core.FlitNetwork, supply: Supply, plan: MeasurementPlan) -> _core.FlitCase:
     if isinstance(supply, Trace):
         return _core.FlitCase.trace(core, supply.text, plan.core_plan())
-    loads = [one.core_load() for one in every(supply)]
+    loads = [each.core_load() for each in every(supply)]
     return _core.FlitCase(core, loads, plan.core_plan())

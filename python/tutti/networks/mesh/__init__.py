@@ -1,7 +1,7 @@
 """Single-cycle multi-hop meshes with multicast and reduction: settings, traffic and results.
 
 Examples:
-    >>> from tutti.networks.flit import smart
+    >>> from tutti.networks import mesh as smart
     >>> mesh = smart.SmartMesh(design="fully_connected", columns=4, rows=4)
     >>> plan = smart.ReplicationPlan(warmup=100, measure=1000, seeds=2)
     >>> run = smart.run(mesh, smart.Traffic(kind="broadcast", rate=0.01), plan)

@@ -1,16 +1,13 @@
-from .frames import frame as frame
 from .mesh import SmartMesh as SmartMesh
 from .mesh import designs as designs
 from .recording import Watched as Watched
 from .recording import watch as watch
 from .results import Measured as Measured
 from .results import Run as Run
-from .runs import Case as Case
 from .runs import Saturation as Saturation
 from .runs import at_load as at_load
 from .runs import check as check
 from .runs import run as run
-from .runs import run_all as run_all
 from .runs import saturation as saturation
 from .runs import sweep as sweep
 from .traffic import UNITS as UNITS
@@ -18,3 +15,4 @@ from .traffic import Ideal as Ideal
 from .traffic import ReplicationPlan as ReplicationPlan
 from .traffic import Traffic as Traffic
 from .traffic import ideal as ideal
+from .view.quantities import frame as frame

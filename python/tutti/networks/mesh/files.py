@@ -16,13 +16,21 @@ from tutti.base.files.overrides import read_changed
 from tutti.base.files.reader import read_toml
 from tutti.base.files.tables import Table, kind_of
 from tutti.networks.errors import NocError
+from tutti.networks.experiment import Experiment
+from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.networks.mesh.mesh import SmartMesh
-from tutti.networks.mesh.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind
+from tutti.networks.mesh.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind, ideal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.base.errors import ConfigError
+    from tutti.networks.mesh import Run
+
+_LOADS = 12
+"""The number of default loads of a sweep, up to the ideal throughput."""
+_TOLERANCE = 0.02
+"""The default tolerance of the saturation load, as a fraction of the largest load."""
 
 
 @described_by(SmartMesh)
@@ -109,24 +117,28 @@ class RawSmart(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smart:
-    """A resolved mesh and its traffic.
+class Smart(Experiment[SmartMesh, tuple[Traffic, ...], ReplicationPlan, "Run"]):
+    """A resolved mesh and its traffic."""
 
-    Attributes:
-        source: The file, for messages.
-        title: Title of reports.
-        mesh: The mesh.
-        traffic: The traffic of each kind.
-        plan: The lengths of warm-up, measurement and drain.
-        output: The folder for results.
-    """
+    package = "tutti.networks.mesh"
 
-    source: str
-    title: str
-    mesh: SmartMesh
-    traffic: tuple[Traffic, ...]
-    plan: ReplicationPlan
-    output: Path
+    @property
+    def default_loads(self) -> list[float]:
+        """Loads up to the ideal throughput, or 1 if the pattern has no bound."""
+        bound = ideal(self.network, self.traffic[0])
+        most = min(bound.load, 1.0) if bound and self.traffic[0].kind != "reduction" else 1.0
+        return [round(most * (index + 1) / _LOADS, 6) for index in range(_LOADS)]
+
+    def search_plan(self, runs: Sequence[Run], tolerance: float | None) -> SearchPlan:
+        """Returns a search up to the ideal throughput, or the largest load of runs."""
+        bound = ideal(self.network, self.traffic[0])
+        highest = max(run.load for run in runs)
+        most = max(highest, bound.load if bound else highest)
+        if self.traffic[0].kind != "reduction":
+            most = min(most, max(1.0, highest))
+        share = _TOLERANCE if tolerance is None else min(tolerance / most, 1.0)
+        # It searches by two criteria.
+        return SearchPlan(most, share, 2 * runs_of_search(1 / share))
 
 
 def is_smart(path: Path) -> bool:
@@ -171,7 +183,7 @@ def resolve_smart(tables: dict[str, Any], *, source: str) -> Smart:
     found = Smart(
         source=source,
         title=raw.title,
-        mesh=mesh_of(raw.mesh, source=source, key="mesh"),
+        network=mesh_of(raw.mesh, source=source, key="mesh"),
         traffic=tuple(
             _traffic(table, source, name) for table, name in zip(given, names, strict=True)
         ),
@@ -223,7 +235,7 @@ def _check(found: Smart, names: list[str]) -> None:
 
     for traffic, name in zip(found.traffic, names, strict=True):
         try:
-            check(found.mesh, [traffic], found.plan)
+            check(found.network, [traffic], found.plan)
         except TuttiError as error:
             if error.kind in {"clash", "out_of_range"}:
                 key = "mesh" if error.fields.get("what") == "vcs" else name
@@ -236,6 +248,6 @@ def _check(found: Smart, names: list[str]) -> None:
                 hint = f"raise `mesh.depth`, the flits of a VC, which is {error.buffer}"
             raise mistake(problem, source=found.source, key=key, hint=hint) from None
     try:
-        check(found.mesh, found.traffic, found.plan)
+        check(found.network, found.traffic, found.plan)
     except TuttiError as error:
         raise mesh_mistake(error, source=found.source, key="mesh") from None

@@ -166,9 +166,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: mesh, traffic, state and latency."""
-        from tutti.networks.mesh.view.notebook import mesh_run_html
+        from tutti.networks.mesh.view.run import run_view
+        from tutti.view.notebook import view_html
 
-        return mesh_run_html(self)
+        return view_html(run_view(self))
 
 
 def _summed(counts: list[dict[str, Any]]) -> dict[str, Any]:

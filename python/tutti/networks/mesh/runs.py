@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutti.networks.errors import NocError
+from tutti.networks.loads import Search, measure_all, scaled
 from tutti.networks.mesh.results import Run
 from tutti.networks.mesh.traffic import ReplicationPlan, Traffic, case_of, ideal
-from tutti.networks.saturation_search import bracket, measure_all, narrow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,21 +22,6 @@ _ZERO_LOAD = 0.02
 
 _SLOWER = 3.0
 """A mesh is saturated by latency above this multiple of the zero-load latency."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A mesh, its traffic and the plan of a run.
-
-    Attributes:
-        mesh: The mesh.
-        traffic: Concurrent traffic.
-        plan: The phases and seeds of the run.
-    """
-
-    mesh: SmartMesh
-    traffic: tuple[Traffic, ...]
-    plan: ReplicationPlan
 
 
 def run(
@@ -58,8 +43,8 @@ def run(
         NocError: The traffic does not fit the mesh.
         TrafficError: The traffic is invalid.
     """
-    case = Case(mesh=mesh, traffic=as_tuple(traffic), plan=plan or ReplicationPlan())
-    return run_all([case], threads=threads)[0]
+    supplies = [as_tuple(traffic)]
+    return _measured(mesh, supplies, plan or ReplicationPlan(), None, threads=threads)[0]
 
 
 def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan) -> None:
@@ -73,38 +58,6 @@ def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan) ->
         message = "missing traffic: expected traffic of one kind or more"
         raise NocError(message, kind="clash")
     case_of(mesh, traffic, plan, seed=plan.seed)
-
-
-def run_all(
-    cases: Sequence[Case], *, threads: int = 0, done: Callable[[Run], object] | None = None
-) -> list[Run]:
-    """Runs many cases in parallel on all cores, each seed separately.
-
-    Args:
-        cases: The cases.
-        threads: Number of threads; 0 for one per core. Results do not depend on it.
-        done: Called with each run as soon as it finishes, in no particular order.
-
-    Returns:
-        The runs, in the order of the cases.
-
-    Raises:
-        NocError: The traffic does not fit a mesh.
-        TrafficError: The traffic is invalid.
-    """
-    groups = [
-        [
-            case_of(case.mesh, case.traffic, case.plan, seed=case.plan.seed + seed)
-            for seed in range(case.plan.seeds)
-        ]
-        for case in cases
-    ]
-
-    def run_of(index: int, seeds: list[dict[str, Any]]) -> Run:
-        case = cases[index]
-        return Run.of_core(case.mesh, case.traffic, case.plan, seeds)
-
-    return measure_all(groups, run_of, threads=threads, done=done)
 
 
 def sweep(
@@ -133,9 +86,8 @@ def sweep(
         NocError: The traffic does not fit the mesh, or the first traffic has no rate to scale.
         TrafficError: The traffic or a load is invalid.
     """
-    used = plan or ReplicationPlan()
-    cases = [Case(mesh=mesh, traffic=at_load(traffic, load), plan=used) for load in loads]
-    return run_all(cases, threads=threads, done=done)
+    supplies = [at_load(traffic, load) for load in loads]
+    return _measured(mesh, supplies, plan or ReplicationPlan(), done, threads=threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +120,10 @@ class Saturation:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: the saturation loads, and latency against load."""
-        from tutti.networks.mesh.view.notebook import mesh_saturation_html
+        from tutti.networks.mesh.view.load import load_view
+        from tutti.view.notebook import view_html
 
-        return mesh_saturation_html(self)
+        return view_html(load_view(self.runs, self))
 
 
 def saturation(
@@ -205,73 +158,77 @@ def saturation(
         NocError: The traffic does not fit the mesh, or the tolerance is invalid.
         TrafficError: The traffic is invalid.
     """
-    every = as_tuple(traffic)
-    limit = _limit(mesh, every[0], most, tolerance)
-    found = {one.load: one for one in known if one.load <= limit}
+    limit = _limit(mesh, as_tuple(traffic)[0]) if most is None else most
 
-    def add(loads: Sequence[float]) -> None:
-        new = [load for load in loads if load not in found]
-        runs = sweep(mesh, every, new, plan, threads=threads, done=done)
-        found.update(zip(new, runs, strict=True))
+    def measure(loads: Sequence[float]) -> list[Run]:
+        return sweep(mesh, traffic, loads, plan, threads=threads, done=done)
 
+    search = Search(measure, known, most=limit, tolerance=tolerance * limit)
     lowest = limit * _ZERO_LOAD
-    add([lowest, limit])
-    zero = found[lowest].latency
+    search.add([lowest, limit])
+    zero = search.runs[lowest].latency
 
-    def accepts(one: Run) -> bool:
-        return one.is_stable
+    def accepts(run: Run) -> bool:
+        return run.is_stable
 
-    def is_fast(one: Run) -> bool:
-        return one.is_stable and one.latency.mean <= _SLOWER * zero.mean
+    def is_fast(run: Run) -> bool:
+        return run.is_stable and run.latency.mean <= _SLOWER * zero.mean
 
-    narrow(found, accepts, add, tolerance * limit)
-    by_latency, _ = narrow(found, is_fast, add, tolerance * limit)
-    low, _ = bracket(found, accepts)
+    search.narrow(accepts)
+    by_latency, _ = search.narrow(is_fast)
+    low, _ = search.bracket(accepts)
+    deadlocked = (run.load for run in search.ordered if run.ending == "deadlocked")
     return Saturation(
         zero_load=zero,
         by_latency=by_latency,
         by_throughput=low,
-        accepted=found[low].accepted if low > 0 else None,
-        peak=max((one.accepted.mean for one in found.values()), default=0.0),
+        accepted=search.runs[low].accepted if low > 0 else None,
+        peak=max(run.accepted.mean for run in search.ordered),
         most=limit,
-        deadlocks=min((one.load for one in found.values() if one.ending == "deadlocked"),
-                      default=None),
-        runs=tuple(found[load] for load in sorted(found)),
-    )  # fmt: skip
+        deadlocks=next(deadlocked, None),
+        runs=search.ordered,
+    )
 
 
-def _limit(mesh: SmartMesh, traffic: Traffic, most: float | None, tolerance: float) -> float:
-    """Returns the largest load of a search: `most`, or a load that no mesh accepts.
-
-    Raises:
-        NocError: The load or the tolerance is not above 0.
-    """
-    if most is None:
-        bound = ideal(mesh, traffic)
-        top = math.inf if traffic.kind == "reduction" else 1.0
-        most = 1.0 if bound is None else min(1.1 * bound.load, top)
-    if not (0 < tolerance < math.inf and 0 < most < math.inf):
-        message = f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
-        raise NocError(message, kind="search")
-    return most
+def _limit(mesh: SmartMesh, traffic: Traffic) -> float:
+    """Returns a load that no mesh accepts."""
+    bound = ideal(mesh, traffic)
+    top = math.inf if traffic.kind == "reduction" else 1.0
+    return 1.0 if bound is None else min(1.1 * bound.load, top)
 
 
 def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic, ...]:
     """Returns traffic scaled to a rate of the first kind; the others keep their proportions to it.
 
+    Args:
+        traffic: Traffic of one kind or several.
+        load: The rate of the first traffic.
+
     Raises:
         NocError: The first of several kinds has no rate above 0 to scale.
     """
     every = as_tuple(traffic)
-    if len(every) > 1 and not every[0].rate > 0:
-        message = "the first of several kinds of traffic has no rate to scale"
-        raise NocError(message, kind="search", hint="give it a rate above 0")
-    return tuple(
-        replace(one, rate=load if index == 0 else one.rate * load / every[0].rate)
-        for index, one in enumerate(every)
-    )
+    return scaled(every, load, every[0].rate)
 
 
 def as_tuple(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
     """Returns traffic of one kind or several as a tuple."""
     return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
+
+
+def _measured(
+    mesh: SmartMesh,
+    supplies: Sequence[tuple[Traffic, ...]],
+    plan: ReplicationPlan,
+    done: Callable[[Run], object] | None,
+    *,
+    threads: int,
+) -> list[Run]:
+    """Runs traffic on a mesh, each seed separately."""
+    seeds = range(plan.seed, plan.seed + plan.seeds)
+    groups = [[case_of(mesh, supply, plan, seed=seed) for seed in seeds] for supply in supplies]
+
+    def run_of(index: int, results: list[dict[str, Any]]) -> Run:
+        return Run.of_core(mesh, supplies[index], plan, results)
+
+    return measure_all(groups, run_of, threads=threads, done=done)

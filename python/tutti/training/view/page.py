@@ -6,11 +6,10 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from tutti.networks.flit.view.page import SORTING
 from tutti.training.frames import layer_frame, window_frame
 from tutti.view.charts import Axis, bars, chart, line
 from tutti.view.errors import ReportError
-from tutti.view.page import Chart, Page, Section
+from tutti.view.page import SORTING, Chart, Page, Section
 from tutti.view.palette import BLUE, FAINT, RED, SKY
 from tutti.view.quantity import format_share, format_size, format_time, time_unit
 from tutti.view.tables import Column, ReportTable

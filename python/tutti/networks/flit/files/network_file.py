@@ -12,41 +12,79 @@ from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.overrides import read_changed
 from tutti.base.files.reader import read_text
+from tutti.networks.experiment import Experiment
 from tutti.networks.flit.files.energy_table import check_lengths, technology_of
 from tutti.networks.flit.files.tables import MeasureTable, RawNoc
-from tutti.networks.flit.settings import Router
+from tutti.networks.flit.network import Network, classes_of, longest_of
+from tutti.networks.flit.settings import Router, Trace
+from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.topologies.table import topology_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.energy.technology import Technology
-    from tutti.networks.flit import MeasurementPlan, Network, Trace, Traffic
+    from tutti.networks.flit import MeasurementPlan, NocRun, Traffic
     from tutti.networks.flit.files.tables import TrafficTable
     from tutti.topologies import Topology
+    from tutti.view.view import View
+
+_STEP = 0.05
+"""The distance of the default loads of a sweep."""
+_TOLERANCE = 0.01
+"""The default tolerance of the saturation load."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noc:
+class Noc(Experiment[Network, "tuple[Traffic, ...] | Trace", "MeasurementPlan", "NocRun"]):
     """A resolved network and its traffic.
 
     Attributes:
-        source: The file, for messages.
-        title: Title of reports.
-        network: The network.
-        traffic: The traffic of each class, or a trace.
-        plan: The lengths of warm-up and measurement.
         technology: Energy of events, if given.
-        output: The folder for results.
     """
 
-    source: str
-    title: str
-    network: Network
-    traffic: tuple[Traffic, ...] | Trace
-    plan: MeasurementPlan
+    package = "tutti.networks.flit"
+
     technology: Technology | None
-    output: Path
+
+    @property
+    def default_loads(self) -> list[float]:
+        """The loads of a sweep, in flits per node and cycle."""
+        return [round(_STEP * index, 12) for index in range(1, 11)]
+
+    def search_plan(self, runs: Sequence[NocRun], tolerance: float | None) -> SearchPlan:
+        """Returns a search up to the largest load of runs, at least 1."""
+        most, width = max(1.0, *(run.load or 0 for run in runs)), tolerance or _TOLERANCE
+        return SearchPlan(most, width, runs_of_search(most / width))
+
+    def remarks(self) -> list[str]:
+        """Returns warnings: the routing can deadlock, or buffers do not cover a credit round trip.
+
+        Raises:
+            NocError: The network is invalid.
+        """
+        return self.network.remarks(classes_of(self.traffic), longest_of(self.traffic))
+
+    @property
+    def scalable(self) -> tuple[Traffic, ...]:
+        """The traffic, for runs at several loads.
+
+        Raises:
+            ConfigError: The traffic is a trace.
+        """
+        if isinstance(self.traffic, Trace):
+            raise mistake(
+                "a trace has a fixed load and cannot be swept", source=self.source,
+                key="traffic.trace", expected="generated traffic",
+                hint="replay the trace with `tutti noc run`",
+            )  # fmt: skip
+        return self.traffic
+
+    def run_view(self, run: NocRun, remarks: Sequence[str]) -> View:
+        """Returns what a run shows."""
+        from tutti.networks.flit.view.run import run_view
+
+        return run_view(run, technology=self.technology, title=self.title, remarks=remarks)
 
 
 def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = None) -> Noc:
@@ -79,8 +117,6 @@ def resolve_noc(
     Raises:
         ConfigError: The network or its traffic is invalid.
     """
-    from tutti.networks.flit import Network
-
     raw = validated_file(RawNoc, tables, source=source)
     try:
         topology = topology or topology_of(raw.topology, folder)
@@ -119,7 +155,7 @@ def _plan(table: MeasureTable) -> MeasurementPlan:
 
 
 def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Trace:
-    from tutti.networks.flit import Trace, Traffic
+    from tutti.networks.flit import Traffic
 
     tables = raw.traffic if isinstance(raw.traffic, list) else [raw.traffic]
     names = [

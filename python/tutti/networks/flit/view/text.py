@@ -1,28 +1,19 @@
-"""Text for the reports and terminal tables of flit-level network runs."""
+"""Descriptions of flit-level networks, traffic, channels and events, for all renderings."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from tutti.networks.flit.settings import Trace, Traffic
-from tutti.view.quantity import estimate, format_share, format_time, number, plural, sentence
+from tutti.networks.flit.network import every
+from tutti.networks.flit.settings import Trace
+from tutti.view.quantity import format_share, plural
+
+from .quantities import RATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tutti.energy.technology import EnergyReport
-    from tutti.networks.flit import Estimate, Events, Network, NocRun, Saturation
+    from tutti.networks.flit import Events, Network, NocRun
     from tutti.networks.flit.network import Supply
-
-RATE = "flits per node and cycle"
-
-
-def cycles(value: Estimate, cycle_ps: int) -> str:
-    """Returns a mean in cycles, and converted to a time."""
-    if math.isnan(value.mean):
-        return "no packet arrived"
-    return f"{estimate(value)} cycles ({format_time(value.mean * cycle_ps)})"
 
 
 def describe_network(network: Network) -> str:
@@ -38,56 +29,13 @@ def describe_traffic(traffic: Supply) -> list[str]:
     """Returns one line per traffic class."""
     if isinstance(traffic, Trace):
         return ["trace"]
-    loads = (traffic,) if isinstance(traffic, Traffic) else traffic
     lines = []
-    for load in loads:
+    for load in every(traffic):
         on = "" if load.vcs is None else f", VCs {load.vcs[0]} to {load.vcs[1]}"
         size = f"{load.packet} flits" if str(load.packet) != "1" else "1 flit"
-        lines.append(
-            f"{load.pattern}, {load.process}, {load.rate:g} flits per node and cycle, packet size "
-            f"{size}{on}"
-        )
+        rate = f"{load.rate:g} {RATE}"
+        lines.append(f"{load.pattern}, {load.process}, {rate}, packet size {size}{on}")
     return lines
-
-
-def ending(run: NocRun) -> str:
-    """Returns the state in which a run ended, with the offered load and accepted throughput."""
-    if run.ending == "deadlocked":
-        return (
-            "deadlocked: packets were in flight, but no flit moved after cycle "
-            f"{max(run.cycles - run.plan.patience, 0):,}"
-        )
-    offered, accepted = number(run.offered), estimate(run.accepted)
-    if run.ending == "saturated":
-        return (
-            f"saturated: offered load {offered}, accepted throughput {accepted} flits per node and "
-            "cycle; queues grow without bound, so latency is undefined"
-        )
-    return (
-        f"stable: offered load {offered}, accepted throughput {accepted} flits per node and cycle"
-    )
-
-
-NOTHING_MEASURED = "nothing, as throughput and latency are undefined in a deadlock"
-
-_SHOWN_VCS = 8
-"""VCs of a deadlock cycle that are named."""
-
-
-def waiting(run: NocRun) -> list[str]:
-    """Where it deadlocked: which VCs wait, each for the next and the last for the first."""
-    more = len(run.deadlock_cycle) - _SHOWN_VCS
-    return [*run.deadlock_cycle[:_SHOWN_VCS], *([f"and {more} more"] if more > 0 else [])]
-
-
-def deadlock(run: NocRun) -> str:
-    """How a deadlocked run ended, and what waits for what, in a sentence."""
-    shown = waiting(run)
-    if not shown:
-        return ending(run)
-    *most, last = shown
-    held = f"{', '.join(most)} {last}" if len(run.deadlock_cycle) > _SHOWN_VCS else ", ".join(shown)
-    return f"{ending(run)}; each waits for the next and the last for the first: {held}"
 
 
 def slow_links(run: NocRun) -> str:
@@ -112,14 +60,14 @@ def channel(kind: str, source: str, target: str) -> str:
 
 def stalls(run: NocRun) -> list[tuple[str, float]]:
     """Returns each cause of stalls of head flits, and its share of the samples of busy VCs."""
-    found = run.stalls
+    samples = run.stalls
     causes = (
-        ("waiting for a credit", found.no_credit),
-        ("waiting for a VC", found.no_vc),
-        ("waiting for the switch", found.switch),
-        ("route computation", found.routing),
+        ("waiting for a credit", samples.no_credit),
+        ("waiting for a VC", samples.no_vc),
+        ("waiting for the switch", samples.switch),
+        ("route computation", samples.routing),
     )
-    return [(name, count / found.busy if found.busy else 0.0) for name, count in causes]
+    return [(name, count / samples.busy if samples.busy else 0.0) for name, count in causes]
 
 
 def stalls_text(run: NocRun) -> str:
@@ -130,23 +78,16 @@ def stalls_text(run: NocRun) -> str:
     return ", ".join(parts)
 
 
-def events(run: NocRun) -> list[tuple[str, str]]:
-    """Returns the events of the window that the energy model counts."""
-    return counts(run.events)
-
-
-def counts(found: Events) -> list[tuple[str, str]]:
-    """Returns the name and the count of each kind of event."""
-    rows = [
-        ("buffer writes", f"{found.buffer_writes:,}"),
-        ("buffer reads", f"{found.buffer_reads:,}"),
-        ("crossbar traversals", f"{found.crossbar_traversals:,}"),
-        ("VC grants", f"{found.vc_grants:,}"),
-        ("link traversals", f"{found.link_flits:,}"),
+def counts(events: Events) -> list[tuple[str, float]]:
+    """Returns name and count of each kind of event that the energy model counts."""
+    rows: list[tuple[str, float]] = [
+        ("buffer writes", events.buffer_writes),
+        ("buffer reads", events.buffer_reads),
+        ("crossbar traversals", events.crossbar_traversals),
+        ("VC grants", events.vc_grants),
+        ("link traversals", events.link_flits),
     ]
-    if found.link_flit_mm is not None:
-        rows.append(("flit-mm", f"{found.link_flit_mm:,.0f}"))
-    return rows
+    return rows if events.link_flit_mm is None else [*rows, ("flit-mm", events.link_flit_mm)]
 
 
 def power(energy: EnergyReport, window_ps: int) -> str:
@@ -166,63 +107,6 @@ def _watts(watts: float) -> str:
         if watts >= scale:
             return f"{watts / scale:.3g} {unit}"
     return f"{watts / 1e-9:.3g} nW"
-
-
-def saturation(found: Saturation) -> str:
-    """Returns the highest stable load and the lowest unstable load."""
-    state = "deadlocked" if found.deadlocks else "saturated"
-    if found.accepted is None:
-        return f"stable at no simulated load; {state} at {number(found.below)}"
-    stable = (
-        f"stable up to {number(found.load)} flits per node and cycle, accepted throughput "
-        f"{estimate(found.accepted)}"
-    )
-    return stable if found.below is None else f"{stable}; {state} at {number(found.below)}"
-
-
-def question(run: NocRun) -> str:
-    """Returns the question that the report of a run answers."""
-    name = run.network.topology.name
-    if run.load is None:
-        return f"Is {name} stable under this traffic, and what is its latency?"
-    return (
-        f"Is {name} stable at an offered load of {number(run.load)} flits per node and cycle, and "
-        "what is its latency?"
-    )
-
-
-def answer(run: NocRun) -> list[str]:
-    """Returns state, latency and the busiest link of a run in sentences."""
-    lines = [sentence(ending(run))]
-    if run.ending == "deadlocked":
-        return [*lines, sentence(f"measured: {NOTHING_MEASURED}")]
-    if run.is_stable:
-        quantile = f"{run.quantiles['99']:,} cycles" if "99" in run.quantiles else ""
-        tail = f", p99 latency {quantile}" if quantile else ""
-        lines.append(f"Mean latency {cycles(run.latency, run.network.cycle_ps)}{tail}.")
-    top = run.channels.sort("utilisation", descending=True, maintain_order=True).row(0, named=True)
-    where = channel(top["kind"], top["source"], top["target"])
-    lines.append(f"Highest link utilisation: {format_share(top['utilisation'])}, {where}.")
-    return lines
-
-
-def load_answer(runs: Sequence[NocRun], found: Saturation | None) -> list[str]:
-    """Returns the saturation load, or the range that contains it, and the lowest latency."""
-    stable = [run for run in runs if run.is_stable]
-    if found:
-        lines = [sentence(saturation(found))]
-    else:
-        unstable = [run.load for run in runs if not run.is_stable]
-        last = number(stable[-1].load) if stable else ""
-        lines = [f"Stable up to {last} {RATE}." if stable else "Stable at no simulated load."]
-        lines[0] = lines[0][:-1] + (
-            f"; the first unstable load is {number(unstable[0])}." if unstable
-            else ", the highest simulated load."
-        )  # fmt: skip
-    if stable:
-        latency = cycles(stable[0].latency, stable[0].network.cycle_ps)
-        lines.append(f"Mean latency at {number(stable[0].load)} {RATE}: {latency}.")
-    return lines
 
 
 def spoken(component: str) -> str:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tutti.base.errors import ConfigError
-from tutti.cli import console
+from tutti.study import console
 
 PROBLEM = "experiment.toml: ranks: 96 ranks exceed the platform's topology"
 HINT = "use fewer ranks, a larger topology, or another platform"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti.base.child_processes import no_interrupts
-from tutti.cli.progress import Progress
+from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +44,8 @@ def test_handler_of_ctrl_c_is_restored() -> None:
 def test_ctrl_c_ends_a_call_that_does_not_check_for_signals() -> None:
     done = program(
         "import ctypes, os, signal, threading\n"
-        "from tutti.cli import interrupts\n"
-        "from tutti.cli.progress import Progress\n"
+        "from tutti.study import interrupts\n"
+        "from tutti.study.progress import Progress\n"
         "interrupts._GRACE_SECONDS = 0.01\n"
         "with Progress('laying out'):\n"
         "    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # another thread gets it\n"
@@ -59,7 +59,7 @@ def test_ctrl_c_ends_a_call_that_does_not_check_for_signals() -> None:
 def test_ctrl_c_ends_the_program_while_it_loads() -> None:
     done = program(
         "import signal\n"
-        "from tutti.cli.interrupts import at_once\n"
+        "from tutti.study.interrupts import at_once\n"
         "with at_once():\n"
         "    try:\n"
         "        signal.raise_signal(signal.SIGINT)\n"

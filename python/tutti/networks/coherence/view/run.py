@@ -1,29 +1,47 @@
-"""The report page of kernels on chips with coherent caches: runtimes, misses, flows."""
+"""What runs of kernels on chips with coherent caches show: runtimes, misses, flows."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tutti.networks.flit.view.page import SORTING
 from tutti.networks.mesh.view.text import describe_buffers, describe_mesh
 from tutti.view.charts import NAMES, Axis, bars, chart
-from tutti.view.page import MOST_SENTENCES, Chart, Page, Section
+from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Section
 from tutti.view.palette import styles
-from tutti.view.quantity import count, format_share, number, plural, sentence, three
-from tutti.view.tables import Column, ReportTable
+from tutti.view.quantity import format_share, plural, sentence, three
+from tutti.view.tables import Column, ReportTable, of_scope
+from tutti.view.view import Fact, View, facts_of, results
 
-from . import text as words
+from .quantities import (
+    CORES,
+    FLOWS,
+    MISSES,
+    NETWORK,
+    PARTS,
+    QUANTITIES,
+    Compared,
+    compared,
+    flow_parts,
+    miss_parts,
+)
+from .quantities import latencies as miss_latencies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from tutti.networks.coherence import CoherenceRun
+    from tutti.networks.coherence.results import CoherenceRun
     from tutti.view.charts import Figure
 
-    Part = tuple[CoherenceRun, Any]
-
+_CAPTION = (
+    "cycles: region of interest; ratio: cycles relative to the first design; MPKI: network misses "
+    "per thousand instructions; stall: share of core time spent waiting for the network; "
+    "1-to-M: mean broadcast latency (cycles); responses: arrivals per reduction"
+)
+_ALL = (
+    "cycles: region of interest; IPC: instructions per cycle and core; MPKI: network misses per "
+    "thousand instructions"
+)
 CONVENTIONS = (
     "Times are in cycles of the region of interest. Kernels have the sharing patterns of the "
     "benchmarks that they are named after, but are not these benchmarks: compare designs, not "
@@ -36,47 +54,105 @@ CONVENTIONS = (
 )
 
 
-def write_coherence_report(path: str | Path, runs: Sequence[CoherenceRun], title: str = "") -> Path:
-    """Writes the report of kernels on chips: runtimes, misses, flows.
+def runs_view(runs: Sequence[CoherenceRun], *, title: str = "") -> View:
+    """Returns what one or more runs show.
 
     Args:
-        path: The file to write; its folder must exist.
-        runs: One or more runs.
-        title: The title of the experiment, above the question of the page.
-
-    Returns:
-        The path written.
+        runs: The runs, kernel by kernel; the first design of a kernel is the reference.
+        title: The title of the experiment.
     """
-    summary = _summary(runs)
-    page = Page(
+    rows, summary = compared(runs), _summary(runs)
+    is_single = len(runs) == 1
+    facts = [
+        *facts_of(CORES, rows[0]),
+        *(Fact(*fact) for fact in miss_latencies(runs[0])),
+        *facts_of(NETWORK, rows[0]),
+        Fact("result", "equals the serial program"),
+    ]
+    return View(
         kind="coherence",
         kicker="kernels on a chip with coherent caches",
         title=title,
         question=_question(runs),
         answer=summary if len(summary) <= MOST_SENTENCES else [_overall(runs)],
         findings=[("", summary)] if len(summary) > MOST_SENTENCES else [],
-        facts=_facts(runs),
-        sections=_sections(runs),
+        headline=Fact("chip", _describe(runs[0]) if is_single else _describe_chip(runs[0])),
+        inputs=_inputs(runs),
+        facts=facts if is_single else [],
+        table=None if is_single else ReportTable(_columns(rows), rows),
+        caption=_CAPTION,
+        data=[
+            results(QUANTITIES, rows),
+            results(MISSES, miss_parts(runs), "misses"),
+            results(FLOWS, flow_parts(runs), "flows"),
+        ],
+        sections=partial(_sections, runs),
         conventions=CONVENTIONS,
-    )
-    return page.write(path)
+    )  # fmt: skip
+
+
+def _describe(run: CoherenceRun) -> str:
+    case = run.case
+    on = f"{case.scale}, on {plural(run.cores, 'core')}, {case.protocol}"
+    return f"{case.kernel}, {on}: {describe_mesh(case.mesh)}"
+
+
+def _describe_chip(run: CoherenceRun) -> str:
+    """Returns the settings that all runs share, on one line."""
+    size = f"{run.case.mesh.columns} x {run.case.mesh.rows}"
+    return f"{run.case.protocol}, {plural(run.cores, 'core')} on {size}, scale {run.case.scale}"
+
+
+def _caches(run: CoherenceRun) -> str:
+    """Returns size, associativity and latency of the caches, and the memory."""
+    chip = run.chip
+    each = [
+        f"{name.upper()} {chip[f'{name}_bytes'] / 1024:g} KiB, associativity "
+        f"{chip[f'{name}_ways']}, {plural(chip[f'{name}_cycles'], 'cycle')}"
+        for name in ("l1", "l2")
+    ]
+    memory = f"memory at {plural(len(chip['homes']), 'node')}"
+    return "; ".join((*each, f"{memory}, {plural(chip['dram_cycles'], 'cycle')}"))
+
+
+def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
+    """Returns the columns of tables on runs, without responses if no run reduces."""
+    has_reductions = any(row.run.reductions.count for row in rows)
+    return [
+        column
+        for column in of_scope(QUANTITIES, "runs")
+        if has_reductions or column.key != "responses_per_flow"
+    ]
+
+
+def _inputs(runs: Sequence[CoherenceRun]) -> list[Fact]:
+    first = runs[0]
+    meshes = dict.fromkeys(describe_mesh(run.case.mesh) for run in runs)
+    cores = plural(first.cores, "core")
+    return [
+        Fact("caches", _caches(first)),
+        Fact("buffers", describe_buffers(first.case.mesh)),
+        *(Fact("mesh", mesh) for mesh in meshes if len(runs) > 1),
+        Fact("input", f"scale {first.case.scale}, seed {first.case.seed}, {cores}"),
+    ]
 
 
 def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
+    rows = compared(runs)
     faster = f"Bars below 1 are faster than {runs[0].case.mesh.design}."
-    compared = (
+    caption = (
         "Horizontal: kernel. Vertical: cycles relative to the first design.",
         "the lowest bar of each kernel, and kernels on which the designs differ most.",
     )
     runtime = (
-        [Section("Relative runtime", faster, {"runtimes": Chart(runtimes(runs), *compared)})]
+        [Section("Relative runtime", faster, {"runtimes": Chart(runtimes(runs), *caption)})]
         if len(runs) > 1
         else []
     )
-    every = f"{sentence(words.ALL)} {SORTING}"
+    every = f"{sentence(_ALL)} {SORTING}"
     return [
         *runtime,
-        Section("All runs", every, table=words.table(runs)),
+        Section("All runs", every, table=ReportTable(_columns(rows), rows)),
         Section(
             "Components of miss latency",
             "Mean latency of a miss in cycles, by component, in order of time.",
@@ -87,25 +163,13 @@ def _sections(runs: Sequence[CoherenceRun]) -> list[Section]:
                     "the longest part of a bar, and the part that shrinks on the faster design.",
                 )
             },
-            _misses(runs),
+            ReportTable(of_scope(MISSES, "runs"), miss_parts(runs)),
         ),
         Section(
             "Flows",
             "Unicasts, broadcasts and reductions of responses, by message kind.",
-            table=_flows(runs),
+            table=ReportTable(of_scope(FLOWS, "runs"), flow_parts(runs)),
         ),
-    ]
-
-
-def _facts(runs: Sequence[CoherenceRun]) -> list[tuple[str, str]]:
-    first = runs[0]
-    meshes = dict.fromkeys(describe_mesh(run.case.mesh) for run in runs)
-    cores = plural(first.cores, "core")
-    return [
-        ("caches", words.caches(first)),
-        ("buffers", describe_buffers(first.case.mesh)),
-        *(("mesh", mesh) for mesh in meshes),
-        ("input", f"scale {first.case.scale}, seed {first.case.seed}, {cores}"),
     ]
 
 
@@ -121,18 +185,18 @@ def _question(runs: Sequence[CoherenceRun]) -> str:
 
 def _overall(runs: Sequence[CoherenceRun]) -> str:
     """Returns the design that is fastest on the most kernels, and its mean relative runtime."""
-    shares = list(zip(runs, words.relative(runs), strict=True))
+    shares = compared(runs)
     wins: dict[str, list[float]] = {}
     kernels = list(dict.fromkeys(run.case.kernel for run in runs))
     for kernel in kernels:
         best, share = min(((run, share) for run, share in shares if run.case.kernel == kernel),
                           key=lambda pair: pair[1])  # fmt: skip
         wins.setdefault(best.case.mesh.design, []).append(share)
-    design, found = max(wins.items(), key=lambda item: len(item[1]))
-    mean = sum(found) / len(found)
+    design, ratios = max(wins.items(), key=lambda item: len(item[1]))
+    mean = sum(ratios) / len(ratios)
     first = runs[0].case.mesh.design
     return (
-        f"{design} is fastest on {len(found)} of {plural(len(kernels), 'kernel')}, where it takes "
+        f"{design} is fastest on {len(ratios)} of {plural(len(kernels), 'kernel')}, where it takes "
         f"{format_share(mean)} of the cycles of {first} on average."
     )
 
@@ -149,7 +213,7 @@ def _summary(runs: Sequence[CoherenceRun]) -> list[str]:
             ),
         ]
     lines = []
-    shares = list(zip(runs, words.relative(runs), strict=True))
+    shares = compared(runs)
     for kernel in dict.fromkeys(run.case.kernel for run in runs):
         of_kernel = [(run, share) for run, share in shares if run.case.kernel == kernel]
         if len(of_kernel) > 1:
@@ -162,74 +226,29 @@ def _summary(runs: Sequence[CoherenceRun]) -> list[str]:
     return lines or [f"{plural(len(runs), 'kernel')} on {runs[0].case.mesh.design}."]
 
 
-_OF_RUN: tuple[Column[tuple[Any, Any]], ...] = (
-    Column("kernel", lambda part: part[0].case.kernel),
-    Column("design", lambda part: part[0].case.mesh.design),
-)
-
-
-def _misses(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
-    columns: list[Column[Part]] = [
-        *_OF_RUN,
-        Column("access", lambda part: part[1].kind),
-        Column("misses", lambda part: part[1].latency.count, count),
-        Column(
-            "mean latency",
-            lambda part: part[1].latency,
-            lambda latency: number(latency.mean),
-            exported="cycles",
-        ),
-        Column("maximum latency", lambda part: part[1].latency.most, count, exported="cycles"),
-        Column("served by caches", lambda part: part[1].from_caches, count),
-        Column("served by memory", lambda part: part[1].from_memory, count),
-        *(
-            Column(name, partial(_spent, key), three, exported="cycles")
-            for key, name in words.PARTS.items()
-        ),
-    ]
-    return ReportTable(columns, [(run, one) for run in runs for one in run.misses])
-
-
-def _spent(key: str, part: Part) -> float:
-    return part[1].parts[key]  # type: ignore[no-any-return]
-
-
-def _flows(runs: Sequence[CoherenceRun]) -> ReportTable[Part]:
-    totals = {id(run): sum(one.count for one in run.flows) for run in runs}
-    columns: list[Column[Part]] = [
-        *_OF_RUN,
-        Column("message kind", lambda part: part[1].kind),
-        Column("flow kind", lambda part: part[1].cast),
-        Column("message class", lambda part: part[1].message_class, str),
-        Column("flows", lambda part: part[1].count, count),
-        Column("share of flows", lambda part: part[1].count / totals[id(part[0])], format_share),
-    ]
-    return ReportTable(columns, [(run, one) for run in runs for one in run.flows])
-
-
 def runtimes(runs: Sequence[CoherenceRun]) -> Figure:
     """Returns the cycles relative to the first design, a group of bars per kernel."""
     designs = list(dict.fromkeys(run.case.mesh.design for run in runs))
     chosen = styles(designs)
-    shares = list(zip(runs, words.relative(runs), strict=True))
+    shares = compared(runs)
     traces = []
     for design in designs:
-        found = [(run, share) for run, share in shares if run.case.mesh.design == design]
+        bars_of = [(run, share) for run, share in shares if run.case.mesh.design == design]
         hover = f"%{{x}}: %{{y:.3f}}, %{{customdata:,}} cycles<extra>{design}</extra>"
-        names, values = [run.case.kernel for run, _ in found], [share for _, share in found]
+        names, values = [run.case.kernel for run, _ in bars_of], [share for _, share in bars_of]
         traces.append(bars(names, values, chosen[design].colour, hover, name=design,
-                           customdata=[run.cycles for run, _ in found]))  # fmt: skip
+                           customdata=[run.cycles for run, _ in bars_of]))  # fmt: skip
     y = Axis("relative runtime", f"{designs[0]} = 1", zero=True)
     return chart(traces, Axis(), y, 400, barmode="group")
 
 
 def latencies(runs: Sequence[CoherenceRun]) -> Figure:
     """Returns the components of the mean miss latency, a bar per run."""
-    chosen = styles(words.PARTS)
+    chosen = styles(PARTS)
     several = len({run.case.kernel for run in runs}) > 1
     names = [f"{run.case.kernel}<br>" * several + run.case.mesh.design for run in runs]
     traces = []
-    for part, name in words.PARTS.items():
+    for part, name in PARTS.items():
         values = [run.parts[part] / max(run.misses_of_all, 1) for run in runs]
         if any(values):
             hover = f"%{{y}}: %{{x:.4g}} cycles<extra>{name}</extra>"

@@ -1,6 +1,6 @@
 """Consoles: results go to stdout, progress and errors to stderr.
 
-With `--json`, stdout gets the document of `tutti.cli.document` only.
+With `--json`, stdout gets the document of `tutti.study.document` only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tutti.cli.document import active, record, record_table, started
+from tutti.study.document import active, record, record_table, started
 
 if TYPE_CHECKING:
     from pathlib import Path

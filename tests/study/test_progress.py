@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from tutti.base.progress import watched, watching
-from tutti.cli import progress
-from tutti.cli.progress import Progress
+from tutti.study import progress
+from tutti.study.progress import Progress
 from tutti_papers import command as paper
 
 

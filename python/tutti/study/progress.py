@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from rich import progress
 
-from tutti.cli.console import err
-from tutti.cli.interrupts import bounded
+from tutti.study.console import err
+from tutti.study.interrupts import bounded
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.errors import TuttiError
@@ -11,6 +9,9 @@ from tutti.base.files.extras import check_extra
 from tutti.base.files.mistakes import mistake
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
     import polars as pl
 
 

@@ -1,0 +1,91 @@
+"""`tutti noc from-booksim`: runs or converts a BookSim 2 configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.loads import load_values
+from tutti.formats.booksim import network as booksim
+from tutti.networks.study import run_load, sweep_loads
+from tutti.study.console import remark, wrote
+from tutti.study.files import written
+
+
+def from_booksim(
+    config: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CONFIG", help="A BookSim 2 configuration file.", show_default=False
+        ),
+    ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="BookSim keys to override.",
+            show_default=False,
+        ),
+    ] = None,
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            "--loads",
+            metavar="LOADS",
+            help="Offered loads in flits per node and cycle, as in `sweep`; replaces the rate.",
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write", metavar="FILE", help="Write a tutti file (TOML) instead of running."
+        ),
+    ] = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--saturation/--no-saturation", help="Search for the saturation load of --loads."
+        ),
+    ] = True,
+    threads: options.Threads = 0,
+    to: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
+    ] = None,
+) -> None:
+    """Run a BookSim 2 configuration file, or convert it to a tutti file.
+
+    Writes the files of `run` into the output folder; with --loads, those of `sweep`. Keys that
+    do not affect results are listed. Keys without a counterpart are errors. If the network
+    saturates or deadlocks, latency is undefined; a run at one load then exits with code 3.
+
+    \b
+    Examples:
+      tutti noc from-booksim examples/08_latency_under_load/mesh.cfg num_vcs=8
+      tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
+        traffic=transpose --loads 0.05:0.4:0.05
+      tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
+        --write out/mesh.toml
+    """
+    values = None if loads is None else load_values(loads)
+    converted = booksim.load(config, changes or ())
+    if converted.not_honoured:
+        remark(f"ignored keys, without effect on results: {', '.join(converted.not_honoured)}")
+    for text in converted.remarks:
+        remark(text)
+    if write is not None:
+        written(booksim.write, write, converted)
+        wrote(write)
+        if graph := converted.tables["topology"].get("file"):
+            wrote(write.parent / graph)
+        return
+    experiment = converted.noc if to is None else replace(converted.noc, output=to)
+    if values is None:
+        run_load(experiment, config, converted.remarks)
+    else:
+        sweep_loads(experiment, config, values, search=search, threads=threads,
+                    notes=converted.remarks)  # fmt: skip

@@ -1,0 +1,193 @@
+"""What flit-level runs at several loads show: latency against load, and saturation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tutti.networks.view import curves_svg, load_sections, sorted_by_load
+from tutti.view.charts import Axis, Curve, LoadChart, draw_loads
+from tutti.view.errors import ReportError
+from tutti.view.page import SORTING, Section
+from tutti.view.palette import styles
+from tutti.view.quantity import estimate, number, sentence
+from tutti.view.tables import ReportTable, of_scope
+from tutti.view.view import Fact, View, results
+
+from .quantities import QUANTITIES, RATE, Part, cycles
+from .run import CONVENTIONS, KICKER, UNITS, deadlock, phases
+from .text import describe_network, describe_traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from tutti.networks.flit import NocRun, Saturation
+
+_ACCEPTED = "accepted throughput"
+_CAPTION = (
+    f"load, accepted: {RATE}; latencies: cycles; hops: routers on the route; ±: 95 % CI half-width"
+)
+
+
+def load_view(
+    runs: Sequence[NocRun],
+    saturation: Saturation | None = None,
+    *,
+    title: str = "",
+    remarks: Sequence[str] = (),
+) -> View:
+    """Returns what runs at several loads show.
+
+    Args:
+        runs: Runs of one network and traffic, at one or more loads.
+        saturation: The result of the saturation search, whose runs files and page show, too.
+        title: The title of the experiment.
+        remarks: Sentences below the answer.
+    """
+    by_load = {run.load: run for run in [*(saturation.runs if saturation else ()), *runs]}
+    ordered = [by_load[load] for load in sorted(by_load, key=lambda load: load or 0.0)]
+    network = ordered[0].network
+    name = f"{network.topology.name}, {network.routing}"
+    saturations = {name: saturation} if saturation else {}
+    unmeasured = "; -: not measured" if any(run.ending == "deadlocked" for run in runs) else ""
+    return View(
+        kind="network_load",
+        kicker=KICKER,
+        title=title,
+        question=f"At which load does {network.topology.name} saturate?",
+        answer=_answer(ordered, saturation),
+        remarks=remarks,
+        headline=Fact("network", describe_network(network)),
+        inputs=[
+            *(Fact("traffic at the lowest load", line)
+              for line in describe_traffic(ordered[0].traffic)),
+            Fact("measured", phases(ordered[0])),
+        ],
+        facts=_facts(ordered, saturation),
+        table=ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs))),
+        caption=f"{_CAPTION}{unmeasured}",
+        data=[results(QUANTITIES, list(map(Part.complete, ordered)),
+                      suffixes=[".parquet", ".csv"])],
+        drawings={"latency.svg": lambda path: plot_latency(path, {name: ordered}, saturations)},
+        inline=lambda: curves_svg({network.routing: sorted_by_load(ordered)},
+                                  f"offered load, {RATE}"),
+        sections=partial(_sections, ordered, saturation),
+        conventions=CONVENTIONS,
+    )  # fmt: skip
+
+
+def _facts(runs: Sequence[NocRun], saturation: Saturation | None) -> list[Fact]:
+    facts = []
+    if saturation:
+        value = {
+            "load": saturation.load,
+            "unstable_load": saturation.below,
+            "accepted": saturation.accepted,
+            "deadlocks": saturation.deadlocks,
+        }
+        facts.append(Fact("saturation", _saturation(saturation), "saturation", value))
+    deadlocked = [run for run in runs if run.ending == "deadlocked"]
+    if deadlocked:
+        first = deadlocked[0]
+        facts.append(Fact("deadlock", f"at {number(first.load)} {deadlock(first)}"))
+    return facts
+
+
+def _saturation(saturation: Saturation) -> str:
+    """Returns the highest stable load and the lowest unstable load."""
+    state = "deadlocked" if saturation.deadlocks else "saturated"
+    if saturation.accepted is None:
+        return f"stable at no simulated load; {state} at {number(saturation.below)}"
+    stable = (
+        f"stable up to {number(saturation.load)} {RATE}, accepted throughput "
+        f"{estimate(saturation.accepted)}"
+    )
+    return (
+        stable if saturation.below is None else f"{stable}; {state} at {number(saturation.below)}"
+    )
+
+
+def _answer(runs: Sequence[NocRun], saturation: Saturation | None) -> list[str]:
+    """Returns the saturation load, or the range that contains it, and the lowest latency."""
+    stable = [run for run in runs if run.is_stable]
+    unstable = [run.load for run in runs if not run.is_stable]
+    if saturation:
+        lines = [sentence(_saturation(saturation))]
+    else:
+        last = f"Stable up to {number(stable[-1].load)} {RATE}" if stable else ""
+        end = ", the highest simulated load."
+        if unstable:
+            end = f"; the first unstable load is {number(unstable[0])}."
+        lines = [f"{last or 'Stable at no simulated load'}{end}"]
+    if stable:
+        latency = cycles(stable[0].latency, stable[0].network.cycle_ps)
+        lines.append(f"Mean latency at {number(stable[0].load)} {RATE}: {latency}.")
+    return lines
+
+
+def _sections(runs: Sequence[NocRun], saturation: Saturation | None) -> list[Section]:
+    saturations = {"latency": saturation, _ACCEPTED: saturation} if saturation else {}
+    quantities = {"latency": "latency", "network latency": "network_latency"}
+    latency = _chart(dict.fromkeys(quantities, runs), quantities, saturations)
+    throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, saturations)
+    table = ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs)))
+    every = Section("All runs", f"{UNITS} {SORTING}", table=table)
+    return [*load_sections("network", latency, throughput), every]
+
+
+def plot_latency(
+    path: str | Path,
+    lines: Mapping[str, Sequence[NocRun]],
+    saturations: Mapping[str, Saturation] | None = None,
+) -> Path:
+    """Draws latency and accepted throughput against load, side by side.
+
+    Bars are 95 % confidence intervals. A latency curve ends at the last stable load. A dotted line
+    marks the saturation load, if it was searched.
+
+    Args:
+        path: The file to write; `.svg`, `.png` or `.pdf`.
+        lines: The runs of each network at several loads, by network name.
+        saturations: The saturation load of each network, by network name.
+
+    Returns:
+        The path written.
+
+    Raises:
+        ReportError: No run has a known load.
+    """
+    by_name = {
+        name: sorted((run for run in runs if run.load is not None), key=lambda run: run.load or 0)
+        for name, runs in lines.items()
+    }
+    if not any(by_name.values()):
+        raise ReportError("no run has a load to draw", kind="frame")
+    shown = [
+        _chart(by_name, dict.fromkeys(by_name, quantity), saturations or {})
+        for quantity in ("latency", "accepted")
+    ]
+    return draw_loads(path, shown)
+
+
+def _chart(
+    lines: Mapping[str, Sequence[NocRun]],
+    quantities: Mapping[str, str],
+    saturations: Mapping[str, Saturation],
+) -> LoadChart:
+    """Returns quantities against load, one curve per line; latencies at stable loads only."""
+    chosen = styles(lines)
+    most = max((run.load or 0.0 for runs in lines.values() for run in runs), default=1.0)
+    accepted = "accepted" in quantities.values()
+    unit = RATE if accepted else "cycles"
+    curves = []
+    for name, runs in lines.items():
+        shown = [run for run in runs if accepted or run.is_stable]
+        points = [(run.load or 0.0, getattr(run, quantities[name])) for run in shown]
+        saturation = saturations.get(name)
+        end = saturation.load if saturation and saturation.below is not None else None
+        curves.append(Curve(name, points, chosen[name], unit, end, f"stable up to {number(end)}"))
+    y = Axis(_ACCEPTED if accepted else "mean latency", unit, zero=True)
+    reference = ("offered load", [0.0, most], [0.0, most]) if accepted else None
+    x = Axis("offered load", RATE, zero=True)
+    return LoadChart(curves, x, y, reference, most=most)

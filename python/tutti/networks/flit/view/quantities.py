@@ -1,0 +1,140 @@
+"""The quantities of flit-level runs: each is declared once, for all renderings."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutti.networks.flit.results import QUANTILES
+from tutti.view.quantity import count, estimate, format_time, mean, number, three
+from tutti.view.tables import Column, frame_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import polars as pl
+
+    from tutti.networks.flit.results import Estimate, Measured, NocRun
+
+RATE = "flits per node and cycle"
+
+
+class Part(NamedTuple):
+    """A run, or one traffic class of it.
+
+    Attributes:
+        run: The run.
+        name: The number of the class, or `all`.
+        measured: Its measured values.
+    """
+
+    run: NocRun
+    name: str
+    measured: Measured
+
+    @classmethod
+    def complete(cls, run: NocRun) -> Part:
+        """Returns all classes of a run together."""
+        return cls(run, "all", run.all)
+
+
+def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
+    """Returns a row per run, by ascending load; times in cycles, rates in flits per node and cycle.
+
+    Latencies are null if the network is not stable, since they then depend on the length of the
+    run. If it deadlocked, all measured values are null.
+    """
+    ordered = sorted(runs, key=lambda run: run.load or 0.0)
+    return frame_of(QUANTITIES, map(Part.complete, ordered))
+
+
+def cycles(value: Estimate, cycle_ps: int) -> str:
+    """Returns a mean in cycles, and converted to a time."""
+    if math.isnan(value.mean):
+        return "no packet arrived"
+    return f"{estimate(value)} cycles ({format_time(value.mean * cycle_ps)})"
+
+
+def state(run: NocRun) -> str:
+    """Returns the state in which a run ended, with the offered load and accepted throughput."""
+    if run.ending == "deadlocked":
+        return (
+            "deadlocked: packets were in flight, but no flit moved after cycle "
+            f"{max(run.cycles - run.plan.patience, 0):,}"
+        )
+    undefined = "; queues grow without bound, so latency is undefined"
+    return (
+        f"{run.ending}: offered load {number(run.offered)}, accepted throughput "
+        f"{estimate(run.accepted)} {RATE}{'' if run.is_stable else undefined}"
+    )
+
+
+def _moved(part: Part) -> bool:
+    return part.run.ending != "deadlocked"
+
+
+def _stable(part: Part) -> bool:
+    return part.run.is_stable
+
+
+def _quantile(name: str, part: Part) -> int:
+    return part.measured.quantiles[name]
+
+
+def _cycles(part: Part, value: Estimate) -> str:
+    return cycles(value, part.run.network.cycle_ps)
+
+
+def _per_node(part: Part) -> tuple[str, str]:
+    least, most = part.measured.accepted_extremes
+    return "accepted per node", f"{number(least, 3)} to {number(most, 3)} flits per cycle"
+
+
+def _percentiles(part: Part) -> tuple[str, str]:
+    values = [f"p{name} {value:,}" for name, value in part.measured.quantiles.items()]
+    most = part.measured.latency_extremes[1]
+    return "percentiles", f"{', '.join(values)}, maximum {most:,} cycles"
+
+
+QUANTITIES: tuple[Column[Part], ...] = (
+    Column("topology", lambda part: part.run.network.topology.name, key="topology", scope="file"),
+    Column("routing", lambda part: part.run.network.routing, key="routing", scope="file"),
+    Column("traffic class", lambda part: part.name, scope="run"),
+    Column("offered load", lambda part: part.run.load, number, key="load", scope="runs",
+           short="load", exported=RATE),
+    Column("state", lambda part: part.run.ending, key="ending", scope="runs",
+           fact=lambda part: ("state", state(part.run))),
+    Column("offered load", lambda part: part.measured.offered, number, key="offered", scope="run",
+           when=_moved, fact=False, exported=RATE),
+    Column("accepted throughput", lambda part: part.measured.accepted, estimate, key="accepted",
+           when=_moved, fact=False, short="accepted", exported=RATE),
+    Column("lowest throughput of a node", lambda part: part.measured.accepted_extremes[0], three,
+           key="accepted_least", scope="run", when=_moved, fact=_per_node, exported=RATE),
+    Column("highest throughput of a node", lambda part: part.measured.accepted_extremes[1], three,
+           key="accepted_most", scope="run", when=_moved, fact=False, exported=RATE),
+    Column("mean latency", lambda part: part.measured.latency, estimate, key="latency",
+           when=_stable, short="latency", exported="cycles",
+           fact=lambda part: ("mean latency", _cycles(part, part.measured.latency))),
+    Column("minimum latency", lambda part: part.measured.latency_extremes[0], count,
+           key="latency_least", scope="run", when=_stable, fact=False, exported="cycles"),
+    *(Column(f"p{name} latency", partial(_quantile, name), count, key=f"latency_{name}",
+             scope="" if name in {"50", "99"} else "run", when=_stable, short=f"p{name}",
+             fact=_percentiles if name == "50" else False, exported="cycles")
+      for name in QUANTILES),
+    Column("maximum latency", lambda part: part.measured.latency_extremes[1], count,
+           key="latency_most", scope="run", when=_stable, fact=False, exported="cycles"),
+    Column("network latency", lambda part: part.measured.network_latency, estimate,
+           key="network_latency", when=_stable, terminal=mean, exported="cycles",
+           fact=lambda part: ("network latency", _cycles(part, part.measured.network_latency))),
+    Column("hops", lambda part: part.measured.hops, mean, key="hops", when=_stable, terminal=three,
+           fact=lambda part: ("hops", f"{estimate(part.measured.hops)} routers on the route")),
+    Column("packets", lambda part: part.measured.packets, count, key="packets", when=_moved,
+           terminal=False),
+    Column("cycles", lambda part: part.run.cycles, count, key="cycles", scope="file"),
+    Column("seed", lambda part: part.run.network.seed, count, key="seed", scope="file"),
+)  # fmt: skip
+"""The quantities of a run or a traffic class; times in cycles.
+
+A quantity added here appears in the terminal, in `--json`, in reports, in notebooks and in files.
+"""

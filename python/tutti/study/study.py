@@ -1,0 +1,134 @@
+"""The driver of a command: reads, computes with progress, shows, writes and ends.
+
+Ctrl-C ends a computation. The command then shows and writes what is finished, and exits with code
+130.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import typer
+
+from tutti.base.errors import ExitCode
+from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.files import folder
+from tutti.study.progress import Progress
+from tutti.view import fields, files, terminal
+from tutti.view.quantity import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tutti.view.view import View
+
+
+Result = TypeVar("Result")
+Found = TypeVar("Found")
+
+
+def read(name: str, resolve: Callable[[], Found]) -> Found:
+    """Returns what a function reads, with progress."""
+    with Progress(name):
+        return resolve()
+
+
+class Study(Generic[Result]):
+    """One call of a command that computes results.
+
+    Attributes:
+        output: The folder for files.
+        is_interrupted: Whether Ctrl-C ended a computation.
+    """
+
+    def __init__(self, output: Path, noun: str, cycles: Callable[[Result], int]) -> None:
+        """Creates the output folder.
+
+        Args:
+            output: The folder for files.
+            noun: What a result is, in remarks.
+            cycles: Returns the simulated cycles of a result.
+
+        Raises:
+            ConfigError: The folder cannot be created, or the extra of reports is not installed.
+        """
+        self.output = folder(output, extra="reports")
+        self.is_interrupted = False
+        self._noun, self._cycles = noun, cycles
+
+    def one(self, compute: Callable[[], Result]) -> Result:
+        """Returns one result; Ctrl-C ends the command."""
+        started = time.monotonic()
+        with Progress("running"):
+            result = compute()
+        remark(f"{self._cycles(result):,} cycles in {time.monotonic() - started:.1f} s")
+        return result
+
+    def several(
+        self,
+        name: str,
+        compute: Callable[[Callable[[Result], None]], Found],
+        *,
+        planned: int,
+        work: int = 0,
+        work_of: Callable[[Result], int] = lambda _: 1,
+        prefix: str = "",
+    ) -> tuple[list[Result], Found | None]:
+        """Computes several results; after Ctrl-C, those that are finished.
+
+        Args:
+            name: The task, for the progress bar.
+            compute: Computes all results, and calls its argument with each.
+            planned: The number of results.
+            work: The total work in any unit; 0 for `planned`.
+            work_of: Returns the work of a result.
+            prefix: The start of the remark on the duration.
+
+        Returns:
+            The finished results in no particular order, and what `compute` returns, or None if it
+            was interrupted.
+        """
+        results: list[Result] = []
+        started = time.monotonic()
+        value = None
+        with Progress(
+            name, work=work or planned, total=planned, handles_interrupts=True
+        ) as progress:
+
+            def done(result: Result) -> None:
+                results.append(result)
+                progress.advance(work_of(result), len(results))
+
+            try:
+                value = compute(done)
+            except KeyboardInterrupt:
+                self.is_interrupted = True
+        if results and not self.is_interrupted:
+            cycles = sum(map(self._cycles, results))
+            count = f"{prefix}{plural(len(results), self._noun)}"
+            remark(f"{count}, {cycles:,} cycles in {time.monotonic() - started:.1f} s")
+        return results, value
+
+    def present(self, view: View) -> None:
+        """Prints and records a view, and writes its files."""
+        terminal.show(view, out())
+        record(**fields.figures(view))
+        for name, rows in fields.tables(view).items():
+            record_table(name, rows)
+        wrote(*files.write(view, self.output))
+
+    def end(self, finished: int, planned: int) -> None:
+        """Ends the command if it was interrupted.
+
+        Args:
+            finished: The number of finished results.
+            planned: The number of results without an interruption.
+
+        Raises:
+            Exit: The computation was interrupted.
+        """
+        if self.is_interrupted:
+            remark(f"interrupted: {finished:,} of {plural(planned, self._noun)} finished")
+            raise typer.Exit(int(ExitCode.INTERRUPTED))

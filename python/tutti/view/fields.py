@@ -1,0 +1,22 @@
+"""Views as fields of `--json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from .view import View
+
+
+def figures(view: View) -> dict[str, Any]:
+    """Returns the values of facts with a key, by key; a value may be a function that returns it."""
+    return {fact.key: fact.value for fact in view.every_fact if fact.key}
+
+
+def tables(view: View) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Returns functions that return the tables, by name."""
+    return {data.name: data.frame for data in view.data if data.name}

@@ -1,0 +1,36 @@
+"""Views as files: data frames, drawings and the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .page import page_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .view import View
+
+REPORT = "report.html"
+
+
+def write(view: View, folder: Path) -> list[Path]:
+    """Writes the files of a view into an existing folder.
+
+    Args:
+        view: The view.
+        folder: The folder.
+
+    Returns:
+        The paths written: data frames, drawings, and the report last.
+    """
+    paths = []
+    for data in view.data:
+        if data.files:
+            frame = data.frame()
+            for path in (folder / name for name in data.files):
+                write_frame = frame.write_csv if path.suffix == ".csv" else frame.write_parquet
+                write_frame(path)
+                paths.append(path)
+    paths += [draw(folder / name) for name, draw in view.drawings.items()]
+    return [*paths, page_of(view).write(folder / REPORT)]

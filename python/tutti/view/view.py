@@ -1,0 +1,133 @@
+"""What a result shows, declared once.
+
+The terminal, `--json`, the HTML report, the notebook and the files are renderings of a `View`:
+`terminal.py`, `fields.py`, `page.py`, `notebook.py` and `files.py`. The numbers of a result are
+`Column`s with a `key`, which tables, facts, `--json` and files share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .tables import frame_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import polars as pl
+    from rich.table import Table
+
+    from .page import Finding, Section
+    from .tables import Column, ReportTable
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name and a text about a result, and perhaps a figure of `--json`.
+
+    Attributes:
+        name: The name; equal to the previous one if the text continues it.
+        text: The text; empty for a fact of `--json` only.
+        key: The name of the value in `--json`; empty if it is not there.
+        value: The value, or a function that returns it.
+    """
+
+    name: str
+    text: str = ""
+    key: str = ""
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A data frame for `--json` and files.
+
+    Attributes:
+        name: The name among the tables of `--json`; empty if it is not there.
+        frame: Returns the rows.
+        files: The names of its files, with the suffix `.parquet` or `.csv`.
+    """
+
+    name: str
+    frame: Callable[[], pl.DataFrame]
+    files: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What a result shows.
+
+    Attributes:
+        kind: The kind of report in the glossary.
+        kicker: The kind of report in words, above the question.
+        title: The title that the user gave to the experiment.
+        question: The question that the result answers.
+        answer: One to three sentences with the most important values.
+        headline: What was run.
+        inputs: Settings of the run. The terminal omits them if it shows a table.
+        facts: Values of the result; a page shows them in its sections.
+        table: The table of the terminal, if there are several results.
+        caption: The text below that table.
+        data: Data frames for `--json` and files.
+        below: Further tables of the terminal.
+        drawings: Functions that draw a file, by the file's name.
+        inline: Returns the drawing of a notebook as SVG.
+        sections: Returns the sections of the page.
+        findings: Further findings of the page, each group with a heading.
+        remarks: Sentences below the answer of the page.
+        conventions: Definitions of terms and units, at the end of the page.
+    """
+
+    kind: str
+    kicker: str
+    title: str = ""
+    question: str
+    answer: Sequence[str]
+    headline: Fact
+    inputs: Sequence[Fact] = ()
+    facts: Sequence[Fact] = ()
+    table: ReportTable[Any] | None = None
+    caption: str = ""
+    data: Sequence[Data] = ()
+    below: Sequence[Table] = ()
+    drawings: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
+    inline: Callable[[], str] | None = None
+    sections: Callable[[], Sequence[Section]] = tuple
+    findings: Sequence[tuple[str, Sequence[str | Finding]]] = ()
+    remarks: Sequence[str] = ()
+    conventions: str = ""
+
+    @property
+    def every_fact(self) -> list[Fact]:
+        """Headline, inputs and facts."""
+        return [self.headline, *self.inputs, *self.facts]
+
+
+def facts_of(columns: Iterable[Column[Any]], row: object) -> list[Fact]:
+    """Returns the facts that columns have on a row; columns without a value have none.
+
+    Args:
+        columns: The quantities of a result.
+        row: The result.
+    """
+    facts = (column.fact_of(row) for column in columns)
+    return [Fact(*fact) for fact in facts if fact]
+
+
+def results(
+    columns: Sequence[Column[Any]],
+    rows: Sequence[Any],
+    name: str = "results",
+    suffixes: Sequence[str] = (".parquet",),
+) -> Data:
+    """Returns the data of quantities: a row per result, a column per quantity with a key.
+
+    Args:
+        columns: The quantities.
+        rows: The results, in order.
+        name: The name in `--json`, and of the files without suffix.
+        suffixes: The suffixes of the files.
+    """
+    return Data(name, lambda: frame_of(columns, rows), [f"{name}{suffix}" for suffix in suffixes])

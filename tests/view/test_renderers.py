@@ -1,0 +1,189 @@
+"""A view in the terminal, `--json`, the report, the notebook and files: the same numbers in all."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+import tutti
+from tutti.networks import coherence, flit, mesh
+from tutti.networks.coherence.view import run as coherence_run
+from tutti.networks.flit.view import load as flit_load
+from tutti.networks.flit.view import run as flit_run
+from tutti.networks.mesh.view import load as mesh_load
+from tutti.networks.mesh.view import run as mesh_run
+from tutti.study.document import plain
+from tutti.view import fields, files, terminal
+from tutti.view.notebook import view_html
+from tutti.view.page import page_of
+from tutti.view.quantity import number
+from tutti.view.tables import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import ModuleType
+
+    from tutti.view.view import View
+
+PLAN = flit.MeasurementPlan(warmup=100, measure=500, batches=5, drain=1000, sample=50)
+SEEDS = mesh.ReplicationPlan(warmup=100, measure=500, drain=1000, seeds=2)
+
+
+@cache
+def flits() -> list[flit.NocRun]:
+    topology = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns")
+    network = flit.Network(topology=topology, routing="dimension_order")
+    return flit.sweep(network, flit.Traffic(rate=0, packet=2), [0.1, 0.2, 0.95], PLAN)
+
+
+@cache
+def meshes() -> mesh.Saturation:
+    smart = mesh.SmartMesh(design="sfo_complete", columns=4, rows=4)
+    return mesh.saturation(smart, mesh.Traffic(kind="reduction", rate=0.1), SEEDS, tolerance=0.2)
+
+
+@cache
+def kernels() -> list[coherence.CoherenceRun]:
+    designs = (
+        mesh.SmartMesh(design=name, columns=4, rows=4) for name in ("sfo_complete", "sfo_greedy")
+    )
+    return [coherence.run(kernel="fft_like", mesh=each, scale="tiny") for each in designs]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result type.
+
+    Attributes:
+        view: Returns the view of an example.
+        places: The lists of quantities that its view reads.
+        wraps: Whether they are functions that return a list.
+    """
+
+    view: Callable[[], View]
+    places: tuple[tuple[ModuleType, str], ...]
+    wraps: bool = False
+
+
+_MESH = ((mesh_run, "quantities"), (mesh_run, "of_traffic"), (mesh_load, "quantities"))
+_CHIP = ((coherence_run, "QUANTITIES"), (coherence_run, "NETWORK"))
+SHOWN = {
+    "flit run": Shown(lambda: flit_run.run_view(flits()[0]), ((flit_run, "QUANTITIES"),)),
+    "flit loads": Shown(lambda: flit_load.load_view(flits()), ((flit_load, "QUANTITIES"),)),
+    "mesh run": Shown(lambda: mesh_run.run_view(meshes().runs[0]), _MESH, wraps=True),
+    "mesh loads": Shown(lambda: mesh_load.load_view(meshes().runs, meshes()), _MESH, wraps=True),
+    "kernel": Shown(lambda: coherence_run.runs_view(kernels()[:1]), _CHIP),
+    "kernels": Shown(lambda: coherence_run.runs_view(kernels()), _CHIP),
+}
+
+EXTRA = Column[Any]("extra quantity", lambda _: 0.54321, number, key="extra", short="extra")
+"""A quantity added to a list: one line."""
+
+
+@pytest.fixture(params=SHOWN)
+def extended(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> View:
+    """A view with another quantity."""
+    shown = SHOWN[request.param]
+    for module, name in shown.places:
+        current: Any = getattr(module, name)
+        more: Any = (*current, EXTRA) if not shown.wraps else _extended(current)
+        monkeypatch.setattr(module, name, more)
+    return shown.view()
+
+
+def _extended(function: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    return lambda kind: [*function(kind), EXTRA]
+
+
+def printed(view: View) -> str:
+    text = io.StringIO()
+    terminal.show(view, Console(file=text, width=80, highlight=False))
+    assert max(len(line) for line in text.getvalue().splitlines()) <= 80
+    return " ".join(text.getvalue().split())
+
+
+def page_tables(path: Path) -> list[dict[str, list[str]]]:
+    """The sort keys of the cells of each table of a page, by heading."""
+    tables = []
+    for table in re.findall(r"<table class.*?</table>", path.read_text("utf-8"), re.DOTALL):
+        names = [
+            html.unescape(name).partition(" (")[0]
+            for name in re.findall(r'<th .*?data-export="(.*?)"', table)
+        ]
+        cells = re.findall(r'<td class.*?(?:data-value="(.*?)")', table)
+        if names and len(cells) % len(names) == 0:
+            tables.append({name: cells[at :: len(names)] for at, name in enumerate(names)})
+    return tables
+
+
+def report(view: View, folder: Path) -> Path:
+    return page_of(view).write(folder / "report.html")
+
+
+def test_a_quantity_added_in_one_line_appears_in_every_rendering(
+    extended: View, tmp_path: Path
+) -> None:
+    rows = extended.data[0].frame().height
+    assert fields.tables(extended)["results"]()["extra"].to_list() == [0.54321] * rows
+    written = {path.name: path for path in files.write(extended, tmp_path)}
+    assert pl.read_parquet(written["results.parquet"])["extra"].to_list() == [0.54321] * rows
+    assert any(
+        set(table.get("extra quantity", ())) == {"0.54321"}
+        for table in page_tables(written["report.html"])
+    )
+    assert "0.5432" in printed(extended)
+    assert "0.5432" in view_html(extended)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_files_and_json_have_the_same_rows(name: str, tmp_path: Path) -> None:
+    view = SHOWN[name].view()
+    files.write(view, tmp_path)
+    for data in view.data:
+        for file in data.files:
+            read = pl.read_csv if file.endswith("csv") else pl.read_parquet
+            assert read(tmp_path / file).rows() == data.frame().rows()
+        if data.name:
+            assert plain(fields.tables(view)[data.name]()) == plain(data.frame())
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_tables_of_the_page_have_the_numbers_of_the_files(name: str, tmp_path: Path) -> None:
+    view = SHOWN[name].view()
+    drawn = page_tables(report(view, tmp_path))
+    frames = {data.name: data.frame() for data in view.data}
+    compared = 0
+    for section in view.sections():
+        keyed = [column for column in section.table.columns if column.key] if section.table else []
+        for frame in frames.values():
+            if not keyed or not {column.key for column in keyed} <= set(frame.columns):
+                continue
+            (table,) = (each for each in drawn if {column.name for column in keyed} <= set(each))
+            for column in keyed:
+                values = [0 if value is None else value for value in frame[column.key]]
+                assert table[column.name] == list(map(str, values)), column.name
+                compared += 1
+    assert compared > 7
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_terminal_and_notebook_have_the_same_facts(name: str) -> None:
+    view = SHOWN[name].view()
+    text, notebook = printed(view), view_html(view)
+    facts = view.facts if view.table else [*view.inputs, *view.facts]
+    for fact in (view.headline, *facts):
+        assert " ".join(fact.text.split()) in text
+        assert html.escape(fact.text) in notebook
+    for row in view.table.rows if view.table else ():
+        for column in view.table.narrow if view.table else ():
+            assert column.text(row) in text
+            assert html.escape(column.text(row)) in notebook
