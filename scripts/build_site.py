@@ -35,37 +35,51 @@ MOST_LINES = 60
 
 API = {
     "Simulate and compare": [
-        "tutti.simulate",
+        "tutti.collectives.simulation",
         "tutti.collectives.result",
         "tutti.collectives.frames",
-        "tutti.sweep",
+        "tutti.sweeps",
     ],
     "Schedules": [
-        "tutti.schedule",
-        "tutti.search",
+        "tutti.schedules.ir",
+        "tutti.schedules.builder",
+        "tutti.collectives.schedule_search",
         "tutti.collectives.size_ranges",
         "tutti.collectives.explanation",
     ],
     "Platforms": [
         "tutti.platforms.machine",
         "tutti.platforms.conditions",
-        "tutti.topologies",
+        "tutti.topologies.graph",
+        "tutti.topologies.faults",
         "tutti.base.units",
     ],
     "Networks": [
-        "tutti.networks.flit",
-        "tutti.bypass",
+        "tutti.networks.flit.network",
+        "tutti.networks.flit.runs",
+        "tutti.networks.flit.settings",
+        "tutti.networks.mesh.mesh",
+        "tutti.networks.mesh.runs",
+        "tutti.networks.coherence.runs",
+        "tutti.bypass.network",
+        "tutti.bypass.mapping",
         "tutti.energy.package",
-        "tutti.networks.coherence",
         "tutti.energy.technology",
     ],
     "Training": [
         "tutti.training.endpoint",
         "tutti.training.step",
-        "tutti.workloads",
         "tutti.training.overlap",
+        "tutti.workloads.model",
+        "tutti.workloads.parallel",
     ],
-    "Real machines": ["tutti.measured.calibrate", "tutti.measured.tune", "tutti.mpi", "tutti.nccl"],
+    "Real machines": [
+        "tutti.measured.calibrate.fit",
+        "tutti.measured.tune.decisions",
+        "tutti.mpi.communicator",
+        "tutti.mpi.plan",
+        "tutti.nccl.tuning",
+    ],
 }
 """The Python modules with a separate page."""
 
