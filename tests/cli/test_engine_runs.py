@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import tutti
 from called import call
 from tutti import _core
+from tutti.collectives.candidates import Request, try_plan
+from tutti.collectives.measurement import Rows, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import polars as pl
+
+    from tutti.collectives.candidates import ComparisonPlan
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = "examples/01_which_all_reduce/experiment.toml"
@@ -62,3 +70,37 @@ def test_a_step_is_simulated_once_and_bounded_once(runs: Counter[str], tmp_path:
     _call("train", "run", STEP, "--out", str(tmp_path))
     # A bound takes a second run only where the times of the first and the last NPU differ.
     assert runs == {"simulate_training": 5 + 5}
+
+
+def _request(**settings: Any) -> Request:
+    settings = {"platform": tutti.platforms.platform("cray_xc30"), **settings}
+    sizes = [tutti.Size.parse(size) for size in ("1 KiB", "64 KiB", "4 MiB")]
+    return Request(collective="all_reduce", ranks=[12], sizes=sizes, algorithms=None, **settings)
+
+
+def _frame(plan: ComparisonPlan) -> pl.DataFrame:
+    rows = Rows(plan)
+    measure(plan, rows)
+    return rows.frame()
+
+
+def test_measurements_reuse_the_runs_that_chose_arguments(runs: Counter[str]) -> None:
+    plan = try_plan(_request(conditions=tutti.Conditions(), seed=7)).plan
+    reused = sum(plan.figures(point) is not None for point in plan.points)
+    runs.clear()
+    assert _frame(plan).equals(_frame(replace(plan, simulated={})))
+    assert reused > 0
+    assert runs == {"simulate_many": 2 * len(plan.points) - reused}
+
+
+def test_random_runs_are_not_reused() -> None:
+    late = tutti.Conditions(arrival=tutti.platforms.Fixed(time="1 us"))
+    assert not try_plan(_request(conditions=late)).plan.simulated
+    torus = tutti.Topology.build("torus:4x3", rate="50 GB/s", latency="500 ns")
+    packets = tutti.Platform(
+        name="torus",
+        model=tutti.platforms.platform("cray_xc30").model,
+        routes=torus.routes("adaptive"),
+        packets=tutti.Packets(),
+    )
+    assert not _request(platform=packets).is_repeatable

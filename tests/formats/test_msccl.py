@@ -12,6 +12,7 @@ import pytest
 import tutti
 from tutti.base.errors import ConfigError, TuttiError
 from tutti.formats.formats import Options, named, recognised
+from tutti.formats.msccl import races
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -232,6 +233,20 @@ def test_invalid_programs_are_refused_with_their_place(
 ) -> None:
     with pytest.raises(ConfigError, match=re.escape(expected)):
         read(tmp_path, text)
+
+
+def test_races_of_large_programs_are_those_of_small_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrays hold the clocks of large programs, lists those of small ones."""
+    errors = []
+    for most in (1 << 14, 0):
+        monkeypatch.setattr(races, "_FEW_CLOCKS", most)
+        read(tmp_path, PAIR)
+        with pytest.raises(ConfigError) as raised:
+            read(tmp_path, RACE)
+        errors.append(str(raised.value))
+    assert errors[0] == errors[1]
 
 
 # --- writing ----------------------------------------------------------------------------------

@@ -85,11 +85,14 @@ class Tuned(NamedTuple):
         variants: The best argument per algorithm and size, in the order of the registry.
         left_out: Algorithms that take too long to time, and why.
         scored: The number of timed combinations of argument and size.
+        simulated: The figures of the simulated ones, by the name of the schedule and the size in
+            bytes.
     """
 
     variants: list[ArgumentChoice]
     left_out: dict[str, str]
     scored: int
+    simulated: dict[tuple[str, int], Figures]
 
 
 def grid(name: str, collective: str, ranks: int) -> list[str]:
@@ -160,7 +163,7 @@ def tune_arguments(
             timer.left_out[name] = f"{ranks:,} ranks, above the limit of {_MOST_RANKS:,}"
             continue
         timer.tune(name, notations, ascending)
-    return Tuned(timer.variants, timer.left_out, timer.scored)
+    return Tuned(timer.variants, timer.left_out, timer.scored, timer.simulated)
 
 
 _Point = tuple[str, int]
@@ -183,6 +186,7 @@ class _Timer:
         self.variants: list[ArgumentChoice] = []
         self.left_out: dict[str, str] = {}
         self.scored = 0
+        self.simulated: dict[tuple[str, int], Figures] = {}
         self._platform = platform
         self._builder = builder
         self._lay_out = lay_out
@@ -205,7 +209,7 @@ class _Timer:
                 f"about {work:,} messages to simulate, above the limit of {self._most:,}"
             )
             return
-        timed = self._time(cases, sizes)
+        timed = self._time(laid_out, cases, sizes)
         timed |= self._vary(laid_out, timed, pivots, sizes)
         between = [
             (notation, place)
@@ -213,7 +217,7 @@ class _Timer:
             for place in range(first + 1, last)
             for notation in dict.fromkeys([*_first(timed, first), *_first(timed, last)])
         ]
-        timed |= self._time(self._cases(laid_out, sizes, between), sizes)
+        timed |= self._time(laid_out, self._cases(laid_out, sizes, between), sizes)
         self.scored += len(timed)
         for place in range(len(sizes)):
             best = _first(timed, place)[:1]
@@ -238,7 +242,7 @@ class _Timer:
         untimed = [point for point in points if point[0] in laid_out and point not in timed]
         cases = self._cases(laid_out, sizes, untimed)
         within = self._work(laid_out, sizes, cases) <= self._most
-        return self._time(cases, sizes) if within else {}
+        return self._time(laid_out, cases, sizes) if within else {}
 
     def _work(
         self, laid_out: dict[str, Schedule], sizes: Sequence[Size], cases: dict[_Point, _Case]
@@ -267,7 +271,7 @@ class _Timer:
         return cases
 
     def _time(
-        self, cases: dict[_Point, _Case], sizes: Sequence[Size]
+        self, laid_out: dict[str, Schedule], cases: dict[_Point, _Case], sizes: Sequence[Size]
     ) -> dict[_Point, ArgumentChoice]:
         """Returns the times at the points, without those above the range of time."""
         waiting = [point for point, (_, closed_form) in cases.items() if closed_form is None]
@@ -279,6 +283,9 @@ class _Timer:
             if error.kind != "time_overflow":
                 raise
         simulated = {waiting[index]: figures[0] for index, figures in finished.items()}
+        for index, figures in finished.items():
+            notation, place = waiting[index]
+            self.simulated[laid_out[notation].name, sizes[place].bytes] = figures
         # In the order of the points, so that the first of equal arguments is the default.
         timed: dict[_Point, ArgumentChoice] = {}
         for point, (_, closed_form) in cases.items():

@@ -9,7 +9,7 @@ the same verified schedules. :func:`try_plan` generates the schedules,
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,10 +23,11 @@ from tutti.schedules.ir import Schedule, candidates, schedule
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tutti import _core
     from tutti.base.units import Size
+    from tutti.collectives.case import Figures
     from tutti.platforms.conditions import Conditions
     from tutti.platforms.machine import Platform
     from tutti.schedules.block_sizes import Matrix
@@ -124,6 +125,15 @@ class ComparisonRequest:
     messages_limit: int | None = None
     config_hash: str = ""
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a run without conditions takes the time of every repetition."""
+        if self.conditions is not None and self.conditions != type(self.conditions)():
+            return False
+        # The routing of packets and flits draws random numbers.
+        platform = self.platform
+        return platform.packets is None and platform.flits is None and platform.mesh is None
+
     def case(self, algorithm: str | Schedule, ranks: int) -> TimedSchedule:
         """Returns the schedule of an algorithm for a rank count.
 
@@ -155,6 +165,8 @@ class ComparisonPlan:
     request: ComparisonRequest
     cases: tuple[TimedSchedule, ...]
     left_out: tuple[LeftOut, ...]
+    simulated: Mapping[tuple[int, str, int], Figures] = field(default_factory=dict, kw_only=True)
+    """Figures of the choice of arguments, by rank count, schedule and bytes: not repeated."""
 
     @cached_property
     def points(self) -> list[MeasurementPoint]:
@@ -179,6 +191,11 @@ class ComparisonPlan:
     @cached_property
     def _schedules(self) -> dict[tuple[str, int], Schedule]:
         return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
+
+    def figures(self, point: MeasurementPoint) -> Figures | None:
+        """Returns the figures of a measurement that the choice of arguments simulated, or None."""
+        laid_out = point.case.schedule
+        return self.simulated.get((laid_out.ranks, laid_out.name, point.size.bytes))
 
     def labels(self, point: MeasurementPoint) -> dict[str, Any]:
         """Returns the columns of results that identify a measurement."""
@@ -283,6 +300,7 @@ class _Planner:
         self._refusals: dict[int, AlgorithmError] = {}
         self._fitting: set[int] = set()
         self._unequal: list[LayoutError] = []
+        self._simulated: dict[tuple[int, str, int], Figures] = {}
         self._known: set[tuple[int, object]] = set()
         self._names: dict[tuple[int, str], tuple[int, object]] = {}
 
@@ -302,6 +320,9 @@ class _Planner:
         )
         for name, reason in tuned.left_out.items():
             self._left_out.append(LeftOut(f"{name} with other arguments", ranks, reason))
+        if request.is_repeatable:
+            for (name, size), figures in tuned.simulated.items():
+                self._simulated[ranks, name, size] = figures
         sizes: dict[str, set[int]] = {}
         for variant in tuned.variants:
             sizes.setdefault(variant.notation, set()).add(variant.size.bytes)
@@ -389,7 +410,8 @@ class _Planner:
             place: error for place, error in self._refusals.items() if place not in self._fitting
         }
         named = self._request.algorithms is not None
-        plan = ComparisonPlan(self._request, tuple(self._cases.values()), tuple(self._left_out))
+        cases, left_out = tuple(self._cases.values()), tuple(self._left_out)
+        plan = ComparisonPlan(self._request, cases, left_out, simulated=self._simulated)
         return PlanResult(plan, misfits if named else {}, self._unequal)
 
 

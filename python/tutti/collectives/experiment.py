@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.files.mistakes import mistake
@@ -96,6 +96,7 @@ def try_plan(
         for place, error in sorted(tried.misfits.items())
     }
     found = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
+    found = replace(found, simulated=tried.plan.simulated)
     return ExperimentPlanResult(found, misfits, tried.unequal)
 
 

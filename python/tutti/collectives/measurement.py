@@ -91,6 +91,8 @@ def measure(
 ) -> None:
     """Runs every measurement of a plan and adds it to `rows` when it finishes.
 
+    Those that the choice of arguments simulated are not repeated.
+
     Args:
         plan: The plan.
         rows: Receives the measurements; finished ones remain after an interruption.
@@ -107,4 +109,14 @@ def measure(
         if done is not None:
             done(plan.points[index].case.work)
 
-    run_all(plan.core_cases, finished, threads=threads)
+    unknown = []
+    for index, point in enumerate(plan.points):
+        if (figures := plan.figures(point)) is None:
+            unknown.append(index)
+        else:
+            finished(index, figures)
+
+    def simulated(place: int, figures: Figures) -> None:
+        finished(unknown[place], figures)
+
+    run_all([plan.core_cases[index] for index in unknown], simulated, threads=threads)

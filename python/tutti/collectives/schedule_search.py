@@ -90,8 +90,8 @@ class SearchResult:
         size: The size.
         kinds: The searched kinds of schedules.
         frame: A row per schedule, best first, with the columns of
-        :data:`tutti.collectives.frames.FOUND`. It
-            always includes the best schedule of each kind.
+            :data:`tutti.collectives.frames.FOUND`. It always includes the best schedule of each
+            kind.
         bound_ps: The lower bound of the searched schedules.
         scored: The number of schedules with a computed time.
         left_out: The algorithms that take too long to time, and why.
