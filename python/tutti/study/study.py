@@ -58,7 +58,7 @@ class Study(Generic[Result]):
         self.is_interrupted = False
         self._noun, self._cycles = noun, cycles
 
-    def one(self, compute: Callable[[], Result]) -> Result:
+    def single(self, compute: Callable[[], Result]) -> Result:
         """Returns one result; Ctrl-C ends the command."""
         started = time.monotonic()
         with Progress("running"):
