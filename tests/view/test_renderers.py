@@ -21,7 +21,7 @@ from tutti.networks.flit.view import run as flit_run
 from tutti.networks.mesh.view import load as mesh_load
 from tutti.networks.mesh.view import run as mesh_run
 from tutti.study.document import plain
-from tutti.view import fields, files, terminal
+from tutti.view import fields, folder, terminal
 from tutti.view.notebook import view_html
 from tutti.view.page import page_of
 from tutti.view.quantity import number
@@ -134,7 +134,7 @@ def test_a_quantity_added_in_one_line_appears_in_every_rendering(
 ) -> None:
     rows = extended.data[0].frame().height
     assert fields.tables(extended)["results"]()["extra"].to_list() == [0.54321] * rows
-    written = {path.name: path for path in files.write(extended, tmp_path)}
+    written = {path.name: path for path in folder.write(extended, tmp_path)}
     assert pl.read_parquet(written["results.parquet"])["extra"].to_list() == [0.54321] * rows
     assert any(
         set(table.get("extra quantity", ())) == {"0.54321"}
@@ -147,7 +147,7 @@ def test_a_quantity_added_in_one_line_appears_in_every_rendering(
 @pytest.mark.parametrize("name", SHOWN)
 def test_files_and_json_have_the_same_rows(name: str, tmp_path: Path) -> None:
     view = SHOWN[name].view()
-    files.write(view, tmp_path)
+    folder.write(view, tmp_path)
     for data in view.data:
         for file in data.files:
             read = pl.read_csv if file.endswith("csv") else pl.read_parquet

@@ -61,17 +61,17 @@ def run_(
         raise mistake("nothing to run", source="tutti coherence run",
                       expected="a file, or --kernel",
                       hint="`tutti coherence list` lists the kernels")  # fmt: skip
-    given: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     _refuse_several("--protocol", protocol)
     _refuse_several("--scale", scale)
     if kernel is not None:
-        given["kernel"] = _kernels(kernel)
+        overrides["kernel"] = _kernels(kernel)
     if design is not None:
-        given["designs"] = [name.strip() for name in design.split(",")]
-    given |= {"chip.protocol": protocol} if protocol is not None else {}
-    given |= {"scale": scale} if scale is not None else {}
+        overrides["designs"] = [name.strip() for name in design.split(",")]
+    overrides |= {"chip.protocol": protocol} if protocol is not None else {}
+    overrides |= {"scale": scale} if scale is not None else {}
     experiment = read(
-        "laying out", lambda: load_coherence(file, changes or (), options=given, output=to)
+        "laying out", lambda: load_coherence(file, changes or (), options=overrides, output=to)
     )
     study = Study[CoherenceRun](experiment.output, "run", attrgetter("total_cycles"))
     cases = experiment.cases

@@ -10,7 +10,7 @@ from rich.table import Table
 from tutti.cli import options
 from tutti.cli.energy_tables import area_rows, area_table, cost_rows, cost_table
 from tutti.energy.technology import Technology, technologies
-from tutti.networks.flit.view.text import power
+from tutti.networks.flit.view.run import energy_facts
 from tutti.study.console import out, record, record_table, remark
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ def show_energy(energy: EnergyReport, area: AreaReport, window_ps: int) -> None:
     console.print(energy.table())
     record_table("energy", lambda: energy.frame)
     record_table("area", lambda: area.frame)
-    record(mean_power_w=energy.total.nominal / (window_ps * 1e-12))
-    console.print(f"  power: {power(energy, window_ps)}", markup=False)
-    low, nominal, high = (value / 1e6 for value in area.total_um2)
-    console.print(f"  area: {nominal:.4g} mm2, range {low:.4g} to {high:.4g}", markup=False)
+    for fact in energy_facts(energy, area, window_ps):
+        record(**{fact.key: fact.value} if fact.key else {})
+        console.print(f"  {fact.name}: {fact.text}", markup=False)

@@ -8,7 +8,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.cli import noc_booksim, noc_list, noc_watch, options
 from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
-from tutti.cli.noc_options import Given, NetworkOptions, RunOptions, SweepOptions, network
+from tutti.cli.noc_options import NetworkOptions, NetworkTables, RunOptions, SweepOptions, network
 from tutti.networks.study import run_load, sweep_loads
 from tutti.study.console import remark
 from tutti.study.study import read
@@ -22,7 +22,7 @@ _PLACEHOLDER = 0.05
 
 @app.command("run")
 @grouped
-def run_(given: NetworkOptions, at: RunOptions) -> None:
+def run_(definition: NetworkOptions, at: RunOptions) -> None:
     """Run a network at one load: latency, throughput, utilisation, occupancy and causes of stalls.
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
@@ -42,8 +42,8 @@ def run_(given: NetworkOptions, at: RunOptions) -> None:
       tutti noc run --mesh 8x8 --design sfo_greedy --rate 0.004
       tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 -o out
     """
-    tables = network(given, at.rate)
-    if given.file is None and not tables.has_rate:
+    tables = network(definition, at.rate)
+    if definition.file is None and not tables.has_rate:
         remark("no load is given (--rate): sweeps the load")
         _sweep(tables, SweepOptions())
         return
@@ -52,7 +52,7 @@ def run_(given: NetworkOptions, at: RunOptions) -> None:
 
 @app.command("sweep")
 @grouped
-def sweep_(given: NetworkOptions, of: SweepOptions) -> None:
+def sweep_(definition: NetworkOptions, of: SweepOptions) -> None:
     """Run a network at several loads in parallel: latency against load, and the saturation load.
 
     Writes results.parquet, results.csv, latency.svg and report.html into the output folder.
@@ -68,10 +68,10 @@ def sweep_(given: NetworkOptions, of: SweepOptions) -> None:
         --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
     """
-    _sweep(network(given), of)
+    _sweep(network(definition), of)
 
 
-def _sweep(tables: Given, of: SweepOptions) -> None:
+def _sweep(tables: NetworkTables, of: SweepOptions) -> None:
     loads = load_values(of.loads) if of.loads else None
     if of.tolerance is not None and (not of.tolerance > 0 or not math.isfinite(of.tolerance)):
         raise mistake("invalid tolerance", source="--tolerance", value=str(of.tolerance),

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from tutti.networks.experiment import Experiment
 
 __all__ = [
-    "DEFAULTS", "MESH_DEFAULTS", "Given", "NetworkOptions", "RunOptions", "SweepOptions", "network",
+    "DEFAULTS",
+    "MESH_DEFAULTS",
+    "NetworkOptions",
+    "NetworkTables",
+    "RunOptions",
+    "SweepOptions",
+    "network",
 ]  # fmt: skip
 
 DEFAULTS: dict[str, Any] = {
@@ -182,7 +188,7 @@ class SweepOptions:
 
 
 @dataclass(frozen=True)
-class Given:
+class NetworkTables:
     """The tables of a network, and where they come from.
 
     Attributes:
@@ -208,7 +214,7 @@ class Given:
         traffic = self.tables.get("traffic")
         return not isinstance(traffic, dict) or "rate" in traffic or "trace" in traffic
 
-    def at(self, rate: float) -> Given:
+    def at(self, rate: float) -> NetworkTables:
         """Returns the tables at a rate, which a sweep replaces; traffic with a load keeps it."""
         if self.has_rate:
             return self
@@ -227,7 +233,7 @@ class Given:
         return resolve_noc(self.tables, source=self.source, folder=self.folder)
 
 
-def network(given: NetworkOptions, rate: float | None = None) -> Given:
+def network(given: NetworkOptions, rate: float | None = None) -> NetworkTables:
     """Returns the tables of the network that a file and options define; prints the defaults.
 
     Args:
@@ -262,7 +268,7 @@ def network(given: NetworkOptions, rate: float | None = None) -> Given:
         tables = {**tables, "output": str(given.to)}
     source = f"{source} with {' '.join(named)}" if named else source
     folder = given.file.parent if given.file else Path()
-    return Given(tables, source, folder, str(given.file or source))
+    return NetworkTables(tables, source, folder, str(given.file or source))
 
 
 def _start(given: NetworkOptions) -> dict[str, Any]:

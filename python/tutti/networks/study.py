@@ -35,7 +35,7 @@ def run_load(
     """
     remarks = _remarked(experiment)
     study = Study[Run](experiment.output, "load", attrgetter("cycles"))
-    run = study.one(experiment.run)
+    run = study.single(experiment.run)
     study.present(experiment.run_view(run, [*notes, *remarks]))
     refuse_unstable(run.ending, source)
 

@@ -68,15 +68,15 @@ def load_curves(curves: Mapping[str, Runs | Sequence[Loaded]]) -> LoadCurves:
     """
     return LoadCurves(
         {
-            name: sorted_by_load(one if isinstance(one, Sequence) else one.runs)
-            for name, one in curves.items()
+            name: sorted_by_load(several if isinstance(several, Sequence) else several.runs)
+            for name, several in curves.items()
         }
     )
 
 
 def sorted_by_load(runs: Sequence[Loaded]) -> list[Loaded]:
     """Returns the runs with a known load, by ascending load."""
-    return sorted((one for one in runs if one.load is not None), key=_load)
+    return sorted((run for run in runs if run.load is not None), key=_load)
 
 
 def _load(run: Loaded) -> float:
@@ -84,7 +84,7 @@ def _load(run: Loaded) -> float:
 
 
 def _summary(runs: Sequence[Loaded]) -> str:
-    stable = [one for one in runs if one.is_stable]
+    stable = [run for run in runs if run.is_stable]
     if not stable:
         return "no stable load"
     low, high = stable[0], stable[-1]
@@ -96,12 +96,12 @@ def _summary(runs: Sequence[Loaded]) -> str:
 
 def curves_svg(curves: Mapping[str, Sequence[Loaded]], label: str) -> str:
     """Returns latency in cycles against load; hollow markers at the top are loads not accepted."""
-    every = [one for runs in curves.values() for one in runs]
-    stable = [[one.latency.mean for one in runs if one.is_stable] for runs in curves.values()]
+    every = [run for runs in curves.values() for run in runs]
+    stable = [[run.latency.mean for run in runs if run.is_stable] for runs in curves.values()]
     highest = max((max(means) for means in stable if means), default=1.0)
     lowest = max((min(means) for means in stable if means), default=1.0)
     axes = _Axes(
-        _ticks(max((_load(one) for one in every), default=0.0)),
+        _ticks(max((_load(run) for run in every), default=0.0)),
         _ticks(min(highest, _CEILING * lowest)),
     )
     root = svg.drawing(
@@ -110,17 +110,17 @@ def curves_svg(curves: Mapping[str, Sequence[Loaded]], label: str) -> str:
         f"Latency against {label}",
     )
     axes.draw(root, label)
-    if not all(one.is_stable for one in every):
+    if not all(run.is_stable for run in every):
         svg.text(root, (_LEFT + _WIDTH, 12), "hollow: load not accepted", "end")
     # An inner drawing ends at its edges, as do the curves then.
     inside = svg.shape(root, "svg", x=_LEFT, y=_TOP, width=_WIDTH, height=_HEIGHT)
     styles = styles_in_order(curves)
     for name, runs in curves.items():
-        _curve(inside, [one for one in runs if one.is_stable], styles[name].colour, axes)
-        for one in runs:
-            if not one.is_stable:
-                tip = f"{name}, load {_load(one):.4g}: not accepted"
-                svg.shape(root, "circle", tip, cx=_LEFT + axes.x(_load(one)), cy=_TOP, r=4,
+        _curve(inside, [run for run in runs if run.is_stable], styles[name].colour, axes)
+        for run in runs:
+            if not run.is_stable:
+                tip = f"{name}, load {_load(run):.4g}: not accepted"
+                svg.shape(root, "circle", tip, cx=_LEFT + axes.x(_load(run)), cy=_TOP, r=4,
                           fill="none", stroke=styles[name].colour, stroke_width="1.5",
                           pointer_events="all")  # fmt: skip
     if len(curves) > 1:
@@ -167,11 +167,11 @@ class _Axes:
 
 
 def _curve(inside: ET.Element, runs: Sequence[Loaded], colour: str, axes: _Axes) -> None:
-    points = [(axes.x(_load(one)), axes.y(one.latency.mean)) for one in runs]
+    points = [(axes.x(_load(run)), axes.y(run.latency.mean)) for run in runs]
     svg.shape(inside, "polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points),
               fill="none", stroke=colour, stroke_width="2")  # fmt: skip
-    for one, (x, y) in zip(runs, points, strict=True):
-        tip = f"load {_load(one):.4g}: {estimate(one.latency)} cycles"
+    for run, (x, y) in zip(runs, points, strict=True):
+        tip = f"load {_load(run):.4g}: {estimate(run.latency)} cycles"
         svg.shape(inside, "circle", tip, cx=x, cy=y, r=3.5, fill=colour)
 
 

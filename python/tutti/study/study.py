@@ -15,7 +15,8 @@ from tutti.base.errors import ExitCode
 from tutti.study.console import out, record, record_table, remark, wrote
 from tutti.study.files import folder
 from tutti.study.progress import Progress
-from tutti.view import fields, files, terminal
+from tutti.view import fields, terminal
+from tutti.view.folder import write
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Study(Generic[Result]):
         self.is_interrupted = False
         self._noun, self._cycles = noun, cycles
 
-    def one(self, compute: Callable[[], Result]) -> Result:
+    def single(self, compute: Callable[[], Result]) -> Result:
         """Returns one result; Ctrl-C ends the command."""
         started = time.monotonic()
         with Progress("running"):
@@ -117,7 +118,7 @@ class Study(Generic[Result]):
         record(**fields.figures(view))
         for name, rows in fields.tables(view).items():
             record_table(name, rows)
-        wrote(*files.write(view, self.output))
+        wrote(*write(view, self.output))
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.

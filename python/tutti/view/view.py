@@ -1,7 +1,7 @@
 """What a result shows, declared once.
 
 The terminal, `--json`, the HTML report, the notebook and the files are renderings of a `View`:
-`terminal.py`, `fields.py`, `page.py`, `notebook.py` and `files.py`. The numbers of a result are
+`terminal.py`, `fields.py`, `page.py`, `notebook.py` and `folder.py`. The numbers of a result are
 `Column`s with a `key`, which tables, facts, `--json` and files share.
 """
 

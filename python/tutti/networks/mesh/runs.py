@@ -177,7 +177,6 @@ def saturation(
     search.narrow(accepts)
     by_latency, _ = search.narrow(is_fast)
     low, _ = search.bracket(accepts)
-    deadlocked = (run.load for run in search.ordered if run.ending == "deadlocked")
     return Saturation(
         zero_load=zero,
         by_latency=by_latency,
@@ -185,7 +184,7 @@ def saturation(
         accepted=search.runs[low].accepted if low > 0 else None,
         peak=max(run.accepted.mean for run in search.ordered),
         most=limit,
-        deadlocks=next(deadlocked, None),
+        deadlocks=next((run.load for run in search.ordered if run.ending == "deadlocked"), None),
         runs=search.ordered,
     )
 

@@ -176,9 +176,10 @@ def _facts(run: NocRun) -> list[Fact]:
     classes = run.classes if run.is_stable and len(run.classes) > 1 else ()
     facts = [
         Fact(
-            f"class {index}", f"{estimate(one.accepted)} accepted, latency {estimate(one.latency)}"
+            f"class {index}",
+            f"{estimate(measured.accepted)} accepted, latency {estimate(measured.latency)}",
         )
-        for index, one in enumerate(classes)
+        for index, measured in enumerate(classes)
     ]
     facts.append(Fact("busiest", _busiest(run)))
     if run.buffered:
@@ -242,7 +243,10 @@ def _sections(
     run: NocRun, technology: Technology | None, spent: tuple[EnergyReport, AreaReport] | None
 ) -> list[Section]:
     classes = run.classes if len(run.classes) > 1 else ()
-    parts = [Part.complete(run), *(Part(run, str(at), one) for at, one in enumerate(classes))]
+    parts = [
+        Part.complete(run),
+        *(Part(run, str(at), measured) for at, measured in enumerate(classes)),
+    ]
     lead = "Events of the energy model in all routers and links, in the window."
     return [
         Section("Latency and throughput", UNITS,

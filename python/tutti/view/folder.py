@@ -1,4 +1,4 @@
-"""Views as files: data frames, drawings and the report."""
+"""Views as files of a folder: data frames, drawings and the report."""
 
 from __future__ import annotations
 

@@ -1,0 +1,58 @@
+"""The driver of commands: what is finished after Ctrl-C, and how a command ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import typer
+
+from tutti.base.errors import ConfigError, ExitCode
+from tutti.study.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def cycles(result: int) -> int:
+    return 10 * result
+
+
+def test_results_are_collected_and_their_duration_is_remarked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = Study[int](tmp_path / "out", "load", cycles)
+
+    def compute(done: Callable[[int], None]) -> str:
+        done(1)
+        done(2)
+        return "value"
+
+    assert study.several("loads", compute, planned=2) == ([1, 2], "value")
+    assert "2 loads, 30 cycles in " in capsys.readouterr().err
+    study.end(2, 2)
+    assert (tmp_path / "out").is_dir()
+
+
+def test_finished_results_remain_after_an_interruption(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = Study[int](tmp_path, "run", cycles)
+
+    def compute(done: Callable[[int], None]) -> None:
+        done(1)
+        raise KeyboardInterrupt
+
+    assert study.several("runs", compute, planned=3) == ([1], None)
+    assert study.is_interrupted
+    with pytest.raises(typer.Exit) as ended:
+        study.end(1, 3)
+    assert ended.value.exit_code == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err == "interrupted: 1 of 3 runs finished\n"
+
+
+def test_an_output_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot create the output folder"):
+        Study[int](tmp_path / "file", "load", cycles)
