@@ -12,7 +12,7 @@ import pytest
 import tutti
 from called import call
 from tutti import _core
-from tutti.collectives.candidates import Request, try_plan
+from tutti.collectives.candidates import ComparisonRequest, try_plan
 from tutti.collectives.measurement import Rows, measure
 
 if TYPE_CHECKING:
@@ -72,10 +72,12 @@ def test_a_step_is_simulated_once_and_bounded_once(runs: Counter[str], tmp_path:
     assert runs == {"simulate_training": 5 + 5}
 
 
-def _request(**settings: Any) -> Request:
+def _request(**settings: Any) -> ComparisonRequest:
     settings = {"platform": tutti.platforms.platform("cray_xc30"), **settings}
     sizes = [tutti.Size.parse(size) for size in ("1 KiB", "64 KiB", "4 MiB")]
-    return Request(collective="all_reduce", ranks=[12], sizes=sizes, algorithms=None, **settings)
+    return ComparisonRequest(
+        collective="all_reduce", ranks=[12], sizes=sizes, algorithms=None, **settings
+    )
 
 
 def _frame(plan: ComparisonPlan) -> pl.DataFrame:

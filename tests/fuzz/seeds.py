@@ -161,7 +161,7 @@ def experiments() -> list[Target]:
         ),
         *(
             Target(f"platform {path.stem}", {"f.toml": path.read_bytes()}, ("platforms", "f.toml"))
-            for path in sorted((ROOT / "python/tutti/platforms").glob("*.toml"))[:4]
+            for path in sorted((ROOT / "python/tutti/platforms/presets").glob("*.toml"))[:4]
         ),
         *recordings(),
     ]

@@ -21,7 +21,7 @@ def edges() -> Iterator[tuple[str, str]]:
 
 
 def is_edge_of_package(module: str) -> bool:
-    """Whether a module is a `view` or a `files`, or in one; `base.files` and `view.files` are for all."""
+    """Whether a module is a `view` or a `files`, or in one; `base` and `view` are for all."""
     parts = module.split(".")
     return bool({"view", "files"} & set(parts[2:])) and parts[1] not in {"base", "view"}
 

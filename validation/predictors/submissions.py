@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
@@ -66,9 +66,7 @@ Configurations = Mapping[tuple[str, str], Configuration]
 @cache
 def submissions() -> Configurations:
     """Returns the configurations of MLPerf Training 5.1."""
-    text = (resources.files("tutti.measured.predict") / "submissions.toml").read_text(
-        encoding="utf-8"
-    )
+    text = Path(__file__).with_name("submissions.toml").read_text(encoding="utf-8")
     tables = parse_toml(text, source="submissions.toml")["configuration"]
     rows = TypeAdapter(list[Configuration]).validate_python(tables)
     return {(row.benchmark, run): row for row in rows for run in row.runs}

@@ -41,7 +41,8 @@ class KnownAlgorithm:
         libraries: the libraries that have an algorithm of that name.
         notation: the schedule in tutti's notation; None if tutti has none.
         form: its stages where the core has no closed form, of
-        :data:`tutti.measured.predict.forms.FORMS`. torus_form: the same, on a torus only.
+            :data:`tutti.measured.predict.forms.FORMS`.
+        torus_form: the same, on a torus only.
         partners: which ranks communicate.
         alternating: whether partners alternate between both sides.
         pieces: messages into which each message is divided.
