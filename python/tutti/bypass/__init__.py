@@ -4,7 +4,7 @@ After ARIES (Yin, Ghazizadeh, Louri and Zheng, ICCAD 2023): see docs/concepts/by
 to choose for what a schedule sends is found, too:
 
 >>> from tutti.bypass import BypassMesh, flows_of, map_flows
->>> from tutti.schedule import schedule
+>>> from tutti.schedules import schedule
 >>> trees = schedule("double_binary_tree:nccl", collective="all_reduce", ranks=16)
 >>> mapping = map_flows(BypassMesh(side=4), flows_of(trees))
 >>> len(mapping.flows), len(mapping.dedicated), mapping.optimal

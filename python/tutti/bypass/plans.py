@@ -2,7 +2,7 @@
 
 Examples:
     >>> from tutti.bypass import BypassMesh
-    >>> from tutti.schedule import schedule
+    >>> from tutti.schedules import schedule
     >>> trees = schedule("double_binary_tree:nccl,phased", ranks=16)
     >>> planned = plan(trees, BypassMesh(side=4), switched=True)
     >>> [len(mapping.dedicated) for mapping in planned.mappings]
