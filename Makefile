@@ -90,7 +90,7 @@ dev: $(READY)
 $(MPICH)/.stamp: requirements.txt Makefile | $(READY)
 	$(UV) venv --quiet --allow-existing --python $(PYO3_PYTHON) $(MPICH)
 	$(UV) pip install --quiet --python $(MPICH)/bin/python --constraints requirements.txt \
-	  mpich==$(MPICH_VERSION) mpi4py numpy
+	  mpich==$(MPICH_VERSION) lazy-loader mpi4py numpy
 	@touch $@
 
 # The C library for both, where the tests find it; without them it is compiled when it is first used.

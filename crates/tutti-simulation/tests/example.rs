@@ -1,5 +1,5 @@
 //! The example program runs, and its answer is that of Python
-//! (`tests/unit/test_rust_example.py`).
+//! (`tests/collectives/test_rust_example.py`).
 
 #[expect(dead_code, reason = "`main` prints what `simulate` returns")]
 #[path = "../examples/simulate_ring.rs"]
