@@ -10,49 +10,29 @@ Each package defines its errors in its module ``errors``; this module imports a 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from tutti.base.errors import TuttiError
+import lazy_loader
 
-_HOMES = {
-    "base": (
-        "ExitCode", "Kind", "TuttiError", "UnitError", "ConfigError", "SimulationError",
-        "DeadlockError",
-    ),
-    "topologies": ("TopologyError",),
-    "schedules": (
-        "LayoutError", "AlgorithmError", "ScheduleError", "TextError", "VerificationError",
-        "ProgramError",
-    ),
-    "platforms": ("ModelError", "NoiseError"),
-    "energy": ("EnergyError",),
-    "bypass": ("BypassError",),
-    "networks": ("NocError", "TrafficError", "CoherenceError", "CoherenceRunError"),
-    "workloads": ("WorkloadError", "TraceError"),
-    "training": ("EndpointError",),
-    "mpi": ("PlanError", "MpiError", "LaunchError", "MpiCallError", "BenchError"),
-    "measured": ("CalibrationError", "TuningError", "ProofError"),
-    "sweeps": ("CacheError", "ExecutorError", "WorkerError"),
-    "explore": ("ExploreError",),
-    "view": ("ReportError",),
-}  # fmt: skip
-"""The classes of each package, in the order of the reference page."""
+from tutti.base.errors import TuttiError as _TuttiError
 
-__all__ = ["all_errors"]
-__all__ += [name for names in _HOMES.values() for name in names]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub("tutti", __file__)
+__all__ += ["all_errors"]
+
+_PACKAGES = (
+    *("base", "topologies", "schedules", "platforms", "energy", "bypass", "networks"),
+    *("workloads", "training", "mpi", "measured", "sweeps", "explore", "view"),
+)
+"""The packages with errors, in the order of the reference page."""
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - each class has its own type
-    for package, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"tutti.{package}.errors"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def all_errors() -> list[type[TuttiError]]:
+def all_errors() -> list[type[_TuttiError]]:
     """Returns every error class, in the order of the reference page."""
-    from tutti.base.errors import TuttiError
-
-    found = [__getattr__(name) for names in _HOMES.values() for name in names]
-    return [kind for kind in found if issubclass(kind, TuttiError)]
+    modules = [import_module(f"tutti.{package}.errors") for package in _PACKAGES]
+    return [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, _TuttiError)
+        and kind.__module__ == module.__name__
+    ]

@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,11 @@ def test_bill_of_materials_lists_crates_and_packages_of_each_extra() -> None:
     assert "required" in parts["pkg:pypi/numpy"]
     assert {"extra explore", "extra reports"} <= parts["pkg:pypi/plotly"]
     assert "pkg:pypi/pytest" not in parts
+
+
+def test_the_papers_have_the_version_of_tutti() -> None:
+    cargo, papers = (
+        tomllib.loads((ROOT / name).read_text("utf-8"))
+        for name in ("Cargo.toml", "papers/pyproject.toml")
+    )
+    assert papers["project"]["version"] == cargo["workspace"]["package"]["version"]

@@ -36,7 +36,7 @@ impl Contention {
         !matches!(self, Contention::Free)
     }
 
-    /// The switches that multicast, and those that reduce.
+    /// The switches that multicast, and the switches that reduce.
     fn switches(&self) -> [&Switches; 2] {
         match self {
             Contention::Flow(flow) => [&flow.multicast, &flow.reduce],

@@ -91,7 +91,7 @@ def measure(
 ) -> None:
     """Runs every measurement of a plan and adds it to `rows` when it finishes.
 
-    Those that the choice of arguments simulated are not repeated.
+    Schedules that were simulated to choose arguments are not simulated again.
 
     Args:
         plan: The plan.

@@ -33,7 +33,7 @@ from tutti.base.files.validate import validated
 from tutti.base.units import Time, TimePerByte
 from tutti.formats.astrasim.text import load_text
 from tutti.formats.chakra import reader as chakra
-from tutti.formats.chakra.groups import load_groups
+from tutti.formats.chakra.groups import MOST_NPUS, load_groups
 from tutti.schedules.ir import schedule
 from tutti.workloads.errors import TraceError
 from tutti.workloads.trace import NodeRates, programs
@@ -60,7 +60,6 @@ Block = Literal["Ring", "FullyConnected", "Switch"]
 
 _MOST_ON_RING = 2048
 _GIB = 1 << 30
-_MOST_NPUS = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,8 +339,8 @@ def load_network(path: Path) -> AstraSimNetwork:
         if len(values) != len(given.topology):
             problem = f"has {len(values)} values, and `topology` {len(given.topology)}"
             raise mistake(problem, source=source, key=key)
-    if math.prod(given.npus_count) > _MOST_NPUS:
-        problem, expected = "too many NPUs", f"at most {_MOST_NPUS:,}"
+    if math.prod(given.npus_count) > MOST_NPUS:
+        problem, expected = "too many NPUs", f"at most {MOST_NPUS:,}"
         value = f"{math.prod(given.npus_count):,}"
         raise mistake(problem, source=source, key="npus_count", value=value, expected=expected)
     columns = (given.topology, given.npus_count, given.bandwidth, given.latency)

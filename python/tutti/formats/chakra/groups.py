@@ -13,12 +13,12 @@ from tutti.base.files.validate import validated
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["load_groups"]
+__all__ = ["MOST_NPUS", "load_groups"]
 
-_MOST_NPUS = 1 << 20
+MOST_NPUS = 1 << 20
 
 
-class _Groups(RootModel[dict[str, list[Annotated[int, Field(ge=0, lt=_MOST_NPUS)]]]]):
+class _Groups(RootModel[dict[str, list[Annotated[int, Field(ge=0, lt=MOST_NPUS)]]]]):
     model_config = ConfigDict(strict=True)
 
 
