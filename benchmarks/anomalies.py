@@ -100,13 +100,13 @@ def _model(kind: str, numbers: dict[str, int]) -> tutti.Model:
 def _network(case: Case) -> dict[str, Any]:
     graph, buffer, numbers = case.fixed[2], case.fixed[5], case.numbers
     if case.engine == "mesh":
-        return {"mesh": tutti.MeshFlits(mesh=SmartMesh(design=graph, rows=4, columns=4))}
+        return {"contention": tutti.MeshFlits(mesh=SmartMesh(design=graph, rows=4, columns=4))}
     rate, latency = f"{numbers['link_per_byte']} ps/B", f"{numbers['link_latency']} ps"
     routes = tutti.Topology.build(graph, rate=rate, latency=latency).routes()
     if case.engine == "packet":
-        return {"routes": routes, "packets": tutti.Packets(size="1 KiB", buffer=buffer)}
+        return {"routes": routes, "contention": tutti.Packets(size="1 KiB", buffer=buffer)}
     if case.engine == "flit":
-        return {"routes": routes, "flits": tutti.Flits(flit="16 B", narrow_links="serialize")}
+        return {"routes": routes, "contention": tutti.Flits(flit="16 B", narrow_links="serialize")}
     return {"routes": routes}
 
 

@@ -87,7 +87,7 @@ def measured(name: str, collective: str, algorithm: str, simulated: bool) -> Row
             name="links",
             model=tutti.PipeliningPostal(alpha_p="0 ns", alpha_r="1 ps"),
             routes=routes,
-            packets=tutti.Packets(size=f"{size} B", buffer=f"{8 * size} B"),
+            contention=tutti.Packets(size=f"{size} B", buffer=f"{8 * size} B"),
         )
         packets = limit / tutti.simulate(schedule, machine, size=SIZE).completion_time
     return Row(loaded, packets, schedule.chunks // ranks, seconds)

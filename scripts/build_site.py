@@ -49,6 +49,7 @@ API = {
     ],
     "Platforms": [
         "tutti.platforms.machine",
+        "tutti.platforms.contention",
         "tutti.platforms.conditions",
         "tutti.topologies.graph",
         "tutti.topologies.faults",

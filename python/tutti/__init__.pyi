@@ -63,11 +63,17 @@ from .collectives.size_ranges import thresholds as thresholds
 from .collectives.view.decision_map import decision_map as decision_map
 from .networks.flit.network import Network as Network
 from .platforms.conditions import Conditions as Conditions
-from .platforms.machine import (
+from .platforms.contention import (
     Flits as Flits,
 )
-from .platforms.machine import (
+from .platforms.contention import (
     FlowLevel as FlowLevel,
+)
+from .platforms.contention import (
+    MeshFlits as MeshFlits,
+)
+from .platforms.contention import (
+    Packets as Packets,
 )
 from .platforms.machine import (
     LogfP as LogfP,
@@ -80,12 +86,6 @@ from .platforms.machine import (
 )
 from .platforms.machine import (
     LoP as LoP,
-)
-from .platforms.machine import (
-    MeshFlits as MeshFlits,
-)
-from .platforms.machine import (
-    Packets as Packets,
 )
 from .platforms.machine import (
     PipeliningPostal as PipeliningPostal,

@@ -12,7 +12,8 @@ from tutti.base.errors import ConfigError
 from tutti.base.units import Frequency, Size, TimePerByte
 from tutti.bypass.endpoints import candidates, memory_sweep
 from tutti.networks.mesh import SmartMesh
-from tutti.platforms.machine import LogGP, MeshFlits, Platform
+from tutti.platforms.contention import MeshFlits
+from tutti.platforms.machine import LogGP, Platform
 from tutti.training.collective import Alone, AloneResult
 from tutti.training.endpoint import Configuration, Npu, configurations
 from tutti.training.fabric import Dimension
@@ -28,7 +29,7 @@ NPU = replace(Npu(), clock=Frequency.parse("1 GHz"))
 def smart(design: str = "sfo_greedy", fan_in: Any = "complete") -> Platform:
     """Returns a 2x2 mesh with flits of 64 B and cycles of 1 ns."""
     mesh = SmartMesh(design=design, columns=2, rows=2, fan_in=fan_in)
-    return Platform(name="smart", model=FREE, mesh=MeshFlits(mesh=mesh, flit=Size(bytes=64)))
+    return Platform(name="smart", model=FREE, contention=MeshFlits(mesh=mesh, flit=Size(bytes=64)))
 
 
 def on_smart(

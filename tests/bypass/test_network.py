@@ -138,7 +138,7 @@ def test_ranks_without_a_path_are_rejected_before_anything_runs() -> None:
         routes.pair(2, 0)
     ring = tutti.schedule("ring", collective="all_gather", ranks=4)
     for packets in (None, tutti.Packets()):
-        platform = tutti.Platform(name="t", model=ENDS, routes=routes, packets=packets)
+        platform = tutti.Platform(name="t", model=ENDS, routes=routes, contention=packets)
         with pytest.raises(
             SimulationError, match="no path of live links connects rank 2 to rank 3"
         ) as refused:
@@ -174,9 +174,9 @@ def test_a_schedule_runs_over_its_paths(meets: str) -> None:
     router = tutti.networks.flit.Router(vcs=4, buffer=32, injection=4, ejection=4)
     flits = tutti.Flits(flit="68 B", router=router, deadlock="ignore")
     platform = (
-        tutti.Platform(name="t", model=ENDS, routes=routes, packets=tutti.Packets())
+        tutti.Platform(name="t", model=ENDS, routes=routes, contention=tutti.Packets())
         if meets == "packets"
-        else tutti.Platform(name="t", model=ENDS, routes=routes, flits=flits)
+        else tutti.Platform(name="t", model=ENDS, routes=routes, contention=flits)
     )
     run = tutti.simulate(schedule, platform, size="64 KiB")
     # In rings of 4 and then of their mirror images, 2 x 3 x (16 KiB + 4 KiB) out of each NPU.

@@ -103,6 +103,6 @@ def test_random_runs_are_not_reused() -> None:
         name="torus",
         model=tutti.platforms.platform("cray_xc30").model,
         routes=torus.routes("adaptive"),
-        packets=tutti.Packets(),
+        contention=tutti.Packets(),
     )
     assert not _request(platform=packets).is_repeatable

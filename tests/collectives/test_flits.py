@@ -30,7 +30,7 @@ def routes(notation: str = "mesh:4x4", rule: str = "dimension_order") -> tutti.t
 
 def platform(notation: str = "mesh:4x4", rule: str = "dimension_order", **flits: Any) -> Any:
     settings = tutti.Flits(**({"flit": "64 B"} | flits))
-    return tutti.Platform(name="t", model=ENDS, routes=routes(notation, rule), flits=settings)
+    return tutti.Platform(name="t", model=ENDS, routes=routes(notation, rule), contention=settings)
 
 
 def test_results_name_the_network() -> None:
@@ -63,9 +63,9 @@ def test_packets_and_flits_agree_where_nothing_contends() -> None:
     of = routes("torus:8", "dimension_order")
     for ends in (ENDS, tutti.Postal(alpha="1 us", beta="0.05 ns/B")):
         flits = tutti.Flits(flit="64 B", packet=16, router={"buffer": 16})
-        one = tutti.Platform(name="t", model=ends, routes=of, flits=flits)
+        one = tutti.Platform(name="t", model=ends, routes=of, contention=flits)
         packets = tutti.Packets(size="1 KiB", buffer="4 KiB")
-        other = tutti.Platform(name="t", model=ends, routes=of, packets=packets)
+        other = tutti.Platform(name="t", model=ends, routes=of, contention=packets)
         times = [tutti.simulate(ring, each, size="1 MB").completion_ps for each in (one, other)]
         assert abs(times[0] - times[1]) <= 0.05 * times[1], ends
 
@@ -109,7 +109,7 @@ def test_energy_is_the_sum_over_events() -> None:
 def test_links_without_a_length_have_no_energy() -> None:
     graph = tutti.Topology.build("mesh:4x4", rate="64 GB/s", latency="1 ns")
     flits = tutti.Flits(flit="64 B")
-    where = tutti.Platform(name="t", model=ENDS, routes=graph.routes(), flits=flits)
+    where = tutti.Platform(name="t", model=ENDS, routes=graph.routes(), contention=flits)
     run = tutti.simulate(tutti.schedule("ring", ranks=16), where, size="4 KiB")
     with pytest.raises(EnergyError, match="the length of the link from npu0 to npu1"):
         run.energy(CHIP)
@@ -146,15 +146,11 @@ def test_invalid_flit_settings_are_refused(flits: dict[str, Any], message: str) 
 
 def test_conflicting_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="the platform has none"):
-        tutti.Platform(name="t", model=ENDS, flits=tutti.Flits())
-    with pytest.raises(ConfigError, match="both `packets` and `flits`"):
-        tutti.Platform(
-            name="t", model=ENDS, routes=routes(), packets=tutti.Packets(), flits=tutti.Flits()
-        )
+        tutti.Platform(name="t", model=ENDS, contention=tutti.Flits())
     graph = tutti.Topology.build("ring:3", rate="64 GB/s", latency="1 ns")
     pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
     by_path = graph.routes_by_path({pair: graph.routes().core.path(*pair) for pair in pairs})
-    where = tutti.Platform(name="t", model=ENDS, routes=by_path, flits=tutti.Flits())
+    where = tutti.Platform(name="t", model=ENDS, routes=by_path, contention=tutti.Flits())
     with pytest.raises(ConfigError, match="a routing by name"):
         tutti.simulate(tutti.schedule("ring", ranks=3), where, size="3 KiB")
     flow = tutti.platforms.Flow(source=0, destination=1, size="1 MB")
@@ -244,12 +240,16 @@ source = "a datasheet"
     path.write_text(FILE.format(rest=rest))
     built = tutti.platforms.platform(path)
     assert built.network == "postal+flit"
-    assert built.flits is not None
-    assert (built.flits.packet, built.flits.header, built.flits.routing) == (8, 1, "o1_turn")
-    assert built.flits.router.vcs == 2
-    assert built.flits.router.speculation is not None
-    assert built.flits.technology is not None
-    assert built.flits.technology.constants["wire_pj_per_bit_mm"].value == 0.05
+    assert isinstance(built.contention, tutti.Flits)
+    assert (built.contention.packet, built.contention.header, built.contention.routing) == (
+        8,
+        1,
+        "o1_turn",
+    )
+    assert built.contention.router.vcs == 2
+    assert built.contention.router.speculation is not None
+    assert built.contention.technology is not None
+    assert built.contention.technology.constants["wire_pj_per_bit_mm"].value == 0.05
     run = tutti.simulate(tutti.schedule("ring", ranks=16), built, size="16 KiB")
     # 1 KiB is 16 flits, in three packets of at most seven: 19 with their headers.
     assert run.channels.filter(kind="injection")["flits"].to_list() == [30 * 19] * 16

@@ -40,7 +40,9 @@ def test_messages_share_links_by_default() -> None:
     # Three shards of 100 KB over the 10 GB/s link of the root; 100 ns of the model before it.
     assert run.completion_ps == pytest.approx(30_000_000 + 300_000, rel=0.01)
     assert run.completion_ps >= 30_000_000
-    free = tutti.simulate(schedule, machine("switch:4", contention_free=True), size="400 KB")
+    free = tutti.simulate(
+        schedule, machine("switch:4", contention=tutti.platforms.Free()), size="400 KB"
+    )
     assert free.completion_ps < 15_000_000
 
 
@@ -58,7 +60,7 @@ def test_links_frame_counts_messages_and_bytes() -> None:
 
 
 def test_ports_limit_a_flow() -> None:
-    slow = machine("ring:4", flow=tutti.FlowLevel(injection="1 GB/s"))
+    slow = machine("ring:4", contention=tutti.FlowLevel(injection="1 GB/s"))
     assert time_of(slow, "ring", 4, "400 KB") > 9 * time_of(machine("ring:4"), "ring", 4, "400 KB")
 
 
@@ -78,7 +80,7 @@ NVLS = tutti.FlowLevel(multicast=True, reduce=True)
 def test_switches_that_reduce_and_multicast_halve_the_bytes_of_a_link() -> None:
     """8 GPUs at a switch, 8 MB at 10 GB/s: 800 us for the payload, in each direction."""
     schedule = tutti.schedule("in_network:all", ranks=8)
-    run = tutti.simulate(schedule, machine("switch:8", flow=NVLS), size="8 MB")
+    run = tutti.simulate(schedule, machine("switch:8", contention=NVLS), size="8 MB")
     assert set(run.links["bytes"].to_list()) == {8_000_000}
     plain = tutti.simulate(schedule, machine("switch:8"), size="8 MB")
     assert set(plain.links["bytes"].to_list()) == {14_000_000}
@@ -86,7 +88,7 @@ def test_switches_that_reduce_and_multicast_halve_the_bytes_of_a_link() -> None:
     assert run.completion_ps == pytest.approx(1_400_000_000, rel=0.01)
     assert run.bound.at_least_ps == pytest.approx(800_000_000, rel=1e-3)
     segmented = tutti.schedule("in_network:all,segments=32", ranks=8)
-    piped = tutti.simulate(segmented, machine("switch:8", flow=NVLS), size="8 MB")
+    piped = tutti.simulate(segmented, machine("switch:8", contention=NVLS), size="8 MB")
     assert 800_000_000 < piped.completion_ps < 850_000_000
 
 
@@ -98,14 +100,14 @@ def test_either_function_can_be_absent() -> None:
         tutti.FlowLevel(reduce=True),
     ]
     times = [
-        tutti.simulate(schedule, machine("switch:4", flow=flow), size="1 MB").completion_ps
+        tutti.simulate(schedule, machine("switch:4", contention=flow), size="1 MB").completion_ps
         for flow in flows
     ]
     assert times[1] < times[0] == times[2]
 
 
 def test_trees_need_fixed_routes() -> None:
-    where = machine("torus:4x4", "adaptive", flow=NVLS)
+    where = machine("torus:4x4", "adaptive", contention=NVLS)
     with pytest.raises(TopologyError, match="several routes per pair of ranks"):
         tutti.simulate(tutti.schedule("in_network", ranks=16), where, size="1 KB")
 
@@ -116,15 +118,24 @@ def test_routing_that_depends_on_queues_is_refused(rule: str) -> None:
         machine("torus:4x4", rule)
 
 
-def test_at_most_one_network_model_is_accepted() -> None:
-    with pytest.raises(ConfigError, match="both `flow` and `packets`"):
-        machine("ring:4", flow=tutti.FlowLevel(), packets=tutti.Packets())
-    with pytest.raises(ConfigError, match="both `packets` and `contention_free`"):
-        machine("ring:4", packets=tutti.Packets(), contention_free=True)
+@pytest.mark.parametrize("rule", ["adaptive", "ugal"])
+def test_routing_that_depends_on_queues_needs_contention(rule: str) -> None:
+    with pytest.raises(ConfigError, match="depends on queues"):
+        machine("torus:4x4", rule, contention=tutti.platforms.Free())
+    assert machine("torus:4x4", rule, contention=tutti.Packets()).network.endswith("+packet")
+
+
+@pytest.mark.parametrize("contention", [{}, {"size": "1 KiB"}, True, tutti.FlowLevel])
+def test_contention_has_a_type(contention: object) -> None:
+    with pytest.raises(ConfigError, match="expected None or one of Free, FlowLevel, Packets"):
+        machine("ring:4", contention=contention)
+
+
+def test_contention_on_links_needs_links() -> None:
     with pytest.raises(ConfigError, match="has no links"):
-        tutti.Platform(name="t", model=MODEL, flow=tutti.FlowLevel())
+        tutti.Platform(name="t", model=MODEL, contention=tutti.FlowLevel())
     with pytest.raises(ConfigError, match="without a topology"):
-        tutti.Platform(name="t", model=MODEL, contention_free=True)
+        tutti.Platform(name="t", model=MODEL, contention=tutti.platforms.Free())
 
 
 def test_background_flows_slow_a_run_down() -> None:
@@ -198,7 +209,7 @@ def test_flows_agree_with_packets(notation: str, rule: str, algorithm: str) -> N
     packets = tutti.Packets(size="1 KiB", buffer="256 KiB")
     flow, packet = (
         time_of(one, algorithm, 16, "1 MiB")
-        for one in (where, where.model_copy(update={"packets": packets}))
+        for one in (where, where.model_copy(update={"contention": packets}))
     )
     assert flow == pytest.approx(packet, rel=0.03)
 
@@ -210,7 +221,7 @@ def test_unequal_messages_of_loggp_take_the_time_of_all_bytes_at_a_port(tmp_path
         name="t",
         model=tutti.LogGP(L="2.5 us", o="0.7 us", g="1.1 us", G="6 ns/B"),
         routes=topology.routes("shortest_path"),
-        flow=tutti.FlowLevel(ejection="7 ns/B"),
+        contention=tutti.FlowLevel(ejection="7 ns/B"),
     )
     (tmp_path / "two.goal").write_text(
         "num_ranks 3\nrank 0 {\nsend 5716b to 2\n}\nrank 1 {\nsend 11428b to 2\n}\n"

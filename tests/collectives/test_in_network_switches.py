@@ -59,7 +59,7 @@ def sent_to(run: tutti.Run, vertex: str) -> int:
 
 def test_nvls_inside_hosts_and_a_ring_between_them() -> None:
     """A GPU reduces and multicasts a quarter of 64 MB, which it reduces along its rail."""
-    plain, nvls = (simulated(NVLS_TREE, pod(flow=flow(one))) for one in (False, NVSWITCH))
+    plain, nvls = (simulated(NVLS_TREE, pod(contention=flow(one))) for one in (False, NVSWITCH))
     # 2 x 3/4 of the payload without multicast and reduction; with them, three quarters up as
     # contributions and one quarter as the multicast.
     assert sent_to(plain, "host0.switch") == 96_000_000
@@ -72,7 +72,7 @@ def test_nvls_inside_hosts_and_a_ring_between_them() -> None:
 
 def test_leaf_switches_reduce_between_hosts() -> None:
     """The root of a rail multicasts its 16 MB once, instead of to 3 others."""
-    nvls, sharp = (simulated(SHARP, pod(flow=flow(one))) for one in (NVSWITCH, ALL))
+    nvls, sharp = (simulated(SHARP, pod(contention=flow(one))) for one in (NVSWITCH, ALL))
     assert sent_to(nvls, "pod0.leaf0") == 48_000_000
     assert sent_to(sharp, "pod0.leaf0") == 16_000_000
     assert sharp.completion_ps < nvls.completion_ps
@@ -84,13 +84,13 @@ def test_leaf_switches_reduce_between_hosts() -> None:
 @pytest.mark.parametrize("notation", [NVLS_TREE, SHARP])
 def test_packets_agree_with_flows(notation: str, switches: tuple[str, ...]) -> None:
     packets = tutti.Packets(size="4 KiB", buffer="1 MiB", multicast=switches, reduce=switches)
-    by_packets = simulated(notation, pod(packets=packets), "4 MB")
-    by_flows = simulated(notation, pod(flow=flow(switches)), "4 MB")
+    by_packets = simulated(notation, pod(contention=packets), "4 MB")
+    by_flows = simulated(notation, pod(contention=flow(switches)), "4 MB")
     assert by_packets.completion_ps == pytest.approx(by_flows.completion_ps, rel=0.06)
 
 
 def test_unknown_switches_are_refused_with_the_levels() -> None:
-    where = pod(flow=flow(("leaf*",)))
+    where = pod(contention=flow(("leaf*",)))
     with pytest.raises(
         TopologyError, match=r"no switch `leaf\*`.*host\*\.switch, pod\*\.leaf\*, spi"
     ):
@@ -138,7 +138,9 @@ def test_a_step_reduces_its_gradients_in_the_switch(detail: str) -> None:
 
 
 def test_a_step_sends_single_messages_where_no_switch_multicasts() -> None:
-    plain, nvls = (one_layer(pod(flow=flow(one)), "in_network").run(IDEAL) for one in (False, ALL))
+    plain, nvls = (
+        one_layer(pod(contention=flow(one)), "in_network").run(IDEAL) for one in (False, ALL)
+    )
     assert nvls.total < plain.total
 
 

@@ -21,7 +21,7 @@ ENDS = tutti.LogGP(L="0 ns", o="0 ns", g="0 ns", G="0.001 ns/B")
 
 def machine(**mesh: object) -> tutti.Platform:
     made = SmartMesh(**{"design": "sfo_greedy", "fan_in": "complete", **mesh})  # type: ignore[arg-type]
-    return tutti.Platform(name="tiles", model=ENDS, mesh=tutti.MeshFlits(mesh=made))
+    return tutti.Platform(name="tiles", model=ENDS, contention=tutti.MeshFlits(mesh=made))
 
 
 def run(algorithm: str, size: str, platform: tutti.Platform, ranks: int = 64) -> tutti.Run:
@@ -125,12 +125,14 @@ def test_more_ranks_than_nodes_are_refused() -> None:
 def test_invalid_meshes_are_refused() -> None:
     mesh = SmartMesh(design="sfo_greedy", reducer=False)
     with pytest.raises(ConfigError, match="reducer"):
-        tutti.Platform(name="x", model=ENDS, mesh=tutti.MeshFlits(mesh=mesh))
+        tutti.Platform(name="x", model=ENDS, contention=tutti.MeshFlits(mesh=mesh))
     with pytest.raises(ConfigError, match="flits of a packet"):
-        tutti.Platform(name="x", model=ENDS, mesh=tutti.MeshFlits(mesh=SmartMesh(), packet=2))
+        tutti.Platform(name="x", model=ENDS, contention=tutti.MeshFlits(mesh=SmartMesh(), packet=2))
     graph = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns").routes()
     with pytest.raises(ConfigError, match="both a mesh and another network"):
-        tutti.Platform(name="x", model=ENDS, mesh=tutti.MeshFlits(mesh=SmartMesh()), routes=graph)
+        tutti.Platform(
+            name="x", model=ENDS, contention=tutti.MeshFlits(mesh=SmartMesh()), routes=graph
+        )
 
 
 EXPERIMENT = """
@@ -165,9 +167,9 @@ def load(tmp_path: Path, text: str) -> tutti.Platform:
 
 def test_a_file_names_a_mesh(tmp_path: Path) -> None:
     platform = load(tmp_path, EXPERIMENT + 'flit = "8 B"\ncycle = "2 ns"\n')
-    assert platform.mesh is not None
-    assert (platform.mesh.flit.bytes, platform.mesh.cycle.ps) == (8, 2000)
-    assert platform.mesh.carrying.settings["reducer"] is True
+    assert isinstance(platform.contention, tutti.MeshFlits)
+    assert (platform.contention.flit.bytes, platform.contention.cycle.ps) == (8, 2000)
+    assert platform.contention.carrying.settings["reducer"] is True
     # Two flits: the second of each a cycle later.
     assert run("in_network", "16 B", platform, ranks=16).completion_ps // 2000 >= 10
 

@@ -24,7 +24,7 @@ def package(notation: str, links: int = 1) -> tutti.Platform:
     rate = f"{links * BYTES_PER_NS} GB/s"
     topology = tutti.Topology.build(notation, rate=rate, latency=f"{ALPHA_NS} ns")
     packets = tutti.Packets(size=tutti.Size(bytes=1 << 20), buffer=tutti.Size(bytes=1 << 20))
-    return tutti.Platform(name=notation, model=ENDS, routes=topology.routes(), packets=packets)
+    return tutti.Platform(name=notation, model=ENDS, routes=topology.routes(), contention=packets)
 
 
 def takes(algorithm: str, size: int, *, ranks: int, links: int = 1) -> float:
@@ -81,7 +81,7 @@ def wired(configuration: BypassConfiguration, packet: int) -> tutti.Platform:
     topology = configuration.topology(rate=f"{BYTES_PER_NS} GB/s", latency=f"{ALPHA_NS} ns")
     packets = tutti.Packets(size=tutti.Size(bytes=packet), buffer=tutti.Size(bytes=1 << 20))
     routes = configuration.routes(topology, paths={})
-    return tutti.Platform(name="wired", model=ENDS, routes=routes, packets=packets)
+    return tutti.Platform(name="wired", model=ENDS, routes=routes, contention=packets)
 
 
 @pytest.mark.parametrize("pieces", [4, 64])

@@ -25,7 +25,7 @@ def torus(routing: str = "shortest_path") -> tutti.topologies.Routes:
 
 
 def platform(routing: str = "shortest_path") -> tutti.Platform:
-    return tutti.Platform(name="t", model=ENDS, routes=torus(routing), packets=tutti.Packets())
+    return tutti.Platform(name="t", model=ENDS, routes=torus(routing), contention=tutti.Packets())
 
 
 def test_results_name_the_network_and_where_messages_meet() -> None:
@@ -47,7 +47,7 @@ def test_links_carry_every_byte_of_every_message() -> None:
 
 
 def test_contention_free_runs_have_no_link_counts() -> None:
-    alone = tutti.Platform(name="t", model=ENDS, routes=torus(), contention_free=True)
+    alone = tutti.Platform(name="t", model=ENDS, routes=torus(), contention=tutti.platforms.Free())
     run = tutti.simulate(tutti.schedule("ring", ranks=16), alone, size="1 KiB")
     assert run.links.is_empty()
     assert run.links.columns[-1] == "utilisation"
@@ -65,7 +65,7 @@ def test_packet_routes_depend_only_on_the_seed(routing: str) -> None:
 
 
 def test_contention_never_makes_a_lone_ring_faster() -> None:
-    alone = tutti.Platform(name="t", model=ENDS, routes=torus(), contention_free=True)
+    alone = tutti.Platform(name="t", model=ENDS, routes=torus(), contention=tutti.platforms.Free())
     flows = tutti.Platform(name="t", model=ENDS, routes=torus())
     schedule = tutti.schedule("ring", ranks=16)
     times = [
@@ -98,7 +98,7 @@ def test_invalid_settings_are_refused() -> None:
     with pytest.raises(ModelError, match="carry no payload"):
         tutti.Packets(size="0 B").core  # noqa: B018
     with pytest.raises(ConfigError, match="the platform has no links"):
-        tutti.Platform(name="t", model=ENDS, packets=tutti.Packets())
+        tutti.Platform(name="t", model=ENDS, contention=tutti.Packets())
     with pytest.raises(ConfigError, match="depends on queues of packets"):
         tutti.Platform(name="t", model=ENDS, routes=torus("ugal"))
 
@@ -136,7 +136,7 @@ def test_file_configures_packets(tmp_path: Path) -> None:
     rest = 'routing = "ugal"\n[topology.packets]\nsize = "2 KiB"\nejection = "10 GB/s"'
     path.write_text(FILE.format(rest=rest))
     built = tutti.platforms.platform(path)
-    assert built.packets == tutti.Packets(size="2 KiB", ejection="10 GB/s")
+    assert built.contention == tutti.Packets(size="2 KiB", ejection="10 GB/s")
     assert built.network == "postal+packet"
     assert isinstance(built.routes, tutti.topologies.Routes)
     assert built.routes.choice == "ugal"

@@ -8,7 +8,7 @@ import tutti
 from tutti.base.errors import ConfigError
 from tutti.base.units import Size, Time
 from tutti.collectives.phases import simulate_phases
-from tutti.platforms.machine import Packets
+from tutti.platforms.contention import Packets
 
 
 def machine(notation: str, latency: str = "12 ns") -> tutti.Platform:
@@ -17,7 +17,7 @@ def machine(notation: str, latency: str = "12 ns") -> tutti.Platform:
         name="chiplets",
         model=tutti.Postal(alpha="1 ps"),
         routes=topology.routes(),
-        packets=Packets(size=Size(bytes=1024)),
+        contention=Packets(size=Size(bytes=1024)),
     )
 
 

@@ -12,7 +12,7 @@ from tutti import LogGP, PipeliningPostal, Platform, Topology
 from tutti.base.errors import ConfigError, SimulationError
 from tutti.collectives.frames import FOUND, THRESHOLDS
 from tutti.collectives.schedule_search import KINDS, MULTIPLYING_KINDS
-from tutti.platforms.machine import Packets
+from tutti.platforms.contention import Packets
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.topologies.errors import TopologyError
 
@@ -123,7 +123,7 @@ def test_stage_order_matters_most_with_queueing() -> None:
         name="fly",
         model=PipeliningPostal(alpha_p="1 us", alpha_r="250 ns", beta="0.02 ns/B"),
         routes=topology.routes("minimal"),
-        packets=Packets(size="4 KiB"),
+        contention=Packets(size="4 KiB"),
     )
     every = tutti.search(
         platform, ranks=32, size="64 KiB", kinds=["factored"], exhaustive=True

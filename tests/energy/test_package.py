@@ -70,7 +70,7 @@ def test_a_ring_on_2_x_2_by_hand() -> None:
     """6 steps of 1 KiB from each of 4; those from 1 to 2 and from 3 to 0 go over two links."""
     mesh = topology("mesh:2x2")
     platform = tutti.Platform(
-        name="p", model=ENDS, routes=mesh.routes("dimension_order"), packets=tutti.Packets()
+        name="p", model=ENDS, routes=mesh.routes("dimension_order"), contention=tutti.Packets()
     )
     run = tutti.simulate(tutti.schedule("ring", ranks=4), platform, size="4 KiB")
     traffic = PackageTraffic.of(run)
@@ -145,7 +145,7 @@ def test_npus_at_a_switch_are_no_routers() -> None:
     """Two hops, one router; a header of 8 B on each of 2 packets."""
     star = topology("switch:4", length="5 mm")
     packets = tutti.Packets(size="512 B", header="8 B")
-    platform = tutti.Platform(name="p", model=ENDS, routes=star.routes(), packets=packets)
+    platform = tutti.Platform(name="p", model=ENDS, routes=star.routes(), contention=packets)
     run = tutti.simulate(tutti.schedule("direct", ranks=4), platform, size="1 KiB")
     traffic = PackageTraffic.of(run)
     each = 1024 + 2 * 8
@@ -271,7 +271,7 @@ def test_a_run_reports_energy_and_area() -> None:
 
     def run(packets: tutti.Packets) -> tutti.Run:
         routes = mesh.routes("dimension_order")
-        platform = tutti.Platform(name="p", model=ENDS, routes=routes, packets=packets)
+        platform = tutti.Platform(name="p", model=ENDS, routes=routes, contention=packets)
         return tutti.simulate(tutti.schedule("ring", ranks=4), platform, size="4 KiB")
 
     measured = run(tutti.Packets(package=package))
@@ -306,8 +306,8 @@ def made(tables: dict[str, Any]) -> tutti.Platform:
 
 def test_a_file_configures_the_package() -> None:
     given = {"pitch": "4 mm", "ports": 7, "width": 85, "circuit": True, "link": "grs_package"}
-    packets = made(experiment(**given, muxes="sign")).packets
-    assert packets is not None
+    packets = made(experiment(**given, muxes="sign")).contention
+    assert isinstance(packets, tutti.Packets)
     link = Technology(router="aries_45nm", link="grs_package")
     expected = Package(
         ports=7, width=85, pitch=Length(um=4000), circuit=True, muxes="sign", technology=link

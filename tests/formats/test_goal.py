@@ -243,7 +243,7 @@ def test_errors_of_a_run_name_the_line(tmp_path: Path, operations: str) -> None:
 def test_traces_run_on_flows_and_packets(packets: tutti.Packets | None) -> None:
     topology = tutti.Topology.build("switch:5", rate="100 MB/s", latency="0 ns")
     platform = tutti.Platform(
-        name="t", model=cluster().model, routes=topology.routes(), packets=packets
+        name="t", model=cluster().model, routes=topology.routes(), contention=packets
     )
     for algorithm, collective in (("ring", "all_reduce"), ("direct", "gather")):
         schedule = tutti.schedule(algorithm, collective=collective, ranks=5)

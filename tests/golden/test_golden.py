@@ -30,7 +30,7 @@ def contention(given: dict[str, Any]) -> dict[str, Any]:
         return {}
     table = given["topology"]
     topology = tutti.Topology.build(table.pop("build"), **table)
-    return {"routes": topology.routes(), "flits": tutti.Flits(**given["flits"])}
+    return {"routes": topology.routes(), "contention": tutti.Flits(**given["flits"])}
 
 
 @pytest.mark.parametrize("case", CASES)

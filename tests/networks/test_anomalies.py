@@ -20,7 +20,7 @@ def alone(per_byte: int, router: Router) -> int:
     routes = tutti.Topology.build("ring:2", rate=f"{per_byte} ps/B", latency="500 ns").routes()
     flits = tutti.Flits(flit="16 B", narrow_links="serialize", router=router)
     ends = tutti.PipeliningPostal(alpha_p="1 ns", alpha_r="0 ns")
-    machine = tutti.Platform(name="two", model=ends, routes=routes, flits=flits)
+    machine = tutti.Platform(name="two", model=ends, routes=routes, contention=flits)
     message = tutti.schedule("direct", ranks=2, collective="broadcast")
     return tutti.simulate(message, machine, size="512 B").completion_time
 
@@ -42,7 +42,7 @@ def test_faster_link_is_faster_with_vc_allocation_by_credits(router: Router) -> 
 def gathered(per_byte: int) -> tutti.Run:
     ends = tutti.Postal(alpha="1 ns", beta=f"{per_byte} ps/B")
     mesh = tutti.MeshFlits(mesh=SmartMesh(design="smart_1d", rows=4, columns=4))
-    machine = tutti.Platform(name="tiles", model=ends, mesh=mesh)
+    machine = tutti.Platform(name="tiles", model=ends, contention=mesh)
     schedule = tutti.schedule("dissemination", collective="all_gather", ranks=16)
     return tutti.simulate(schedule, machine, size="64 B")
 
@@ -66,7 +66,7 @@ def pressed(per_byte: int, buffer: str) -> int:
     ends = tutti.LogGP(L="50 ns", o="1 us", g="1 us", G=f"{per_byte} ps/B")
     routes = tutti.Topology.build("mesh:4x4", rate="250 ps/B", latency="500 ns").routes()
     packets = tutti.Packets(size="1 KiB", buffer=buffer)
-    machine = tutti.Platform(name="mesh", model=ends, routes=routes, packets=packets)
+    machine = tutti.Platform(name="mesh", model=ends, routes=routes, contention=packets)
     schedule = tutti.schedule("direct", collective="all_reduce", ranks=16)
     return tutti.simulate(schedule, machine, size="64 KiB").completion_time
 

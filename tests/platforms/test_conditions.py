@@ -170,9 +170,9 @@ def test_ranks_can_wait_for_their_sends() -> None:
 
 def test_waiting_for_sends_is_the_same_over_links_without_contention() -> None:
     topology = tutti.Topology.build("switch:7", rate="1 TB/s", latency="100 ns")
-    links = {"routes": topology.routes(), "contention_free": True}
+    links = {"routes": topology.routes(), "contention": tutti.platforms.Free()}
     apart = MACHINE.model_copy(update=links)
-    meeting = apart.model_copy(update={"contention_free": False, "packets": tutti.Packets()})
+    meeting = apart.model_copy(update={"contention": tutti.Packets()})
     schedule = tutti.schedule("recursive_multiplying:c6m2,a2,a2,e6m2", ranks=7).repeated(3)
     conditions = tutti.Conditions(wait_for_sends=True)
     runs = [

@@ -13,8 +13,8 @@ EAGER = {"alpha_p": "1 us", "alpha_r": "0.2 us", "beta": "0.5 ns/B"}
 LARGER = {"alpha_p_rendezvous": "3 us", "alpha_r_rendezvous": "0.1 us", "beta_rendezvous": "1 ns/B"}
 ROUTES = tutti.Topology.build("switch:4", rate="20 GB/s", latency="0 ns").routes("shortest_path")
 NETWORKS = {
-    "flow": {"flow": tutti.FlowLevel()},
-    "packets": {"packets": tutti.Packets(size="64 KiB", buffer="1 MiB", header="0 B")},
+    "flow": {"contention": tutti.FlowLevel()},
+    "packets": {"contention": tutti.Packets(size="64 KiB", buffer="1 MiB", header="0 B")},
 }
 
 
@@ -65,7 +65,7 @@ def test_flows_that_share_a_link_are_no_faster_than_their_protocol(
     """Two rendezvous flows of 1 GB/s do not fill a link of 2.5 GB/s; three do."""
     model = tutti.Protocols(eager_limit="5 KB", **EAGER, **LARGER)
     narrow = tutti.Topology.build("switch:4", rate="2.5 GB/s", latency="0 ns")
-    where = {"routes": narrow.routes("shortest_path"), "flow": tutti.FlowLevel()}
+    where = {"routes": narrow.routes("shortest_path"), "contention": tutti.FlowLevel()}
     found = completion_ps(model, "gather", f"{ranks} MB", ranks=ranks, **where)
     assert found == pytest.approx(per_byte * 1e9 + 3_100_000, rel=1e-6)
 

@@ -34,7 +34,7 @@ def machine(**network: Any) -> tutti.Platform:
 NETWORKS = {
     "model": tutti.Platform(name="any", model=tutti.Postal(alpha="1 us", beta="1 ns/B")),
     "flows": machine(),
-    "packets": machine(packets=tutti.Packets()),
+    "packets": machine(contention=tutti.Packets()),
 }
 
 

@@ -28,7 +28,7 @@ FLOWS = tutti.Platform(
     name="flows",
     model=tutti.PipeliningPostal(alpha_p="1 us", alpha_r="200 ns", gamma="0.1 ns/B"),
     routes=TORUS,
-    flow=tutti.FlowLevel(),
+    contention=tutti.FlowLevel(),
 )
 
 

@@ -198,7 +198,7 @@ def test_phases_are_timed_separately_and_verified_together() -> None:
     rings = tutti.schedule("mirrored_ring:4x4", ranks=16)
     torus = tutti.Topology.build("torus:4x4", rate="10 GB/s", latency="50 ns").routes()
     ends = tutti.PipeliningPostal(alpha_p="100 ns", alpha_r="10 ns")
-    machine = tutti.Platform(name="t", model=ends, routes=torus, packets=tutti.Packets())
+    machine = tutti.Platform(name="t", model=ends, routes=torus, contention=tutti.Packets())
     complete = tutti.simulate(rings, machine, size="16 KiB")
     assert rings.verify().messages == complete.messages == 192
     parts = [rings.phase(index) for index in range(rings.phases)]

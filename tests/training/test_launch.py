@@ -46,7 +46,7 @@ def routes() -> tutti.topologies.Routes:
 def test_simulation_closed_form_and_bound_grow_by_the_launch(model: Any, algorithm: str) -> None:
     collective = "broadcast" if algorithm == "binomial" else "all_reduce"
     schedule = tutti.schedule(algorithm, collective=collective, ranks=8)
-    for given in ({}, {"routes": routes()}, {"routes": routes(), "packets": tutti.Packets()}):
+    for given in ({}, {"routes": routes()}, {"routes": routes(), "contention": tutti.Packets()}):
         quiet, launched = (
             tutti.simulate(schedule, where, size="1 MiB") for where in pair(model, **given)
         )

@@ -70,7 +70,7 @@ def networks(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         return on_torus(sizes, rates, latencies)
     family = draw(st.sampled_from(["torus", "switch", "ring"]))
-    more = draw(st.sampled_from([{}, {"packets": tutti.Packets()}]))
+    more = draw(st.sampled_from([{}, {"contention": tutti.Packets()}]))
     return on_platform(sizes, family, rates[0], latencies[0], **more)
 
 

@@ -79,7 +79,7 @@ def test_packets_and_flows_agree_on_a_ring() -> None:
         replace(collective(where, "ring", "1 MiB"), message=Size.parse("64 KiB"))
         .run(CONFIGURATIONS["no_overlap"])
         .time.ps
-        for where in (machine("torus:4x4"), machine("torus:4x4", packets=tutti.Packets()))
+        for where in (machine("torus:4x4"), machine("torus:4x4", contention=tutti.Packets()))
     ]
     assert times[1] == pytest.approx(times[0], rel=0.05)
 
@@ -139,7 +139,7 @@ def test_errors_name_group_network_and_collective() -> None:
     with pytest.raises(WorkloadError, match="the step has no all_gather"):
         Alone(size=Size.parse("1 KiB"), rings=rings(4), algorithms={"all_gather": "ring"}).run(ace)
     with pytest.raises(WorkloadError, match="neither flows nor packets"):
-        collective(machine("switch:6", contention_free=True), "ring").run(ace)
+        collective(machine("switch:6", contention=tutti.platforms.Free()), "ring").run(ace)
     far = Alone(size=Size.parse("1 KiB"), rings=rings(8), algorithms={"all_reduce": "swing"})
     with pytest.raises(SimulationError, match="not its neighbour: expected"):
         far.run(CONFIGURATIONS["ideal"])

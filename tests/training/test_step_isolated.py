@@ -46,7 +46,7 @@ def test_a_collective_takes_as_long_as_alone() -> None:
 def test_flits_carry_the_collectives_of_a_step() -> None:
     topology = tutti.Topology.build("mesh:4x2", rate="16 GB/s", latency="1 ns")
     routes = topology.routes("dimension_order")
-    platform = tutti.Platform(name="mesh", model=LOGGP, routes=routes, flits=tutti.Flits())
+    platform = tutti.Platform(name="mesh", model=LOGGP, routes=routes, contention=tutti.Flits())
     run = one_layer(platform=platform).run(IDEAL)
     assert run.exposed > 0
     assert run.bound.time <= run.total

@@ -23,6 +23,7 @@ import polars as pl
 
 import tutti
 from tutti.platforms.conditions import Conditions, Exponential, Noise, Poisson
+from tutti.platforms.contention import Free
 from tutti.platforms.machine import PipeliningPostal, Platform
 from tutti.topologies import Topology
 from tutti_papers.recursive_multiplying.published import (
@@ -78,7 +79,7 @@ class Archer:
         """
         model = PipeliningPostal(alpha_p=_us(self.alpha_p), alpha_r=_us(self.alpha_r))
         routes = _routes(_us(self.hop))
-        return Platform(name="archer", model=model, routes=routes, contention_free=True)
+        return Platform(name="archer", model=model, routes=routes, contention=Free())
 
     def conditions(self, allocation: int) -> Conditions:
         """Returns the noise of an allocation; allocations are equally likely quantiles."""

@@ -30,7 +30,8 @@ from tutti.bypass.package_networks import ALGORITHMS, package_of, variants
 from tutti.energy.package import PackageTraffic, technologies
 from tutti.networks.mesh import SmartMesh
 from tutti.networks.mesh.energy import mesh_energy
-from tutti.platforms.machine import LogGP, MeshFlits, Packets, Platform, Postal
+from tutti.platforms.contention import MeshFlits, Packets
+from tutti.platforms.machine import LogGP, Platform, Postal
 from tutti.training.collective import Alone
 from tutti.training.endpoint import Configuration, Npu, configurations
 from tutti.training.fabric import Dimension
@@ -114,8 +115,8 @@ class MappedAllReduce:
 
     def _mesh_joules(self, found: AloneResult) -> float:
         """Returns the energy of events without endpoints, and of clock and leakage with them."""
-        mesh = self.platform.mesh
-        assert mesh is not None  # noqa: S101 - SMART platforms have a mesh
+        mesh = self.platform.contention
+        assert isinstance(mesh, MeshFlits)  # noqa: S101 - SMART platforms have a mesh
         run = tutti.simulate(self.schedule, self.platform, size=found.alone.size, datatype="int8")
         counts = dict(run.mesh_counts) | {"cycles": -(-found.time.ps // mesh.cycle.ps)}
         bits = 8 * mesh.flit.bytes
@@ -155,7 +156,7 @@ def _on_package(network: str, side: int) -> Iterator[MappedAllReduce]:
                     name=network,
                     model=Postal(alpha="1 ps"),
                     routes=variant.routes[0],
-                    packets=PACKETS,
+                    contention=PACKETS,
                 )
                 name = f"{algorithm}: {variant.name}" if network == "aries" else variant.name
                 yield MappedAllReduce(
@@ -171,7 +172,7 @@ def _on_mesh(network: str, side: int) -> Iterator[MappedAllReduce]:
     platform = Platform(
         name=network,
         model=LogGP(L="0 ns", o="0 ns", g="0 ns", G="0.001 ns/B"),
-        mesh=MeshFlits(mesh=mesh, flit=FLIT),
+        contention=MeshFlits(mesh=mesh, flit=FLIT),
     )
     nodes = side * side
     corners = f"0+{side - 1}+{nodes - side}+{nodes - 1}"

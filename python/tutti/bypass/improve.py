@@ -19,7 +19,8 @@ from tutti.bypass.flows import flows_of
 from tutti.bypass.greedy import hops_of, place, place_in_order
 from tutti.bypass.mapping import completed, map_flows, space_of
 from tutti.collectives.simulation import simulate
-from tutti.platforms.machine import Packets, PipeliningPostal, Platform
+from tutti.platforms.contention import Packets
+from tutti.platforms.machine import PipeliningPostal, Platform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ def completion(
         name="bypass",
         model=PipeliningPostal(alpha_p="1 ns", alpha_r="0 ns"),
         routes=routes,
-        packets=Packets(size="256 B", buffer="8 KiB"),
+        contention=Packets(size="256 B", buffer="8 KiB"),
     )
     return Time(ps=simulate(schedule, platform, size=size, verify=verify).completion_ps)
 

@@ -20,7 +20,8 @@ from tutti.base.units import Size, Time
 from tutti.bypass.flows import flows_of
 from tutti.bypass.mapping import map_flows, spread_flows
 from tutti.collectives.phases import simulate_phases
-from tutti.platforms.machine import Packets, Platform, Postal
+from tutti.platforms.contention import Packets
+from tutti.platforms.machine import Platform, Postal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ def run_on(
     # Endpoints take a picosecond, which is negligible.
     machines = {
         id(route): Platform(
-            name="chiplets", model=Postal(alpha="1 ps"), routes=route, packets=packets
+            name="chiplets", model=Postal(alpha="1 ps"), routes=route, contention=packets
         )
         for route in routes
     }

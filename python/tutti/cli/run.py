@@ -157,9 +157,10 @@ def _show(experiment: Experiment, result: Run) -> None:
     console.print(_shares(result.timeline, ranks))
     if not result.links.is_empty():
         console.print(_busiest(result.links))
-    if result.platform.flits is not None:
+    kind = result.platform.effective_contention.kind
+    if kind == "flit":
         _show_routers(result)
-    if result.platform.mesh is not None:
+    if kind == "mesh":
         _show_mesh(result)
     if _has_package(result):
         from tutti.cli.energy import show_energy
@@ -198,9 +199,10 @@ def _record(experiment: Experiment, result: Run) -> None:
     record_table("ops", lambda: _ops(result.timeline, result.schedule.ranks))
     record_table("ranks", lambda: result.frame)
     record_table("links", lambda: result.links)
-    if result.platform.flits is not None:
+    kind = result.platform.effective_contention.kind
+    if kind == "flit":
         record(events=result.events)
-    if result.platform.mesh is not None:
+    if kind == "mesh":
         record(
             delivered_messages=result.delivered,
             delivered_bytes=result.delivered_bytes,
@@ -211,15 +213,15 @@ def _record(experiment: Experiment, result: Run) -> None:
 def _messages(result: Run) -> str:
     """Returns the message count; for meshes that fork and combine, injected and delivered."""
     sent = f"{result.messages:,} with {result.message_bytes:,} B"
-    if result.platform.mesh is None:
+    if result.platform.effective_contention.kind != "mesh":
         return f"{sent} in total"
     return f"{sent} injected, {result.delivered:,} with {result.delivered_bytes:,} B delivered"
 
 
 def _has_package(result: Run) -> bool:
     """Returns whether the platform models the energy of its routers."""
-    packets = result.platform.packets
-    return packets is not None and packets.package is not None
+    contention = result.platform.effective_contention
+    return contention.kind == "packet" and contention.package is not None
 
 
 def _show_mesh(result: Run) -> None:
@@ -240,8 +242,8 @@ def _show_routers(result: Run) -> None:
     """Prints the events of the routers, and their energy if the platform has a technology."""
     events = ", ".join(f"{value:,.0f} {name}" for name, value in counts(result.events))
     out().print(f"  events: {events}", markup=False)
-    flits = result.platform.flits
-    if flits is not None and flits.technology is not None:
+    flits = result.platform.effective_contention
+    if flits.kind == "flit" and flits.technology is not None:
         cycles = -(-result.completion_ps // flits.cycle.ps)
         show_energy(result.energy(), result.area(), cycles * flits.cycle.ps)
 
@@ -367,9 +369,10 @@ def _write(folder: Path, result: Run) -> list[Path]:
     }
     if not result.links.is_empty():
         frames["links.parquet"] = result.links
-    if result.platform.flits is not None:
+    contention = result.platform.effective_contention
+    if contention.kind == "flit":
         frames["channels.parquet"] = result.channels
-        if result.platform.flits.technology is not None:
+        if contention.technology is not None:
             frames["energy.parquet"] = result.energy().frame
     if _has_package(result):
         frames["energy.parquet"] = result.energy().frame

@@ -307,11 +307,12 @@ def _first(timed: dict[_Point, ArgumentChoice], place: int) -> list[str]:
 
 def message_weight(platform: Platform, size: Size) -> int:
     """Returns the cost of simulating a message, relative to a platform without contention."""
-    if platform.flits is not None:
-        return 10 * max(1, size.bytes // platform.flits.flit.bytes)
-    if platform.packets is None:
-        return 3 if platform.sharing else 1
-    return 10 * max(1, size.bytes // platform.packets.size.bytes)
+    contention = platform.effective_contention
+    if contention.kind == "flit":
+        return 10 * max(1, size.bytes // contention.flit.bytes)
+    if contention.kind == "packet":
+        return 10 * max(1, size.bytes // contention.size.bytes)
+    return 3 if contention.kind == "flow" else 1
 
 
 def _distinct(lay_out: Callable[[str], Schedule], notations: Iterable[str]) -> dict[str, Schedule]:

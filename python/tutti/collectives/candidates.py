@@ -132,7 +132,7 @@ class ComparisonRequest:
             return False
         # The routing of packets and flits draws random numbers.
         platform = self.platform
-        return platform.packets is None and platform.flits is None and platform.mesh is None
+        return platform.effective_contention.kind in {"free", "flow"}
 
     def case(self, algorithm: str | Schedule, ranks: int) -> TimedSchedule:
         """Returns the schedule of an algorithm for a rank count.

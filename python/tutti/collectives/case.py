@@ -106,7 +106,7 @@ def _flows(platform: Platform, conditions: Conditions | None) -> list[_core.Back
         ConfigError: There are flows, and nothing that they can share with messages.
     """
     flows = conditions.background.flows if conditions else []
-    if flows and platform.packets is None and platform.sharing is None:
+    if flows and platform.effective_contention.kind not in {"flow", "packet"}:
         message = "background flows need a platform with the flow model or packets"
         hint = "give the platform routes, or use a background load, which needs only links"
         raise ConfigError(message, kind="invalid", hint=hint)

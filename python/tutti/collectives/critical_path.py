@@ -102,8 +102,7 @@ class _Probes:
     """Times single messages on a platform without other traffic."""
 
     def __init__(self, platform: Platform) -> None:
-        sharing = (platform.sharing, platform.packets, platform.flits, platform.mesh)
-        self.shared = any(one is not None for one in sharing)
+        self.shared = platform.effective_contention.kind != "free"
         self._builder = CaseBuilder(platform, datatype="uint8")
         self._known: dict[tuple[int, int, int], dict[str, int]] = {}
 

@@ -183,7 +183,7 @@ class Run:
             EnergyError: The technology is missing, the platform has neither flits nor packets, or a
                 link has no length.
         """
-        if self.platform.packets is not None:
+        if self._has_packets:
             return self._package(technology).energy_of(self)
         return self._powered.energy(self._technology(technology))
 
@@ -197,14 +197,19 @@ class Run:
             EnergyError: The technology is missing, the platform has neither flits nor packets, or a
                 link has no length.
         """
-        if self.platform.packets is not None and self.platform.routes is not None:
+        if self._has_packets and self.platform.routes is not None:
             return self._package(technology).area_of(self.platform.routes.topology)
         return self._powered.area(self._technology(technology))
+
+    @property
+    def _has_packets(self) -> bool:
+        return self.platform.effective_contention.kind == "packet"
 
     def _package(self, technology: Technology | None) -> Package:
         from tutti.energy.package import Package
 
-        known = self.platform.packets.package if self.platform.packets else None
+        contention = self.platform.effective_contention
+        known = contention.package if contention.kind == "packet" else None
         if known is None and technology is None:
             message = "the technology of the package is missing"
             raise EnergyError(message, kind="no_technology")
@@ -212,7 +217,8 @@ class Run:
         return known.model_copy(update={"technology": technology}) if technology else known
 
     def _technology(self, given: Technology | None) -> Technology:
-        known = given or (self.platform.flits.technology if self.platform.flits else None)
+        contention = self.platform.effective_contention
+        known = given or (contention.technology if contention.kind == "flit" else None)
         if known is None:
             message = "the technology of the routers and links is missing"
             raise EnergyError(message, kind="no_technology")
@@ -223,15 +229,15 @@ class Run:
         from tutti.networks.flit.events import Powered, channel_frame
 
         used, made = self._run.flit_use(), self.platform.routers
-        flits, routes = self.platform.flits, self.platform.routes
-        if used is None or made is None or flits is None or routes is None:
+        contention, routes = self.platform.effective_contention, self.platform.routes
+        if used is None or made is None or contention.kind != "flit" or routes is None:
             message = "events of routers and links require a platform with flits"
             raise EnergyError(message, kind="no_flits")
         sent, vc_grants = used
-        cycle = flits.cycle.ps
+        cycle = contention.cycle.ps
         cycles = -(-self.completion_ps // cycle)
         frame = channel_frame(made, sent, cycle=cycle, window=cycles)
-        return Powered(flits.network(routes), made, frame, cycles, vc_grants)
+        return Powered(contention.network(routes), made, frame, cycles, vc_grants)
 
     @cached_property
     def _recorded(self) -> _core.Run:

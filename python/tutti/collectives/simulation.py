@@ -147,7 +147,7 @@ def compare(
     _check_repetitions(repetitions, seed)
     payloads = [Size.of_any(size) for size in sizes]
     inputs = {
-        "platform": platform.model_dump(mode="json"),
+        "platform": platform.inputs,
         "collective": collective,
         "ranks": list(ranks),
         "sizes": [size.bytes for size in payloads],
@@ -224,7 +224,7 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
     from tutti.workloads.trace_errors import explained
 
     check_platform(platform)
-    if platform.flits is not None or platform.mesh is not None:
+    if platform.effective_contention.kind in {"flit", "mesh"}:
         hint = "use the platform's packets or flows"
         raise ConfigError("traces do not run on flit networks", kind="invalid", hint=hint)
     if any((of.kinds == Kind.COLLECTIVE).any() for of in trace.ranks):

@@ -117,8 +117,8 @@ class PackageTraffic:
         Raises:
             EnergyError: The run has no packets.
         """
-        packets = run.platform.packets
-        if packets is None:
+        packets = run.platform.effective_contention
+        if packets.kind != "packet":
             message = "bytes over links are counted where packets queue for them"
             raise EnergyError(message, kind="no_packets")
         sent = run.message_bytes

@@ -15,13 +15,19 @@ Examples:
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, Strict, field_serializer, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    Strict,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from tutti import _core
-from tutti.base.declared.groups import FlowParameters, PacketParameters
 from tutti.base.declared.models import (
     MODELS,
     LogfP,
@@ -36,174 +42,29 @@ from tutti.base.declared.models import (
 from tutti.base.declared.network_model import NetworkModel
 from tutti.base.errors import ConfigError
 from tutti.base.parameters import Parameters
-from tutti.base.units import Size, Time
-from tutti.energy.package import Package  # noqa: TC001 - pydantic resolves it
-from tutti.energy.technology import Technology
-from tutti.networks.flit.settings import Deadlock, NarrowLinks, Router
-from tutti.networks.mesh.mesh import SmartMesh
+from tutti.platforms.contention import (
+    Contention,
+    Flits,
+    FlowLevel,
+    Free,
+    Packets,
+    check_contention,
+)
 from tutti.topologies import Routes
-
-if TYPE_CHECKING:
-    from tutti.networks.flit import Network
 
 __all__ = [
     "MODELS",
-    "Flits",
-    "FlowLevel",
     "LoP",
     "LogGP",
     "LogP",
     "LogfP",
-    "MeshFlits",
     "Model",
     "NetworkModel",
-    "Packets",
     "PipeliningPostal",
     "Platform",
     "Postal",
     "Protocols",
 ]
-
-_EXCLUSIVE = ("flow", "packets", "flits", "contention_free")
-"""The fields that select what messages share; at most one is given."""
-
-Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
-
-
-class FlowLevel(FlowParameters):
-    """The flow model: concurrent messages share the links of the platform's topology by max-min
-    fairness.
-    """
-
-    @property
-    def core(self) -> _core.FlowLevel:
-        """The core's parameters."""
-        return _core.FlowLevel(self.texts(FlowParameters))
-
-
-class Packets(PacketParameters):
-    """Packets that queue for the links of the platform's topology.
-
-    Attributes:
-        package: The routers behind the links, for energy and area; times do not depend on it.
-    """
-
-    package: Package | None = None
-
-    @property
-    def core(self) -> _core.Packets:
-        """The core's packets.
-
-        Raises:
-            ModelError: Packets are empty, or exceed the buffer.
-        """
-        return _core.Packets(self.texts(PacketParameters))
-
-
-class Flits(Parameters):
-    """Packets of flits that pass the platform's topology cycle by cycle.
-
-    Every switch and router of the topology is a router. An NPU is a router, too, unless a single
-    link in each direction connects it to a switch or router; see `tutti.networks.flit.Network`.
-
-    Attributes:
-        cycle: The clock period.
-        flit: The size of a flit.
-        packet: The most flits of a packet, including its header.
-        header: Flits of a packet that carry no payload.
-        routing: The routing; that of the platform's routes if absent.
-        router: The parameters of the routers.
-        narrow_links: The treatment of links that need several cycles per flit.
-        deadlock: The treatment of a routing that can deadlock; `warn` prints a remark.
-        technology: Energy of events; times do not depend on it.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    cycle: Annotated[Time, Field(description="The clock period.")] = Time(ps=1000)
-    flit: Annotated[Size, Field(description="The size of a flit.")] = Size(bytes=16)
-    packet: Annotated[
-        Count, Field(description="The most flits of a packet, including its header.")
-    ] = 4
-    header: Annotated[Count, Field(description="Flits of a packet that carry no payload.")] = 0
-    routing: Annotated[
-        Annotated[str, Strict()] | None,
-        Field(
-            description="The routing, as `name` or `name:argument`; docs/models/flit.md lists "
-            "them. If absent, that of the topology."
-        ),
-    ] = None
-    router: Annotated[Router, Field(description="The parameters of all routers.")] = Router()
-    narrow_links: NarrowLinks = "refuse"
-    deadlock: Deadlock = "warn"
-    technology: Technology | None = None
-
-    def network(self, routes: Routes) -> Network:
-        """Returns the network of routers on the topology of the routes.
-
-        Raises:
-            ConfigError: Neither the flits nor the routes name a routing.
-        """
-        from tutti.networks.flit.network import Network
-
-        routing = self.routing or routes.rule
-        if routing is None:
-            message = "flits need a routing by name, but the routes are explicit"
-            raise ConfigError(message, kind="invalid", hint='for example routing="shortest_path"')
-        return Network(
-            topology=routes.topology,
-            routing=routing,
-            router=self.router,
-            cycle=self.cycle,
-            flit=self.flit,
-            narrow_links=self.narrow_links,
-            deadlock=self.deadlock,
-        )
-
-    @field_serializer("technology")
-    def _technology_by_name(self, technology: Technology | None) -> str | None:
-        return repr(technology) if technology else None
-
-
-class MeshFlits(Parameters):
-    """Flits of a mesh whose routers support multicast and reduction; rank i is at node i.
-
-    With multicast, a multicast of a schedule sends one flit to all receivers per `flit` of its
-    bytes. With reduction, a combine is one reduction per flit. All other messages are packets
-    between nodes. See docs/models/smart.md.
-
-    Attributes:
-        mesh: The mesh. Routers that combine need a `reducer`; they have one unless `mesh` disables
-            it.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    mesh: SmartMesh
-    cycle: Annotated[Time, Field(description="The clock period.")] = Time(ps=1000)
-    flit: Annotated[Size, Field(description="Payload of a flit.")] = Size(bytes=16)
-    packet: Annotated[
-        Count, Field(description="The most flits of a unicast packet, at most the depth of a VC.")
-    ] = 1
-
-    @property
-    def carrying(self) -> SmartMesh:
-        """The mesh, with a reducer if required and not set."""
-        combines = self.mesh.settings["fan_in"] != "unicasts"
-        if combines and self.mesh.reducer is None:
-            return replace(self.mesh, reducer=True)
-        return self.mesh
-
-    @property
-    def core(self) -> _core.MeshFlits:
-        """The core's mesh and flit parameters.
-
-        Raises:
-            NocError: The flit parameters are invalid, or the mesh cannot combine contributions.
-        """
-        return _core.MeshFlits(
-            self.carrying.core, cycle_ps=self.cycle.ps, flit=self.flit.bytes, packet=self.packet
-        )
 
 
 class Platform(Parameters):
@@ -215,14 +76,8 @@ class Platform(Parameters):
         routes: Routes through a topology whose first NPUs host the ranks. The latency of each link
             of its route delays a message. Its bytes take the time of the slowest link, if that
             exceeds the time of the model. Without routes all ranks are at equal distance.
-        flow: The ports of the flow model, which is the default with routes: concurrent messages
-            share links.
-        packets: Contention in queues of packets at links, instead of `flow`.
-        flits: Contention in routers, flit by flit, instead of `flow`.
-        contention_free: Whether messages do not share links: several may use the full rate of a
-            link together, which no real network can do.
-        mesh: Contention on a mesh with several hops per cycle, multicast and reduction, instead of
-            `routes`.
+        contention: What concurrent messages share. If None, they share the links of the routes by
+            the flow model, or nothing without routes. `MeshFlits` replaces `routes`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -230,13 +85,9 @@ class Platform(Parameters):
     name: Annotated[str, Strict(), Field(min_length=1)]
     model: Model
     routes: Routes | None = None
-    flow: FlowLevel | None = None
-    packets: Packets | None = None
-    flits: Flits | None = None
-    mesh: MeshFlits | None = None
-    contention_free: Annotated[bool, Strict()] = False
+    contention: Contention | None = None
 
-    _made: dict[int, tuple[Routes, _core.FlitNetwork, _core.Flits]] = PrivateAttr(
+    _made: dict[int, tuple[Routes, _core.FlitNetwork, _core.Contention]] = PrivateAttr(
         default_factory=dict
     )
 
@@ -249,28 +100,33 @@ class Platform(Parameters):
     @property
     def network(self) -> str:
         """The name of the network in results: the kind of model, and that of contention."""
-        networks = {
-            "flow": self.sharing,
-            "packet": self.packets,
-            "flit": self.flits,
-            "mesh": self.mesh,
-        }
-        kinds = (name for name, one in networks.items() if one is not None)
-        return "+".join([self.model.kind, *kinds])
+        kind = self.effective_contention.kind
+        return self.model.kind if kind == "free" else f"{self.model.kind}+{kind}"
 
     @property
-    def sharing(self) -> FlowLevel | None:
-        """The flow model, if messages share links by it."""
-        others = self.packets or self.flits or self.mesh or self.contention_free
-        if self.routes is None or others:
-            return None
-        return self.flow or FlowLevel()
+    def effective_contention(self) -> Contention:
+        """The contention, or its default: the flow model with routes, `Free` without."""
+        if self.contention is not None:
+            return self.contention
+        return Free() if self.routes is None else FlowLevel()
 
     @property
     def is_in_network(self) -> bool:
         """Whether switches of the topology multicast or reduce, with flows or packets."""
-        found = self.packets or self.sharing
-        return found is not None and bool(found.multicast or found.reduce)
+        contention = self.effective_contention
+        if not isinstance(contention, FlowLevel | Packets):
+            return False
+        return bool(contention.multicast or contention.reduce)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The values that determine results, for hashes; contention has its key of files."""
+        values = self.model_dump(mode="json", exclude={"contention"})
+        values |= dict.fromkeys(("flow", "packets", "flits", "mesh")) | {"contention_free": False}
+        if self.contention is not None:
+            parameters = self.contention.model_dump(mode="json")
+            values[self.contention.key] = True if self.contention.kind == "free" else parameters
+        return values
 
     @property
     def routers(self) -> _core.FlitNetwork | None:
@@ -291,30 +147,23 @@ class Platform(Parameters):
             TopologyError: The contention does not match the routes.
         """
         routes = self.routes.core if self.routes else None
-        return _core.Platform(self.model.core, self._contention(), routes=routes)
+        return _core.Platform(self.model.core, self._core_contention(), routes=routes)
 
-    def _contention(self) -> _core.Contention:
-        """Returns what messages share; at most one of the fields is set."""
+    def _core_contention(self) -> _core.Contention:
         made = self._flits()
         if made is not None:
-            return _core.Contention.flits(made[2])
-        if self.mesh is not None:
-            return _core.Contention.mesh(self.mesh.core)
-        if self.packets is not None:
-            return _core.Contention.packets(self.packets.core)
-        if self.sharing is not None:
-            return _core.Contention.flow(self.sharing.core)
-        return _core.Contention.free()
+            return made[2]
+        contention = self.effective_contention
+        assert not isinstance(contention, Flits)  # noqa: S101 - flits have routes
+        return contention.core
 
-    def _flits(self) -> tuple[Routes, _core.FlitNetwork, _core.Flits] | None:
-        if self.flits is None or self.routes is None:
+    def _flits(self) -> tuple[Routes, _core.FlitNetwork, _core.Contention] | None:
+        if not isinstance(self.contention, Flits) or self.routes is None:
             return None
         # The search for cyclic dependencies takes long, so runs share the network.
         key = id(self.routes)
         if key not in self._made:
-            network = self.flits.network(self.routes).core([None])
-            flits = _core.Flits(network, packet=self.flits.packet, header=self.flits.header)
-            self._made[key] = self.routes, network, flits
+            self._made[key] = self.routes, *self.contention.core_on(self.routes)
         return self._made[key]
 
     def checked(self) -> Self:
@@ -329,51 +178,25 @@ class Platform(Parameters):
     @property
     def remarks(self) -> list[str]:
         """Remarks to print before a run."""
-        if self.flits is None or self.routes is None:
+        if not isinstance(self.contention, Flits) or self.routes is None:
             return []
-        return self.flits.network(self.routes).remarks([None], self.flits.packet)
+        return self.contention.network(self.routes).remarks([None], self.contention.packet)
+
+    @field_validator("contention", mode="before")
+    @classmethod
+    def _is_contention(cls, contention: object) -> object:
+        """Rejects tables, whose keys may fit several types."""
+        if contention is None or isinstance(contention, Contention):
+            return contention
+        names = "Free, FlowLevel, Packets, Flits, MeshFlits"
+        message = f"{contention!r} is not a contention: expected None or one of {names}"
+        raise ConfigError(message, kind="invalid")
 
     @model_validator(mode="after")
-    def _network_fits(self) -> Platform:
-        self._check_single()
-        if self.routes is None:
-            self._check_without_routes()
-        elif self.routes.choice is not None and self.packets is None and self.flits is None:
-            self._check_choice(self.routes.choice)
-        if self.mesh is not None:
-            self.mesh.core  # noqa: B018 - the core checks the flit parameters
-        if self.packets is not None:
-            self.packets.core  # noqa: B018 - the core checks sizes together
+    def _contention_fits(self) -> Platform:
+        if self.contention is not None or self.routes is not None:
+            check_contention(self.effective_contention, self.routes)
         return self
-
-    def _check_single(self) -> None:
-        """Rejects two network models."""
-        if self.mesh is not None and (self.routes or self.packets or self.flits or self.flow):
-            message = "the platform has both a mesh and another network"
-            hint = "remove `routes`, `flow`, `packets` and `flits`"
-            raise ConfigError(message, kind="invalid", hint=hint)
-        values = {name: getattr(self, name) for name in _EXCLUSIVE}
-        given = [name for name, value in values.items() if value]
-        if len(given) > 1:
-            message = f"the platform has both `{given[0]}` and `{given[1]}`"
-            raise ConfigError(message, kind="invalid", hint="remove one of them")
-
-    def _check_without_routes(self) -> None:
-        messages = {
-            "flow": "flows share links, but the platform has no links",
-            "packets": "packets queue for links, but the platform has no links",
-            "flits": "flits need a topology, but the platform has none",
-            "contention_free": "messages have no links to share without a topology",
-        }
-        for name, message in messages.items():
-            if getattr(self, name):
-                raise ConfigError(message, kind="invalid", hint="give `routes`, too")
-
-    def _check_choice(self, choice: str) -> None:
-        """Rejects routing that needs queues; minimal adaptive routing spreads a flow evenly."""
-        if self.contention_free or choice != "adaptive":
-            message = f"routing {choice!r} depends on queues of packets"
-            raise ConfigError(message, kind="invalid", hint="give `packets`, too")
 
     def __repr__(self) -> str:
         topology = f", {self.routes.topology.name}" if self.routes else ""

@@ -143,10 +143,11 @@ class StepNetwork:
         if self.platform is None:
             rings = [ring for ring in self.rings if isinstance(ring, Ring)]
             return torus(rings, self.efficiency)
-        if self.platform.mesh is not None:
+        kind = self.platform.effective_contention.kind
+        if kind == "mesh":
             return _core.StepFabric.on(self.platform.core, self.sizes)
         routes = self.platform.routes
-        if routes is None or not (self.platform.sharing or self.platform.packets):
+        if routes is None or kind not in {"flow", "packet"}:
             message = (
                 f"platform {self.platform.name} ({self.platform.network}) has neither flows nor "
                 "packets: expected a mesh, or a topology without flits or `contention_free`"

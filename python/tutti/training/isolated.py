@@ -102,4 +102,4 @@ def _simulated(schedule: Schedule, platform: Platform, size: int) -> int:
 
 
 def _has_topology(platform: Platform) -> bool:
-    return platform.routes is not None or platform.mesh is not None
+    return platform.routes is not None or platform.effective_contention.kind == "mesh"

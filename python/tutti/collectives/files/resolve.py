@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.platforms.conditions import Distribution, Noise
-    from tutti.platforms.files.platform_file import RawPlatform, TopologyTable
+    from tutti.platforms.files.platform_file import RawPlatform
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes
 
@@ -155,7 +155,7 @@ class Experiment:
             value = table.build or table.file or ""
             seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
             known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
-            kind += _contention(table)
+            kind = self.machine().network
         return {
             "name": self.platform.name,
             "model": f"{kind} ({self.model})",
@@ -218,13 +218,6 @@ class Experiment:
         texts = self.inputs_as_json
         text = ",".join(f'"{key}":{texts[key]}' for key in sorted(texts))
         return hashlib.sha256(f"{{{text}}}".encode()).hexdigest()[:16]
-
-
-def _contention(table: TopologyTable) -> str:
-    """Returns what messages share, as in the name of the network in results."""
-    if table.contention_free:
-        return ""
-    return "+packet" if table.packets else "+flit" if table.flits else "+flow"
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
 from tutti.base.files.mistakes import mistake
@@ -13,7 +13,7 @@ from tutti.base.files.sourced import written
 
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform, TopologyTable
-    from tutti.platforms.machine import Flits, FlowLevel, MeshFlits, Packets, Platform
+    from tutti.platforms.machine import Platform
     from tutti.topologies import Routes
 
 
@@ -29,8 +29,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         ConfigError: The model's values contradict each other, or the topology is unknown.
     """
     from tutti.base.declared.models import MODELS
-    from tutti.networks.flit.files.energy_table import check_lengths
-    from tutti.platforms.files.package import check_package
+    from tutti.platforms.files.contention import contention_of
     from tutti.platforms.machine import Platform
 
     chosen = platform.models[model]
@@ -48,29 +47,13 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     except TuttiError as error:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
-    routes, packets = _routes(platform, source), _packets(platform, source)
-    key = f"platform {platform.name}: topology.flits"
-    flits = _flits(platform, source, key)
-    if flits is not None and flits.technology is not None and routes is not None:
-        links = f"platform {platform.name}: topology.links"
-        check_lengths(routes.topology, source=source, key=links)
-    if packets is not None and packets.package is not None and routes is not None:
-        place = f"platform {platform.name}: topology.packets.package"
-        check_package(packets.package, routes.topology, source=source, key=place)
-    mesh = _mesh(platform, source)
-    found = Platform(
-        name=name,
-        model=network,
-        routes=routes,
-        flow=_flow(platform),
-        packets=packets,
-        flits=flits,
-        mesh=mesh,
-        contention_free=platform.topology is not None and platform.topology.contention_free,
-    )
+    routes = _routes(platform, source)
+    contention = contention_of(platform, routes, source=source)
+    found = Platform(name=name, model=network, routes=routes, contention=contention)
     try:
         return found.checked()
     except TuttiError as error:
+        key = f"platform {platform.name}: topology.flits"
         path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
         raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
 
@@ -81,26 +64,13 @@ def npus(platform: RawPlatform, *, source: str) -> int | None:
     Raises:
         ConfigError: The topology is unknown.
     """
-    mesh = _mesh(platform, source)
+    from tutti.platforms.files.contention import mesh_of
+
+    mesh = mesh_of(platform, source=source)
     if mesh is not None:
         return mesh.mesh.nodes
     routes = _routes(platform, source)
     return routes.topology.ranks if routes else None
-
-
-def _flits(platform: RawPlatform, source: str, key: str) -> Flits | None:
-    from tutti.platforms.files.flits import flits_of
-
-    table = platform.topology.flits if platform.topology else None
-    return flits_of(table, source=source, key=key) if table else None
-
-
-def _mesh(platform: RawPlatform, source: str) -> MeshFlits | None:
-    from tutti.platforms.files.mesh import mesh_flits
-
-    if platform.mesh is None:
-        return None
-    return mesh_flits(platform.mesh, source=source, key=f"platform {platform.name}: mesh")
 
 
 _PLACES = {
@@ -120,47 +90,6 @@ _PLACES = {
     "groups": "router.arbiter",
 }
 """The key of each kind of error that the core reports."""
-
-
-def _switches(topology: TopologyTable) -> dict[str, Any]:
-    """Returns which switches multicast and reduce, as parameters of flows or packets."""
-    from tutti.platforms.files.platform_file import SWITCHES
-
-    given = {name: written(getattr(topology, name)) for name in SWITCHES}
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in given.items()}
-
-
-def _flow(platform: RawPlatform) -> FlowLevel | None:
-    from tutti.platforms.machine import FlowLevel
-
-    topology = platform.topology
-    if topology is None or topology.packets or topology.flits or topology.contention_free:
-        return None
-    switches = _switches(topology)
-    if topology.flow is None and not any(switches.values()):
-        return None
-    given = {name: written(value) for name, value in topology.flow or () if value is not None}
-    return FlowLevel(**given, **switches)
-
-
-def _packets(platform: RawPlatform, source: str) -> Packets | None:
-    from tutti.platforms.files.package import package_of
-    from tutti.platforms.machine import Packets
-
-    table = platform.topology.packets if platform.topology else None
-    if table is None or platform.topology is None:
-        return None
-    key = f"platform {platform.name}: topology.packets"
-    given = {name: written(value) for name, value in table if value is not None}
-    given |= _switches(platform.topology)
-    if table.package is not None:
-        given["package"] = package_of(table.package, source=source, key=f"{key}.package")
-    try:
-        packets = Packets(**given)
-        packets.core  # noqa: B018 - the core checks sizes together
-    except TuttiError as error:
-        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
-    return packets
 
 
 def _routes(platform: RawPlatform, source: str) -> Routes | None:

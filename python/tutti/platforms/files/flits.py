@@ -12,7 +12,7 @@ from pydantic import Field
 from tutti.base.files.sourced import sourced_table, written
 from tutti.networks.flit.files.energy_table import technology_of
 from tutti.networks.flit.files.tables import EnergyTable  # noqa: TC001 - pydantic resolves it
-from tutti.platforms.machine import Flits
+from tutti.platforms.contention import Flits
 
 if TYPE_CHECKING:
     _Flits: TypeAlias = Flits

@@ -6,7 +6,7 @@ from tutti.base.errors import TuttiError
 from tutti.base.files.described import described_by
 from tutti.base.files.mistakes import mistake
 from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
-from tutti.platforms.machine import MeshFlits
+from tutti.platforms.contention import MeshFlits
 
 
 @described_by(MeshFlits, without={"mesh"})

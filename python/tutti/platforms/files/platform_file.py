@@ -17,6 +17,7 @@ from tutti.base.files.custom_errors import refused
 from tutti.base.files.sourced import Sourced, SwitchesParameter, sourced_table, written
 from tutti.base.files.tables import Table, kind_of
 from tutti.networks.flit.files.tables import LinksTable
+from tutti.platforms.contention import Flits, FlowLevel, Free, Packets
 from tutti.platforms.files.flits import FlitsTable
 from tutti.platforms.files.mesh import MeshTable
 from tutti.platforms.files.package import PackageTable  # noqa: TC001 - pydantic resolves it
@@ -56,7 +57,7 @@ else:
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
 
 
-CONTENTION = ("flow", "packets", "flits", "contention_free")
+CONTENTION = {of.key: of for of in (FlowLevel, Packets, Flits, Free)}
 """The keys of the topology table that select what messages share; at most one is given."""
 
 
@@ -182,9 +183,14 @@ class TopologyTable(Table):
             )
         return self
 
+    @property
+    def contention(self) -> type[FlowLevel | Packets | Flits | Free]:
+        """The type of what messages share."""
+        return next((of for key, of in CONTENTION.items() if getattr(self, key)), FlowLevel)
+
     def _check_contention(self) -> None:
-        """Rejects two network models, and routing that depends on queues without any."""
-        given = [name for name in CONTENTION if getattr(self, name)]
+        """Rejects several types of contention, and routing that depends on queues without any."""
+        given = [key for key in CONTENTION if getattr(self, key)]
         if len(given) > 1:
             raise refused(
                 "has `{first}` and `{second}`: expected at most one of {names}",
@@ -192,10 +198,7 @@ class TopologyTable(Table):
                 second=given[1],
                 names=", ".join(CONTENTION),
             )
-        queues = self.packets or self.flits
-        if self.routing in CHOICES and not queues:
-            if self.routing == "adaptive" and not self.contention_free:
-                return
+        if self.routing in CHOICES and self.routing not in self.contention.choices:
             raise refused(
                 "routing is `{routing}`, which depends on queues: expected a `packets` table",
                 routing=self.routing,

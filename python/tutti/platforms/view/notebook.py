@@ -33,6 +33,7 @@ def platform_html(platform: Platform) -> str:
         facts.append(("zero", ", ".join(zero)))
     topology = platform.routes.topology if platform.routes else None
     if topology is None:
+        is_mesh = platform.effective_contention.kind == "mesh"
         distance = "none: all ranks are at equal distance"
-        return facts_html([*facts, *([] if platform.mesh else [("topology", distance)])])
+        return facts_html([*facts, *([] if is_mesh else [("topology", distance)])])
     return f"<div>{facts_html(facts)}{topology_html(topology)}</div>"
