@@ -29,7 +29,7 @@ help:
 	@echo "make build      everything into .venv: 2 to 5 minutes the first time"
 	@echo "make dev        the Rust core alone, incremental and little optimised: seconds"
 	@echo "make mpi        build, and the MPI library, compiled for Open MPI and MPICH"
-	@echo "make wheel      source archive, and wheels for x86-64 and aarch64, in OUT/dist"
+	@echo "make wheel      source archive, wheels for x86-64, aarch64 and the papers, in OUT/dist"
 	@echo "make release    changelog, notes, wheels, licences and checksums of a release; no tag, no push"
 	@echo "make test       every check and every test"
 	@echo "make fuzz       verbs on damaged files, for SECONDS=600; CASE=SEED:NUMBER repeats one"
@@ -98,7 +98,8 @@ mpi: build $(MPICH)/.stamp
 	TUTTI_CACHE=$(CACHE) $(BIN)/tutti mpi info --compile --mpicc $(BIN)/mpicc
 	TUTTI_CACHE=$(CACHE) $(BIN)/tutti mpi info --compile --mpicc $(MPICH)/bin/mpicc
 
-# A source archive, and a wheel for each processor, linked with Zig for glibc 2.17 or newer.
+# A source archive, a wheel for each processor, linked with Zig for glibc 2.17 or newer, and the
+# wheel of the papers.
 WHEELS := x86_64 aarch64
 ZIG_VERSION := 0.17.1
 wheel: $(READY)
@@ -112,6 +113,7 @@ wheel: $(READY)
 	    --sbom-include build/tutti.cdx.json --target $$processor-unknown-linux-gnu --out $(OUT)/dist \
 	    || exit; \
 	done
+	$(UV) build --quiet --wheel papers --out-dir $(OUT)/dist
 
 # The notes of a tag in OUT/release, and all files to publish in OUT/dist. It prints the commands that
 # tag and publish. NO_BUILD=1 prepares the changelog and the notes only.

@@ -251,7 +251,9 @@ def test_launcher_does_not_load_the_library(setting: Setting, tmp_path: Path) ->
 def test_a_signal_ends_the_ranks(setting: Setting, sent: signal.Signals, tmp_path: Path) -> None:
     started_at = tmp_path / "began"
     rank = ["/bin/sh", "-c", f"echo $$ >>{started_at}; exec sleep 600"]
-    command = [TUTTI, "mpi", "exec", "--plan", setting.plan, *setting.start(), *rank]
+    # nohup, with which the tests may run, ignores SIGHUP.
+    command = ["env", "--default-signal", TUTTI, "mpi", "exec", "--plan", setting.plan]
+    command += [*setting.start(), *rank]
     with subprocess.Popen(command, env=os.environ | AROUND, stderr=subprocess.DEVNULL) as run:
         while not started_at.exists() or len(started_at.read_text().splitlines()) < RANKS:
             assert run.poll() is None
