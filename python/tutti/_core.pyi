@@ -597,6 +597,15 @@ def simulate_many(
     *,
     threads: int = 0,
 ) -> None: ...
+def simulate_fastest(
+    cases: Sequence[Case],
+    done: Callable[[int, tuple[int, int, int] | Exception | None], object],
+    *,
+    races: Sequence[int],
+    times: Sequence[Sequence[int]],
+    fastest: int,
+    threads: int = 0,
+) -> None: ...
 
 # --- traces ---
 

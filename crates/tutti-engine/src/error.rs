@@ -74,6 +74,9 @@ pub enum EngineError {
     /// The caller stopped the run.
     #[error("the simulation was stopped before it finished")]
     Stopped,
+    /// A rank exceeds the latest time that the caller allows.
+    #[error("the run would end too late")]
+    TooLate,
     /// A completion time beyond the range of `Time`.
     #[error(
         "{rank} would finish after 2^63 - 1 ps (about 107 days), the latest completion time of a \

@@ -147,6 +147,11 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         self.ready.pop_front()
     }
 
+    /// The clock of a rank.
+    pub(super) fn time_of(&self, rank: RankId) -> Time {
+        self.ranks[rank.index()].clock
+    }
+
     /// Runs the network until a message arrives; returns whether one did.
     pub(super) fn next_arrival(&mut self) -> bool {
         let next = if self.offers {

@@ -38,7 +38,7 @@ pub use error::{EngineError, Waiting};
 pub use probe::{Probe, Silent, TimelineProbe};
 pub use record::{Activity, MessageRecord, Outcome, Span, Timeline};
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use executor::Executor;
 use tutti_network::{Carrier, MessageModel, Uncontended};
@@ -98,6 +98,21 @@ impl<M: MessageModel> Simulation<'_, M> {
         stop: &AtomicBool,
         probe: &mut P,
     ) -> Result<Outcome, EngineError> {
+        self.run_before(&AtomicU64::new(u64::MAX), carrier, stop, probe)
+    }
+
+    /// As [`Simulation::run_through`], but ends as soon as a rank exceeds `latest`, a time in ps
+    /// that other threads may lower.
+    ///
+    /// # Errors
+    /// As [`Simulation::run_through`], and when a rank ends later than `latest`.
+    pub fn run_before<C: Carrier, P: Probe>(
+        &self,
+        latest: &AtomicU64,
+        carrier: &mut C,
+        stop: &AtomicBool,
+        probe: &mut P,
+    ) -> Result<Outcome, EngineError> {
         self.check_layout()?;
         self.check_paths(carrier)?;
         let stopped = || stop.load(Ordering::Relaxed);
@@ -114,6 +129,9 @@ impl<M: MessageModel> Simulation<'_, M> {
                 executor.resume(rank);
                 if stopped() {
                     return Err(EngineError::Stopped);
+                }
+                if executor.time_of(rank).ps() > latest.load(Ordering::Relaxed) {
+                    return Err(EngineError::TooLate);
                 }
             }
             if stopped() || !executor.next_arrival() {

@@ -29,6 +29,7 @@ pub use carrier::{
 pub use in_network::{Switches, classes_of_switches};
 pub use model::*;
 pub use noise::{Detours, Distribution, Noise, NoiseError, Part};
+pub use queue::EventQueue;
 pub use serialization::Serialization;
 
 use tutti_units::{Bytes, Time};

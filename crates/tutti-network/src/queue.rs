@@ -11,7 +11,7 @@ use tutti_units::Time;
 const BUCKETS: usize = 65;
 
 /// Events of type `E`, taken in order of time. Time never runs backwards.
-pub(crate) struct EventQueue<E> {
+pub struct EventQueue<E> {
     now: u64,
     buckets: [Vec<(u64, E)>; BUCKETS],
     /// The earliest time in each bucket but bucket 0.
@@ -22,8 +22,16 @@ pub(crate) struct EventQueue<E> {
     taken: usize,
 }
 
+impl<E: Copy> Default for EventQueue<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<E: Copy> EventQueue<E> {
-    pub(crate) fn new() -> Self {
+    /// The empty queue at time zero.
+    #[must_use]
+    pub fn new() -> Self {
         EventQueue {
             now: 0,
             buckets: std::array::from_fn(|_| Vec::new()),
@@ -35,13 +43,14 @@ impl<E: Copy> EventQueue<E> {
 
     /// The time of the event removed last.
     #[inline]
-    pub(crate) fn now(&self) -> Time {
+    #[must_use]
+    pub fn now(&self) -> Time {
         Time::from_ps(self.now)
     }
 
     /// Schedules an event; one in the past happens now.
     #[inline]
-    pub(crate) fn push(&mut self, at: Time, event: E) {
+    pub fn push(&mut self, at: Time, event: E) {
         let at = at.ps().max(self.now);
         self.insert(at, event);
     }
@@ -56,7 +65,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Removes the next event of the current time, if one is left.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<E> {
+    pub fn pop(&mut self) -> Option<E> {
         let &(_, event) = self.buckets[0].get(self.taken)?;
         self.taken += 1;
         Some(event)
@@ -64,7 +73,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// The remaining events of the current time.
     #[inline]
-    pub(crate) fn present(&self) -> impl Iterator<Item = E> {
+    pub fn present(&self) -> impl Iterator<Item = E> {
         self.buckets[0][self.taken..].iter().map(|&(_, event)| event)
     }
 
@@ -76,7 +85,8 @@ impl<E: Copy> EventQueue<E> {
 
     /// The time of the earliest remaining event.
     #[inline]
-    pub(crate) fn earliest(&self) -> Option<Time> {
+    #[must_use]
+    pub fn earliest(&self) -> Option<Time> {
         if self.taken < self.buckets[0].len() {
             return Some(self.now());
         }
@@ -85,7 +95,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Advances to a time that no remaining event precedes.
-    pub(crate) fn advance_to(&mut self, time: Time) {
+    pub fn advance_to(&mut self, time: Time) {
         if time.ps() == self.now {
             return;
         }

@@ -1,11 +1,12 @@
 //! Runs of the engine: one with its record, or many in threads.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tutti_analysis::bound::Bound as Parts;
-use tutti_engine::results;
+use tutti_engine::{EngineError, Outcome, results};
 use tutti_simulation::Payload;
 use tutti_units::{Bytes, Time};
 
@@ -140,16 +141,85 @@ pub(crate) fn simulate_many(
     let cases: Vec<_> = cases.iter().map(|case| case.0.clone()).collect();
     let done = done.unbind();
     let run = |case: &tutti_simulation::Case, stop: &AtomicBool| {
-        case.run_until(false, stop).map(|run| run.outcome)
+        case.run_until(false, stop).map(|run| Some(run.outcome))
     };
-    each_in_threads(py, &cases, threads, run, |py, index, result| {
-        match result {
-            Ok(outcome) => {
-                let time = outcome.completion_time().ps();
-                done.call1(py, (index, (time, outcome.messages, outcome.bytes)))?;
-            }
-            Err(error) => _ = done.call1(py, (index, raised(&error)))?,
+    each_in_threads(py, &cases, threads, run, |py, index, result| deliver(py, &done, index, result))
+}
+
+/// Passes the figures of a run to Python.
+fn deliver(
+    py: Python<'_>,
+    done: &Py<PyAny>,
+    index: usize,
+    result: Result<Option<Outcome>, EngineError>,
+) -> PyResult<()> {
+    match result {
+        Ok(outcome) => {
+            let figures = |run: Outcome| (run.completion_time().ps(), run.messages, run.bytes);
+            done.call1(py, (index, outcome.map(figures)))?;
         }
-        Ok(())
-    })
+        Err(error) => _ = done.call1(py, (index, raised(&error)))?,
+    }
+    Ok(())
+}
+
+/// The cases that compete for the shortest times.
+struct Race {
+    /// The shortest times so far, in order.
+    times: Mutex<Vec<u64>>,
+    fastest: usize,
+    /// The longest of them in ps, once there are enough.
+    latest: AtomicU64,
+}
+
+impl Race {
+    fn new(times: Vec<u64>, fastest: usize) -> Race {
+        let race = Race { times: Mutex::default(), fastest, latest: AtomicU64::new(u64::MAX) };
+        times.into_iter().for_each(|time| race.note(time));
+        race
+    }
+
+    fn note(&self, time: u64) {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = times.partition_point(|&other| other <= time);
+        times.insert(place, time);
+        times.truncate(self.fastest);
+        if let (true, Some(&last)) = (times.len() == self.fastest, times.last()) {
+            self.latest.store(last, Ordering::Relaxed);
+        }
+    }
+}
+
+/// As `simulate_many`, where only the first `fastest` cases of each race need a result: a slower one
+/// may end early, with the result None. `races` has the race of each case, and `times` the known
+/// times of each race.
+#[pyfunction]
+#[pyo3(signature = (cases, done, *, races, times, fastest, threads=Number(0)))]
+#[pyo3(text_signature = "(cases, done, *, races, times, fastest, threads=0)")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub(crate) fn simulate_fastest(
+    py: Python<'_>,
+    cases: Vec<PyRef<'_, Case>>,
+    done: Bound<'_, PyAny>,
+    races: Vec<usize>,
+    times: Vec<Vec<u64>>,
+    fastest: usize,
+    threads: Number,
+) -> PyResult<()> {
+    if races.len() != cases.len() || races.iter().any(|&race| race >= times.len()) || fastest == 0 {
+        return Err(PyValueError::new_err(
+            "expected a race of each case, and to keep at least one",
+        ));
+    }
+    let at: Vec<_> = times.into_iter().map(|times| Race::new(times, fastest)).collect();
+    let cases: Vec<_> =
+        cases.iter().zip(races).map(|(case, race)| (case.0.clone(), race)).collect();
+    let done = done.unbind();
+    let run = |(case, race): &(tutti_simulation::Case, usize), stop: &AtomicBool| {
+        let run = case.run_before(&at[*race].latest, stop)?;
+        Ok(run
+            .map(|run| run.outcome)
+            .inspect(|outcome| at[*race].note(outcome.completion_time().ps())))
+    };
+    each_in_threads(py, &cases, threads, run, |py, index, result| deliver(py, &done, index, result))
 }

@@ -52,7 +52,9 @@ mod _core {
         EnergyMesh, EventCounts, NetworkHardware, RouterHardware, Technology, technologies,
     };
     #[pymodule_export]
-    use crate::engine::{Case, LowerBound, algbw, busbw, simulate, simulate_many};
+    use crate::engine::{
+        Case, LowerBound, algbw, busbw, simulate, simulate_fastest, simulate_many,
+    };
     #[pymodule_export]
     use crate::errors::error_kinds;
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Runs of cases.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tutti_engine::{
     Conditions, Disturbance, EngineError, Loaded, Outcome, Routed, Silent, Simulation, Timeline,
@@ -31,6 +31,13 @@ impl Run {
     pub fn completion_time(&self) -> Time {
         self.outcome.completion_time()
     }
+}
+
+/// What to record, and when to end early.
+struct Limits<'a> {
+    record: bool,
+    stop: &'a AtomicBool,
+    latest: &'a AtomicU64,
 }
 
 /// The use of the network.
@@ -83,16 +90,31 @@ impl Case {
     /// # Errors
     /// As [`Case::run`], and when it was stopped.
     pub fn run_until(&self, record: bool, stop: &AtomicBool) -> Result<Run, EngineError> {
-        // The engine is compiled for each concrete model.
-        dispatch!(self.platform.model(), model => self.run_on(model, record, stop))
+        self.run_limited(&Limits { record, stop, latest: &AtomicU64::new(u64::MAX) })
     }
 
-    fn run_on<M: MessageModel>(
+    /// Runs to completion, or until `stop` is set or a rank exceeds `latest`, a time in ps that
+    /// other threads may lower; then there is no result.
+    ///
+    /// # Errors
+    /// As [`Case::run`], and when it was stopped.
+    pub fn run_before(
         &self,
-        model: &M,
-        record: bool,
+        latest: &AtomicU64,
         stop: &AtomicBool,
-    ) -> Result<Run, EngineError> {
+    ) -> Result<Option<Run>, EngineError> {
+        match self.run_limited(&Limits { record: false, stop, latest }) {
+            Err(EngineError::TooLate) => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    fn run_limited(&self, limits: &Limits<'_>) -> Result<Run, EngineError> {
+        // The engine is compiled for each concrete model.
+        dispatch!(self.platform.model(), model => self.run_on(model, limits))
+    }
+
+    fn run_on<M: MessageModel>(&self, model: &M, limits: &Limits<'_>) -> Result<Run, EngineError> {
         let ranks = &self.conditions;
         let loaded = self.load.as_deref().zip(self.platform.routing());
         let loaded = loaded.map(|(load, routing)| Loaded { ranks, routes: routing.routes(), load });
@@ -112,45 +134,44 @@ impl Case {
             costs: *self.platform.costs(),
             conditions: Conditions { disturbance, distance },
         };
-        self.run_over(&simulation, record, stop)
+        self.run_over(&simulation, limits)
     }
 
     /// Runs over the network with contention, if there is one.
     fn run_over<M: MessageModel>(
         &self,
         simulation: &Simulation<'_, M>,
-        record: bool,
-        stop: &AtomicBool,
+        limits: &Limits<'_>,
     ) -> Result<Run, EngineError> {
         let ends = Ends::of(self.platform.model());
         let routing = self.platform.routing();
         match (self.platform.contention(), routing) {
             (Contention::Flits(flits), _) => {
-                let mut carrier = flits.carrier(ends, self.seed, stop);
-                let run = run_through(simulation, &mut carrier, record, stop)?;
+                let mut carrier = flits.carrier(ends, self.seed, limits.stop);
+                let run = run_through(simulation, &mut carrier, limits)?;
                 Ok(Run { network: flits.network_use(&carrier), ..run })
             }
             (Contention::Mesh(mesh), _) => {
-                let mut carrier = mesh.carrier(ends, stop);
-                let run = run_through(simulation, &mut carrier, record, stop)?;
+                let mut carrier = mesh.carrier(ends, limits.stop);
+                let run = run_through(simulation, &mut carrier, limits)?;
                 Ok(Run { network: MeshFlits::network_use(&carrier), ..run })
             }
             (Contention::Flow(flow), Some(routing)) => {
                 let network = FlowNetwork::new(routing.of_flows(), flow.clone(), ends);
                 let mut network = network.with_background(&self.flows);
-                let run = run_through(simulation, &mut network, record, stop)?;
+                let run = run_through(simulation, &mut network, limits)?;
                 Ok(Run { network: NetworkUse::Flows(network.link_use()), ..run })
             }
             (Contention::Packets(packets), Some(routing)) => {
                 let routing = routing.of_packets(self.seed);
                 let network = PacketNetwork::new(routing, packets.clone(), ends);
                 let mut network = network.with_background(&self.flows);
-                let run = run_through(simulation, &mut network, record, stop)?;
+                let run = run_through(simulation, &mut network, limits)?;
                 Ok(Run { network: NetworkUse::Packets(network.link_use().collect()), ..run })
             }
             // The platform's constructor rejects flows and packets without a topology.
             (Contention::Free | Contention::Flow(_) | Contention::Packets(_), _) => {
-                run_through(simulation, &mut Uncontended, record, stop)
+                run_through(simulation, &mut Uncontended, limits)
             }
         }
     }
@@ -159,16 +180,15 @@ impl Case {
 fn run_through<M: MessageModel, C: Carrier>(
     simulation: &Simulation<'_, M>,
     carrier: &mut C,
-    record: bool,
-    stop: &AtomicBool,
+    &Limits { record, stop, latest }: &Limits<'_>,
 ) -> Result<Run, EngineError> {
     let network = NetworkUse::Nothing;
     if record {
         let mut probe = TimelineProbe::default();
-        let outcome = simulation.run_through(carrier, stop, &mut probe)?;
+        let outcome = simulation.run_before(latest, carrier, stop, &mut probe)?;
         Ok(Run { outcome, network, timeline: Some(probe.into_timeline()) })
     } else {
-        let outcome = simulation.run_through(carrier, stop, &mut Silent)?;
+        let outcome = simulation.run_before(latest, carrier, stop, &mut Silent)?;
         Ok(Run { outcome, network, timeline: None })
     }
 }

@@ -1,6 +1,7 @@
 //! What platforms and cases accept, and that they agree with the engine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tutti_engine::{LocalCosts, Ranks};
 use tutti_network::flow::FlowLevel;
@@ -151,4 +152,18 @@ fn only_a_quiet_flat_case_of_the_registry_has_a_closed_form() {
     let routed = platform(Some(fixed()), Contention::Free).unwrap();
     let others = [unnamed, case.with_conditions(late).unwrap(), ring(8, &routed).unwrap()];
     assert!(others.iter().all(|case| case.closed_form().unwrap().is_none()));
+}
+
+#[test]
+fn a_run_ends_early_only_if_it_exceeds_the_latest_time() {
+    let stop = AtomicBool::new(false);
+    for (routing, contention) in
+        [(None, Contention::Free), (Some(fixed()), packets()), (Some(fixed()), flows(&[]))]
+    {
+        let case = ring(16, &platform(routing, contention).unwrap()).unwrap();
+        let time = case.run().unwrap().completion_time();
+        let before = |latest: u64| case.run_before(&AtomicU64::new(latest), &stop).unwrap();
+        assert_eq!(before(time.ps()).map(|run| run.completion_time()), Some(time));
+        assert!(before(time.ps() - 1).is_none());
+    }
 }

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti import _core
 from tutti.base.errors import SimulationError
-from tutti.collectives.case import CaseBuilder, run_all
+from tutti.collectives.case import CaseBuilder, Races, run_all
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import schedule
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tutti.base.units import Size
     from tutti.collectives.case import Figures
@@ -84,9 +85,9 @@ class Tuned(NamedTuple):
     Attributes:
         variants: The best argument per algorithm and size, in the order of the registry.
         left_out: Algorithms that take too long to time, and why.
-        scored: The number of timed combinations of argument and size.
-        simulated: The figures of the simulated ones, by the name of the schedule and the size in
-            bytes.
+        scored: The number of combinations of argument and size that were tried.
+        simulated: The figures of those that were simulated to the end, by the name of the schedule
+            and the size in bytes; the best ones are among them.
     """
 
     variants: list[ArgumentChoice]
@@ -217,8 +218,7 @@ class _Timer:
             for place in range(first + 1, last)
             for notation in dict.fromkeys([*_first(timed, first), *_first(timed, last)])
         ]
-        timed |= self._time(laid_out, self._cases(laid_out, sizes, between), sizes)
-        self.scored += len(timed)
+        timed |= self._time(laid_out, self._cases(laid_out, sizes, between), sizes, fastest=1)
         for place in range(len(sizes)):
             best = _first(timed, place)[:1]
             self.variants += [timed[notation, place] for notation in best]
@@ -242,7 +242,7 @@ class _Timer:
         untimed = [point for point in points if point[0] in laid_out and point not in timed]
         cases = self._cases(laid_out, sizes, untimed)
         within = self._work(laid_out, sizes, cases) <= self._most
-        return self._time(laid_out, cases, sizes) if within else {}
+        return self._time(laid_out, cases, sizes, timed) if within else {}
 
     def _work(
         self, laid_out: dict[str, Schedule], sizes: Sequence[Size], cases: dict[_Point, _Case]
@@ -271,31 +271,60 @@ class _Timer:
         return cases
 
     def _time(
-        self, laid_out: dict[str, Schedule], cases: dict[_Point, _Case], sizes: Sequence[Size]
+        self,
+        laid_out: dict[str, Schedule],
+        cases: dict[_Point, _Case],
+        sizes: Sequence[Size],
+        before: Mapping[_Point, ArgumentChoice] = MappingProxyType({}),
+        fastest: int = _KEPT,
     ) -> dict[_Point, ArgumentChoice]:
-        """Returns the times at the points, without those above the range of time."""
-        waiting = [point for point, (_, closed_form) in cases.items() if closed_form is None]
-        finished: dict[int, Figures] = {}
+        """Returns the times at the points, without those above the range of time.
+
+        At each size, the fastest have a time; slower ones may have none.
+
+        Args:
+            laid_out: The schedules by notation.
+            cases: The inputs by point.
+            sizes: The sizes.
+            before: Known times, which count among the fastest.
+            fastest: How many of the fastest need a time.
+        """
+        self.scored += len(cases)
+        closed_forms = {
+            point: closed_form
+            for point, (_, closed_form) in cases.items()
+            if closed_form is not None
+        }
+        waiting = [point for point in cases if point not in closed_forms]
+        times: list[list[int]] = [[] for _ in sizes]
+        for (_, place), choice in before.items():
+            times[place].append(choice.time_ps)
+        for (_, place), time in closed_forms.items():
+            times[place].append(time)
+        finished: dict[_Point, Figures] = {}
         try:
-            to_run = [cases[point][0] for point in waiting]
-            run_all(to_run, finished.__setitem__, threads=self._threads)
+            run_all(
+                [cases[point][0] for point in waiting],
+                lambda index, figures: finished.__setitem__(waiting[index], figures),
+                threads=self._threads,
+                races=Races([place for _, place in waiting], times, fastest),
+            )
         except SimulationError as error:
             if error.kind != "time_overflow":
                 raise
-        simulated = {waiting[index]: figures[0] for index, figures in finished.items()}
-        for index, figures in finished.items():
-            notation, place = waiting[index]
+        for (notation, place), figures in finished.items():
             self.simulated[laid_out[notation].name, sizes[place].bytes] = figures
         # In the order of the points, so that the first of equal arguments is the default.
         timed: dict[_Point, ArgumentChoice] = {}
-        for point, (_, closed_form) in cases.items():
+        for point in cases:
             notation, place = point
-            if closed_form is not None:
-                timed[point] = ArgumentChoice(notation, sizes[place], closed_form, "closed form")
-            elif point in simulated:
+            if point in closed_forms:
                 timed[point] = ArgumentChoice(
-                    notation, sizes[place], simulated[point], "simulation"
+                    notation, sizes[place], closed_forms[point], "closed form"
                 )
+            elif point in finished:
+                time = finished[point][0]
+                timed[point] = ArgumentChoice(notation, sizes[place], time, "simulation")
         return timed
 
 

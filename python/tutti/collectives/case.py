@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti import _core
 from tutti.base.errors import ConfigError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CaseBuilder",
+    "Races",
     "check_platform",
     "figures_of",
     "limit_of",
@@ -31,6 +32,20 @@ __all__ = [
 
 Figures = tuple[int, int, int]
 """Completion time in ps, messages handed to the network, and bytes in these."""
+
+
+class Races(NamedTuple):
+    """Cases that compete: a case ends early once enough others of its race are faster.
+
+    Attributes:
+        races: The race of each case.
+        times: The times in ps that are known in each race.
+        fastest: The number of fastest cases whose results are needed.
+    """
+
+    races: Sequence[int]
+    times: Sequence[Sequence[int]]
+    fastest: int
 
 
 class CaseBuilder:
@@ -159,6 +174,7 @@ def run_all(
     finished: Callable[[int, Figures], object],
     *,
     threads: int = 0,
+    races: Races | None = None,
 ) -> None:
     """Runs cases in threads.
 
@@ -166,6 +182,7 @@ def run_all(
         cases: The cases.
         finished: Called with the index and the figures of each case that gave a result.
         threads: The number of threads; 0 uses one per core. Results do not depend on it.
+        races: The cases of which only the fastest need a result; the others may give none.
 
     Raises:
         SimulationError: A run gives no result; raised for the first such case, after all have run.
@@ -173,13 +190,16 @@ def run_all(
     """
     failed: dict[int, Exception] = {}
 
-    def received(index: int, result: Figures | Exception) -> None:
+    def received(index: int, result: Figures | Exception | None) -> None:
         if isinstance(result, Exception):
             failed[index] = result
-        else:
+        elif result is not None:
             finished(index, result)
 
-    _core.simulate_many(cases, received, threads=threads)
+    if races is None:
+        _core.simulate_many(cases, received, threads=threads)
+    else:
+        _core.simulate_fastest(cases, received, threads=threads, **races._asdict())
     if failed:
         raise failed[min(failed)]
 

@@ -1,6 +1,10 @@
 //! The events of a fabric, and the order of simultaneous events.
 
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
 use super::npu::Piece;
+use tutti_network::EventQueue;
 use tutti_units::Time;
 
 /// The kind of an event, in the order of simultaneous events.
@@ -18,7 +22,8 @@ pub(super) enum Kind {
     Store,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Ordered by its fields, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) time: Time,
     pub(super) chunk: u32,
@@ -29,6 +34,75 @@ pub(super) struct Event {
     /// The next stop; the link that the packet has left.
     pub(super) stop: u16,
     pub(super) npu: u32,
+}
+
+impl Event {
+    /// Everything but the time, as two numbers: NPUs in lockstep differ in the last field only, and
+    /// a comparison of eight fields branches at each.
+    #[inline]
+    fn rank(&self) -> (u128, u64) {
+        let high = u128::from(self.chunk) << 96
+            | u128::from(self.step) << 64
+            | u128::from(self.piece) << 32
+            | u128::from(self.hop) << 16
+            | self.kind as u128;
+        (high, u64::from(self.stop) << 32 | u64::from(self.npu))
+    }
+}
+
+impl Ord for Event {
+    #[inline]
+    fn cmp(&self, other: &Event) -> Ordering {
+        (self.time, self.rank()).cmp(&(other.time, other.rank()))
+    }
+}
+
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The events of a fabric in their order. None is scheduled before the last one removed.
+pub(super) struct Events {
+    later: EventQueue<Event>,
+    /// Those of the current time, including new ones.
+    now: BinaryHeap<Reverse<Event>>,
+}
+
+impl Events {
+    pub(super) fn new() -> Events {
+        Events { later: EventQueue::new(), now: BinaryHeap::new() }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, event: Event) {
+        debug_assert!(event.time >= self.later.now(), "an event in the past");
+        if event.time == self.later.now() {
+            self.now.push(Reverse(event));
+        } else {
+            self.later.push(event.time, event);
+        }
+    }
+
+    /// The time of the next event.
+    #[inline]
+    pub(super) fn next(&self) -> Option<Time> {
+        if self.now.is_empty() { self.later.earliest() } else { Some(self.later.now()) }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        if self.now.is_empty() {
+            self.later.advance_to(self.later.earliest()?);
+            self.now.extend(std::iter::from_fn(|| self.later.pop()).map(Reverse));
+        }
+        self.now.pop().map(|Reverse(event)| event)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.next().is_none()
+    }
 }
 
 /// A packet at an NPU.

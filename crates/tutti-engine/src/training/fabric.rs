@@ -11,13 +11,12 @@
 //! Simultaneous events are ordered by (chunk, message, packet), so the index of an NPU has no
 //! effect.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use super::TrainingRunError;
 use super::algorithms::Algorithms;
 use super::entry::Order;
-use super::event::{Event, Job, Kind};
+use super::event::{Event, Events, Job, Kind};
 use super::network::{Messages, StepNetwork};
 use super::npu::{Awaited, Cause, Npu, Piece};
 use super::operations::Operations;
@@ -95,7 +94,7 @@ pub(super) struct Running<'a> {
     pub(super) npus: Vec<Npu>,
     /// An NPU in its initial state.
     fresh: Npu,
-    pub(super) events: BinaryHeap<Reverse<Event>>,
+    pub(super) events: Events,
     /// Packets on a network other than a torus.
     pub(super) messages: Option<Messages<'a>>,
     /// Packets of multicasts and combines that await others of the same tree.
@@ -128,7 +127,7 @@ impl<'a> Running<'a> {
             fabric,
             npus: (0..count).map(npu).collect(),
             fresh: npu(0),
-            events: BinaryHeap::new(),
+            events: Events::new(),
             messages: Messages::new(network),
             trees: Trees::default(),
             early: BTreeMap::new(),
@@ -142,8 +141,7 @@ impl<'a> Running<'a> {
     /// The time of the next event, if it is not after `until`.
     pub(super) fn next(&mut self, until: Option<Time>) -> Option<Time> {
         self.run_network(until);
-        let next = self.events.peek().map(|Reverse(event)| event.time);
-        next.filter(|&time| until.is_none_or(|until| time <= until))
+        self.events.next().filter(|&time| until.is_none_or(|until| time <= until))
     }
 
     /// The transfers completed since the last call.
@@ -176,7 +174,7 @@ impl<'a> Running<'a> {
 
     /// Executes the next event.
     pub(super) fn step(&mut self) {
-        let Some(Reverse(event)) = self.events.pop() else { return };
+        let Some(event) = self.events.pop() else { return };
         let Event { time, chunk, step, piece, hop, kind, stop, npu } = event;
         let job = Job { npu, kind, at: Piece { chunk, step, piece, hop } };
         match kind {

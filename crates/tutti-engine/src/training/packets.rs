@@ -162,7 +162,7 @@ impl Running<'_> {
             if !next.aside && done > now {
                 let Piece { chunk, step, piece, hop } = at;
                 let event = Event { time: done, chunk, step, piece, hop, kind, stop, npu };
-                self.events.push(Reverse(event));
+                self.events.push(event);
                 return;
             }
         }
@@ -286,20 +286,20 @@ impl Running<'_> {
         };
         let Piece { chunk, step, piece, hop } = onward;
         let event = Event { time, chunk, step, piece, hop, kind: Kind::Came, stop: 0, npu };
-        self.events.push(Reverse(event));
+        self.events.push(event);
     }
 
     /// A packet leaves the buffer of its link at `time`.
     fn left(&mut self, (npu, link, at): (u32, u16, Piece), time: Time) {
         let Piece { chunk, step, piece, hop } = at;
         let event = Event { time, chunk, step, piece, hop, kind: Kind::Left, stop: link, npu };
-        self.events.push(Reverse(event));
+        self.events.push(event);
     }
 
     /// Turns what happens in the network before the next event, and not after `until`, into events.
     pub(super) fn run_network(&mut self, until: Option<Time>) {
         loop {
-            let next = self.events.peek().map(|Reverse(event)| event.time);
+            let next = self.events.next();
             let until = next.into_iter().chain(until).min().unwrap_or(Time::MAX);
             let news = self.messages.as_mut().and_then(|messages| messages.next(until));
             match news {
@@ -315,7 +315,7 @@ impl Running<'_> {
                     let (time, npu) = (time + self.fabric.endpoint.delay, packet.destination);
                     let (kind, stop) = (Kind::Came, 0);
                     let event = Event { time, chunk, step, piece, hop, kind, stop, npu };
-                    self.events.push(Reverse(event));
+                    self.events.push(event);
                 }
             }
         }
