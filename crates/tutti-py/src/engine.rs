@@ -20,7 +20,7 @@ use crate::threads::{each_in_threads, watched};
 
 /// All inputs of a run.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct Case(tutti_simulation::Case);
+pub(crate) struct Case(pub(crate) tutti_simulation::Case);
 
 #[pymethods]
 impl Case {

@@ -73,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use crate::platform::{Contention, Flits, MeshFlits, Platform};
     #[pymodule_export]
-    use crate::run::{Run, activities};
+    use crate::run::{CriticalPath, Hop, Run, activities};
     #[pymodule_export]
     use crate::schedule::{Op, Schedule, Verification, busbw_factor, collectives};
     #[pymodule_export]

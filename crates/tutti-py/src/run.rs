@@ -1,11 +1,14 @@
 //! What a run leaves behind, as Python sees it: columns of little-endian bytes that become a frame
 //! without a Python object per value.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tutti_simulation::NetworkUse;
+use tutti_simulation::{Cause, HopKind, NetworkUse};
 use tutti_units::Time;
 
+use crate::engine::Case;
+use crate::errors::OrRaise;
 use crate::measure::{column, counts_dict};
 
 /// What a run left behind.
@@ -110,6 +113,17 @@ impl Run {
         Ok(Some(columns))
     }
 
+    /// The critical path, of a run with a record; `case` is that of the run.
+    fn critical_path(&self, case: &Case) -> PyResult<CriticalPath> {
+        let Some(timeline) = &self.0.timeline else {
+            return Err(PyValueError::new_err("expected a run with a record"));
+        };
+        case.0
+            .critical_path(timeline, self.0.outcome.completion_time())
+            .map(CriticalPath)
+            .or_raise()
+    }
+
     /// The columns of the messages: 32-bit source, destination, index, 64-bit bytes, sent_ps,
     /// arrival_ps, received_ps. None for a run without a record.
     fn sent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -124,6 +138,48 @@ impl Run {
         columns.set_item("arrival_ps", times(py, messages().map(|m| &m.arrival)))?;
         columns.set_item("received_ps", times(py, messages().map(|m| &m.received)))?;
         Ok(Some(columns))
+    }
+}
+
+/// A part of a critical path: an activity of `rank`, or a message from `source` to it.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct Hop {
+    rank: u32,
+    kind: &'static str,
+    start_ps: u64,
+    end_ps: u64,
+    source: Option<u32>,
+    bytes: Option<u64>,
+}
+
+/// The critical path of a run.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct CriticalPath(tutti_simulation::CriticalPath);
+
+#[pymethods]
+impl CriticalPath {
+    /// The parts, in order of time.
+    #[getter]
+    fn hops(&self) -> Vec<Hop> {
+        let hop = |hop: &tutti_simulation::Hop| Hop {
+            rank: hop.rank.0,
+            kind: hop.kind.name(),
+            start_ps: hop.start.ps(),
+            end_ps: hop.end.ps(),
+            source: hop.source.map(|source| source.0),
+            bytes: (hop.kind != HopKind::Idle).then_some(hop.bytes.0),
+        };
+        self.0.hops.iter().map(hop).collect()
+    }
+
+    /// The time of each cause in ps; the sum is the completion time.
+    #[getter]
+    fn shares_ps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let shares = PyDict::new(py);
+        for (cause, share) in Cause::ALL.iter().zip(self.0.shares) {
+            shares.set_item(cause.name(), share.ps())?;
+        }
+        Ok(shares)
     }
 }
 

@@ -28,6 +28,7 @@
 
 mod bound;
 mod case;
+mod critical_path;
 mod error;
 mod flits;
 mod mesh;
@@ -39,6 +40,7 @@ mod tests;
 mod trace;
 
 pub use case::{Case, Payload, check_speeds};
+pub use critical_path::{Cause, CriticalPath, Hop, HopKind};
 pub use error::SimulationError;
 pub use flits::Flits;
 pub use mesh::MeshFlits;

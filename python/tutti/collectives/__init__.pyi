@@ -1,4 +1,3 @@
-from .critical_path import CriticalPath as CriticalPath
 from .frames import summary as summary
 from .phases import PhasedRun as PhasedRun
 from .phases import simulate_phases as simulate_phases

@@ -126,6 +126,16 @@ class Run:
         return messages_frame(self._recorded)
 
     @cached_property
+    def critical_path(self) -> _core.CriticalPath:
+        """The critical path: its parts from the first start to the last end, and the time of each
+        cause in ps, the sum of which is the completion time.
+
+        The causes are latency, bandwidth, contention, reduction, endpoint and other, which is
+        noise, arrival and computation. The core's `critical_path` defines them.
+        """
+        return self._recorded.critical_path(self._case)
+
+    @cached_property
     def links(self) -> pl.DataFrame:
         """The traffic of each link: see :func:`tutti.collectives.frames.link_frame`."""
         from tutti.collectives.frames import link_frame

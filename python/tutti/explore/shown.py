@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from tutti.collectives.critical_path import critical_path
 from tutti.collectives.explanation import parts, why
 from tutti.collectives.view import summary as words
 from tutti.collectives.view.comparison_charts import decision_text
@@ -105,7 +104,7 @@ def run_json(run: Run, rival: Run | None = None, *, ps_per_byte: float = 1.0) ->
         rival: The run of another schedule at the same point.
         ps_per_byte: The time per byte of the model.
     """
-    path = critical_path(run)
+    path = run.critical_path
     return {
         "schedule": run.schedule.name,
         "ranks": run.schedule.ranks,

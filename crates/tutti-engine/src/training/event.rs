@@ -112,3 +112,42 @@ pub(super) struct Job {
     pub(super) kind: Kind,
     pub(super) at: Piece,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What distinguishes events at equal times, in their order.
+    type Fields = (u32, u32, u32, u16, bool, u16, u32);
+
+    fn event(time: Time, fields: Fields) -> Event {
+        let (chunk, step, piece, hop, came, stop, npu) = fields;
+        let kind = if came { Kind::Came } else { Kind::Own };
+        Event { time, chunk, step, piece, hop, kind, stop, npu }
+    }
+
+    proptest! {
+        /// Compared with a heap of times and fields; half of the actions remove an event.
+        #[test]
+        fn events_come_by_time_and_fields(
+            actions in prop::collection::vec((any::<bool>(), 0_u64..3, any::<Fields>()), 1..200),
+        ) {
+            let (mut events, mut heap) = (Events::new(), BinaryHeap::new());
+            let mut now = Time::ZERO;
+            for (removes, ahead, fields) in actions {
+                if removes {
+                    let expected = heap.pop().map(|Reverse((time, fields))| event(time, fields));
+                    prop_assert_eq!(events.next(), expected.map(|event| event.time));
+                    now = expected.map_or(now, |event| event.time);
+                    prop_assert_eq!(events.pop(), expected);
+                } else {
+                    let time = now + Time::from_ps(ahead);
+                    events.push(event(time, fields));
+                    heap.push(Reverse((time, fields)));
+                }
+                prop_assert_eq!(events.is_empty(), heap.is_empty());
+            }
+        }
+    }
+}
