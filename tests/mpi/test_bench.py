@@ -272,7 +272,7 @@ def test_clocks_that_drift_apart_are_corrected_and_the_rest_is_reported(
     library = preloadable(mpi, DRIFT, tmp_path)
     preloaded = functools.partial(run_ranks, preload=library)
     monkeypatch.setattr("tutti.mpi.bench_job.run_ranks", preloaded)
-    long = Settings(blocks=3 * 64, each=1, warmup=0, quiet=True, check=False, timeout=250)
+    long = Settings(blocks=2 * 64, each=1, warmup=0, quiet=True, check=False, timeout=250)
     found = measure(mpi, Benchmark("all_reduce", 2, [8, 16]), [BenchCandidate("own")], long)
     assert found["host"][0].startswith("2 hosts, rank 0 on ")
     first, second = (found.filter(size_bytes=size)["clock_error_ps"][0] for size in (8, 16))
