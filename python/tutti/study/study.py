@@ -36,6 +36,21 @@ def read(name: str, resolve: Callable[[], Found]) -> Found:
         return resolve()
 
 
+def present(view: View, output: Path | None = None) -> None:
+    """Prints and records a view.
+
+    Args:
+        view: The view.
+        output: The folder for its files; None if it has none.
+    """
+    terminal.show(view, out())
+    record(**fields.figures(view))
+    for name, rows in fields.tables(view).items():
+        record_table(name, rows)
+    if output is not None:
+        wrote(*write(view, output))
+
+
 class Study(Generic[Result]):
     """One call of a command that computes results.
 
@@ -114,11 +129,7 @@ class Study(Generic[Result]):
 
     def present(self, view: View) -> None:
         """Prints and records a view, and writes its files."""
-        terminal.show(view, out())
-        record(**fields.figures(view))
-        for name, rows in fields.tables(view).items():
-            record_table(name, rows)
-        wrote(*write(view, self.output))
+        present(view, self.output)
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import polars as pl
 
@@ -17,6 +17,6 @@ def figures(view: View) -> dict[str, Any]:
     return {fact.key: fact.value for fact in view.every_fact if fact.key}
 
 
-def tables(view: View) -> dict[str, Callable[[], pl.DataFrame]]:
+def tables(view: View) -> dict[str, Callable[[], pl.DataFrame | Iterable[Any]]]:
     """Returns functions that return the tables, by name."""
     return {data.name: data.frame for data in view.data if data.name}

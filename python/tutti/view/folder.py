@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .page import page_of
 
@@ -22,15 +22,15 @@ def write(view: View, folder: Path) -> list[Path]:
         folder: The folder.
 
     Returns:
-        The paths written: data frames, drawings, and the report last.
+        The paths written: data frames, drawings, and the report last, if there is a question.
     """
     paths = []
     for data in view.data:
         if data.files:
-            frame = data.frame()
+            frame: Any = data.frame()
             for path in (folder / name for name in data.files):
                 write_frame = frame.write_csv if path.suffix == ".csv" else frame.write_parquet
                 write_frame(path)
                 paths.append(path)
     paths += [draw(folder / name) for name, draw in view.drawings.items()]
-    return [*paths, page_of(view).write(folder / REPORT)]
+    return [*paths, page_of(view).write(folder / REPORT)] if view.question else paths

@@ -157,12 +157,14 @@ class ReportTable(Generic[Row]):
         rows: The rows, in display order.
         bold: Returns whether a row is bold.
         look: The class of the HTML table; a "sortable" table is sorted by its headings.
+        gap: The spaces between columns in the terminal.
     """
 
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
     bold: Callable[[Row], bool] | None = None
     look: str = "sortable"
+    gap: int = 1
 
     def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `most` rows: whether each is bold, and its cells."""
@@ -187,16 +189,21 @@ class ReportTable(Generic[Row]):
     def terminal(self, caption: str = "") -> TerminalTable:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table as TerminalTable
+        from rich.text import Text
 
-        table = TerminalTable(
-            box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left", caption=caption
-        )
+        table = TerminalTable(box=None, pad_edge=False, padding=(0, self.gap, 0, 0),
+                              caption_justify="left", caption=caption)  # fmt: skip
         columns = self.narrow
         for column in columns:
-            justify = "right" if column.style == "number" else "left"
-            table.add_column(column.short or column.heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+            table.add_column(
+                column.short or column.heading,
+                justify="right" if column.style == "number" else "left",
+                no_wrap=column.style not in {"wrap", "reason"},
+                overflow="fold",
+            )
         for row in self.rows:
-            table.add_row(*(column.text(row) for column in columns))
+            style = "bold" if self.bold and self.bold(row) else ""
+            table.add_row(*(Text(column.text(row)) for column in columns), style=style)
         return table
 
 
@@ -226,6 +233,17 @@ def frame_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> pl.DataFram
                 widths = [getattr(value, "half_width", None) for value in values]
                 series.append(pl.Series(f"{column.key}_half_width", widths, dtype=kind))
     return pl.DataFrame(series).fill_nan(None)
+
+
+def records_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Returns a mapping per row of the columns with a key, with values of any type.
+
+    Args:
+        columns: The columns.
+        rows: The rows, in order.
+    """
+    keyed = [column for column in columns if column.key]
+    return [{column.key: column.value(row) for column in keyed} for row in rows]
 
 
 def _type_of(column: Column[Any]) -> type[pl.DataType]:

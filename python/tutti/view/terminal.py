@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table
 
     from .view import Fact, View
@@ -15,15 +16,23 @@ if TYPE_CHECKING:
 
 def show(view: View, console: Console) -> None:
     """Prints a view: headline, inputs or table, and facts."""
-    console.print(view.headline.text, style="bold", markup=False)
-    if view.table is None:
-        console.print(facts_table([*view.inputs, *view.facts]))
-    else:
+    if view.headline.text:
+        console.print(view.headline.text, style="bold", markup=False)
+    if view.table:
         console.print(view.table.terminal(view.caption))
-        if any(fact.text for fact in view.facts):
-            console.print(facts_table(view.facts))
-    for table in view.below:
-        console.print(table)
+    facts = view.facts if view.table else [*view.inputs, *view.facts]
+    if any(fact.text for fact in facts):
+        console.print(facts_table(facts))
+    for part in view.below:
+        console.print(part, markup=False)
+
+
+def indented(text: str, style: str = "") -> Padding:
+    """Returns a text of the terminal with an indentation of two columns on every line."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(text, style), (0, 0, 0, 2), expand=False)
 
 
 def facts_table(facts: Sequence[Fact]) -> Table:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-    from rich.table import Table
+    from rich.console import RenderableType
 
     from .page import Finding, Section
     from .tables import Column, ReportTable
@@ -46,12 +46,12 @@ class Data:
 
     Attributes:
         name: The name among the tables of `--json`; empty if it is not there.
-        frame: Returns the rows.
+        frame: Returns the rows; without files, also mappings or dataclasses.
         files: The names of its files, with the suffix `.parquet` or `.csv`.
     """
 
     name: str
-    frame: Callable[[], pl.DataFrame]
+    frame: Callable[[], pl.DataFrame | Iterable[Any]]
     files: Sequence[str] = ()
 
 
@@ -63,7 +63,7 @@ class View:
         kind: The kind of report in the glossary.
         kicker: The kind of report in words, above the question.
         title: The title that the user gave to the experiment.
-        question: The question that the result answers.
+        question: The question that the result answers; empty if it has no page.
         answer: One to three sentences with the most important values.
         headline: What was run.
         inputs: Settings of the run. The terminal omits them if it shows a table.
@@ -71,7 +71,7 @@ class View:
         table: The table of the terminal, if there are several results.
         caption: The text below that table.
         data: Data frames for `--json` and files.
-        below: Further tables of the terminal.
+        below: Further tables and texts of the terminal.
         drawings: Functions that draw a file, by the file's name.
         inline: Returns the drawing of a notebook as SVG.
         sections: Returns the sections of the page.
@@ -80,18 +80,18 @@ class View:
         conventions: Definitions of terms and units, at the end of the page.
     """
 
-    kind: str
-    kicker: str
+    kind: str = ""
+    kicker: str = ""
     title: str = ""
-    question: str
-    answer: Sequence[str]
-    headline: Fact
+    question: str = ""
+    answer: Sequence[str] = ()
+    headline: Fact = Fact("")
     inputs: Sequence[Fact] = ()
     facts: Sequence[Fact] = ()
     table: ReportTable[Any] | None = None
     caption: str = ""
     data: Sequence[Data] = ()
-    below: Sequence[Table] = ()
+    below: Sequence[RenderableType] = ()
     drawings: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
     inline: Callable[[], str] | None = None
     sections: Callable[[], Sequence[Section]] = tuple
