@@ -162,7 +162,7 @@ def test_interrupted_commands_have_a_document(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tutti.cli.compare.measure", interrupted)
+    monkeypatch.setattr("tutti.collectives.study.comparison.measure", interrupted)
     done = call("compare", "ring", *RING, "--json", cwd=tmp_path)
     document = checked(done.stdout, code=130)
     assert document["tables"] == {"results": []}

@@ -261,9 +261,9 @@ def interrupt_after(count: int) -> Callable[..., None]:
 
 
 def test_ctrl_c_keeps_what_is_finished(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tutti.cli.compare.measure", interrupt_after(3))
+    monkeypatch.setattr("tutti.collectives.study.comparison.measure", interrupt_after(3))
     output = run("compare", "e.toml", code=130)
-    assert "3 of 8 measurements are finished, in results" in output
+    assert "interrupted: 3 of 8 measurements finished" in output
     assert pl.read_parquet(here / "results" / "results.parquet").height == 3
 
 
@@ -290,7 +290,7 @@ def test_help_and_comparisons_import_no_heavy_modules() -> None:
         "heavy = {'polars', 'plotly', 'matplotlib', 'numpy', 'networkx', 'pydantic', "
         "'scipy', 'tomlkit'}; "
         "print(sorted(heavy & set(sys.modules))); "
-        "import tutti.cli.compare, tutti.collectives.view.comparison_page; "
+        "import tutti.cli.compare, tutti.collectives.view.comparison; "
         "heavy = {'matplotlib', 'networkx', 'numpy', 'plotly', 'scipy'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )

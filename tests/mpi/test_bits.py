@@ -9,9 +9,9 @@ import pytest
 from runs import bench_of
 
 from tutti.measured.tune import Question, by_model, write_all
-from tutti.mpi.bits import bits_differ
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.platforms import platform
+from tutti.schedules.bits import bits_differ
 from tutti.schedules.ir import algorithms, schedule
 
 if TYPE_CHECKING:

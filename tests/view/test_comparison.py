@@ -3,8 +3,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from tutti.collectives.view.comparison import cases
-from tutti.collectives.view.summary import region_rows, summary
+from tutti.collectives.comparison import Comparison, cases
+from tutti.collectives.view.quantities import REGIONS
+from tutti.collectives.view.summary import Reasons, leads, summary
 from tutti.view.errors import ReportError
 
 
@@ -84,7 +85,7 @@ def test_the_reason_follows_from_messages_and_bytes(
         point(name, name, time, messages=messages, message_bytes=data)
         for name, time, (messages, data) in (("a", 100, winner), ("b", 200, loser))
     ]
-    finding = summary(cases(pl.DataFrame(rows))[0])[0]
+    finding = summary(cases(pl.DataFrame(rows))[0], Reasons())[0]
     assert reason in finding.why
 
 
@@ -94,7 +95,13 @@ def test_closed_forms_give_the_reason_if_available() -> None:
         point("recursive_doubling", "recursive_doubling", 150),
     ]
     case = cases(pl.DataFrame(rows))[0]
-    assert "1 step, not 3" in summary(case, ps_per_byte=1)[0].why
+    assert "1 step, not 3" in summary(case, Reasons(1))[0].why
+
+
+def shown(case: Comparison, column: str) -> str:
+    """The text of a quantity of the first region."""
+    (quantity,) = (each for each in REGIONS if each.name == column)
+    return quantity.cell(leads(case, Reasons())[0]).text
 
 
 def test_tie_goes_to_the_most_frequent_winner() -> None:
@@ -106,20 +113,20 @@ def test_tie_goes_to_the_most_frequent_winner() -> None:
     assert [one.algorithm for one in decision.level] == ["a"]
     assert decision.runner_up is not None
     assert decision.runner_up.algorithm == "c"
-    assert region_rows(case)[0]["level"] == "a"
-    assert "tied with a (at 1)" in str(summary(case)[0])
+    assert leads(case, Reasons())[0].tied == "tied with a"
+    assert "tied with a (at 1)" in str(summary(case, Reasons())[0])
 
 
 def test_complete_tie_has_no_runner_up() -> None:
     case = cases(pl.DataFrame([point("b", "b", 100), point("a", "a", 100)]))[0]
     assert case.decisions()[(8, 8)].runner_up is None
-    assert region_rows(case)[0]["margin"] == "no slower algorithm"
+    assert shown(case, "lead over runner-up") == "no slower algorithm"
 
 
 def test_one_algorithm_alone_wins_without_a_margin() -> None:
     case = cases(pl.DataFrame([point("a", "a", 100)]))[0]
-    assert "no algorithm is slower" in str(summary(case)[0])
-    assert region_rows(case)[0]["margin"] == "no slower algorithm"
+    assert "no algorithm is slower" in str(summary(case, Reasons())[0])
+    assert shown(case, "lead over runner-up") == "no slower algorithm"
 
 
 def test_frames_without_rows_or_columns_are_refused() -> None:

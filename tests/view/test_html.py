@@ -2,19 +2,31 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
-from tutti.collectives.view.comparison_page import write_report
+from tutti.collectives.view.comparison import comparison_view
 from tutti.platforms.view.facts import platform_facts
 from tutti.view.errors import ReportError
+from tutti.view.page import page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Frames = tuple[pl.DataFrame, pl.DataFrame]
+
+
+def write_report(
+    path: Path,
+    comparison: pl.DataFrame,
+    platform: object,
+    frames: Frames | None = None,
+    **more: Any,
+) -> Path:
+    run = (lambda: frames) if frames else None
+    return page_of(comparison_view(comparison, platform, run=run, **more)).write(path)
 
 
 def figures(page: str) -> dict[str, dict[str, list[dict[str, object]]]]:
@@ -28,7 +40,7 @@ def figures(page: str) -> dict[str, dict[str, list[dict[str, object]]]]:
 def page(
     comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
 ) -> str:
-    path = write_report(tmp_path / "r.html", comparison, platform, *frames, notes=["A <note>."])
+    path = write_report(tmp_path / "r.html", comparison, platform, frames, remarks=["A <note>"])
     return path.read_text(encoding="utf-8")
 
 
@@ -78,9 +90,9 @@ def test_names_are_escaped(
 def test_the_same_input_gives_the_same_bytes(
     comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
 ) -> None:
-    first = write_report(tmp_path / "a.html", comparison, platform, *frames).read_bytes()
+    first = write_report(tmp_path / "a.html", comparison, platform, frames).read_bytes()
     shuffled = comparison.sample(fraction=1, shuffle=True, seed=1)
-    assert write_report(tmp_path / "b.html", shuffled, platform, *frames).read_bytes() == first
+    assert write_report(tmp_path / "b.html", shuffled, platform, frames).read_bytes() == first
 
 
 def test_a_barrier_has_no_size_to_draw_over(
@@ -105,7 +117,7 @@ def test_an_empty_timeline_is_refused(
     comparison: pl.DataFrame, frames: Frames, platform: dict[str, object], tmp_path: Path
 ) -> None:
     with pytest.raises(ReportError, match="timeline is empty"):
-        write_report(tmp_path / "r.html", comparison, platform, frames[0].clear())
+        write_report(tmp_path / "r.html", comparison, platform, (frames[0].clear(), frames[1]))
 
 
 def test_platforms_show_each_number_with_its_source() -> None:

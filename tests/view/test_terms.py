@@ -13,7 +13,7 @@ import pytest
 import tutti
 from tutti.base.glossary import Term, glossary
 from tutti.base.units import Time, TimePerByte
-from tutti.collectives.view.comparison_page import write_report
+from tutti.collectives.view.comparison import comparison_view
 from tutti.formats.measurements import read_measurements
 from tutti.measured.advise import advise
 from tutti.measured.advise.view import write_advice_report
@@ -132,7 +132,9 @@ def report(
     writers: dict[str, Callable[[Path], Path]] = {
         "advice": _advice,
         "coherence": _coherence,
-        "comparison": lambda path: write_report(path, comparison, platform, *frames),
+        "comparison": lambda path: page_of(
+            comparison_view(comparison, platform, run=lambda: frames)
+        ).write(path),
         "network": _network_report,
         "network_load": _network_load,
         "smart": _smart,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -10,11 +10,7 @@ from rich.table import Table
 from tutti.cli import options
 from tutti.cli.energy_tables import area_rows, area_table, cost_rows, cost_table
 from tutti.energy.technology import Technology, technologies
-from tutti.networks.flit.view.run import energy_facts
-from tutti.study.console import out, record, record_table, remark
-
-if TYPE_CHECKING:
-    from tutti.energy.technology import AreaReport, EnergyReport
+from tutti.study.console import out, record_table, remark
 
 app = options.group("Report energy and area of routers, links and networks.")
 
@@ -64,14 +60,3 @@ def package_(
         "link lengths: in chiplets of 5 mm; simple scaling: scaled from the published router; "
         "muxes: of the bypass wires, from standard cells or as published; power: per router"
     )
-
-
-def show_energy(energy: EnergyReport, area: AreaReport, window_ps: int) -> None:
-    """Prints energy by component, mean power over a window, and area."""
-    console = out()
-    console.print(energy.table())
-    record_table("energy", lambda: energy.frame)
-    record_table("area", lambda: area.frame)
-    for fact in energy_facts(energy, area, window_ps):
-        record(**{fact.key: fact.value} if fact.key else {})
-        console.print(f"  {fact.name}: {fact.text}", markup=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.cli.options import expanded_ranks, size
-from tutti.mpi.bits import bits_differ
+from tutti.schedules.bits import bits_differ
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:

@@ -262,6 +262,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: figures, and the timeline of a small run."""
-        from tutti.collectives.view.notebook import run_html
+        from tutti.collectives.view.run import run_view
+        from tutti.view.notebook import view_html
 
-        return run_html(self)
+        return view_html(run_view(self))

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from tutti import _core
 from tutti.base.errors import ConfigError
 from tutti.base.units import Size
+from tutti.collectives import comparison
 from tutti.collectives.experiment import Rows, lay_out, measure, plan, plan_of, prove, run_once
-from tutti.collectives.view import comparison
 from tutti.explore.preview import Preview, fastest, retimed
 from tutti.explore.state import DEFAULTS
 from tutti.explore.styles import styles_of
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tutti.collectives.comparison import Comparison
     from tutti.collectives.experiment import ExperimentPlan, LeftOut, TimedSchedule
     from tutti.collectives.files.resolve import Experiment
     from tutti.collectives.simulation import Run
-    from tutti.collectives.view.comparison import Comparison
     from tutti.explore.state import Base
     from tutti.schedules.ir import Schedule
     from tutti.view.palette import Style

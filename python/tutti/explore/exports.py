@@ -7,9 +7,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tutti.collectives.view.comparison_page import write_report
+from tutti.collectives.view.comparison import comparison_view
 from tutti.collectives.view.perfetto import write_trace
 from tutti.explore.state import to_toml
+from tutti.view.page import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,12 +50,15 @@ def export(engine: Engine, kind: str, state: Mapping[str, Any], point: Point | N
 def _report(engine: Engine, state: Mapping[str, Any], point: Point | None, path: Path) -> None:
     found = engine.compare(state, lambda *_: None, threading.Event())
     experiment = found.plan.experiment
-    run = engine.run(state, point) if point is not None else None
-    write_report(
-        path,
+    drawn = None
+    if point is not None:
+        run = engine.run(state, point)
+        drawn = (run.timeline, run.messages_frame)
+    view = comparison_view(
         found.frame,
         experiment.facts(),
-        timeline=run.timeline if run else None,
-        messages=run.messages_frame if run else None,
-        title=experiment.title or None,
+        plan=found.plan,
+        run=(lambda: drawn) if drawn else None,
+        title=experiment.title or "",
     )
+    page_of(view).write(path)

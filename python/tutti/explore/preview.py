@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tutti.collectives.case import run_all
+from tutti.collectives.comparison import Comparison, Measurement, only_case
 from tutti.collectives.experiment import ExperimentPlan, Rows
-from tutti.collectives.view.comparison import Comparison, Measurement, only_case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -16,8 +16,8 @@ from tutti.topologies.view.layout import layout
 from tutti.view.palette import KIND_COLOURS
 
 if TYPE_CHECKING:
+    from tutti.collectives.comparison import Fastest, Measurement
     from tutti.collectives.simulation import Run
-    from tutti.collectives.view.comparison import Fastest, Measurement
     from tutti.explore.engine import Compared
     from tutti.explore.preview import Preview
     from tutti.topologies import Topology
@@ -50,7 +50,7 @@ def compared_json(found: Compared | Preview) -> dict[str, Any]:
     """Returns a comparison: cells of the decision map, curves and styles."""
     case = found.case
     left_out = [f"{one.notation}, {one.ranks} ranks: {one.reason}" for one in found.plan.left_out]
-    per_byte = found.plan.experiment.ps_per_byte
+    reasons = words.Reasons(found.plan.experiment.ps_per_byte, found.plan)
     return {
         "key": found.key,
         "complete": found.complete,
@@ -67,7 +67,7 @@ def compared_json(found: Compared | Preview) -> dict[str, Any]:
         "styles": _styles(found),
         "summary": [
             {"name": one.name, "found": one.found, "why": one.why}
-            for one in words.summary(case, per_byte)
+            for one in words.summary(case, reasons)
         ]
         if found.complete
         else [],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tutti.view.palette import Style, styles, styles_in_order
 
 if TYPE_CHECKING:
-    from tutti.collectives.view.comparison import Comparison
+    from tutti.collectives.comparison import Comparison
 
 __all__ = ["styles_of"]
 

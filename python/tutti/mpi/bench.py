@@ -20,9 +20,9 @@ from tutti.collectives.frames import commit
 from tutti.collectives.simulation import simulate
 from tutti.collectives.sizes import part_bytes
 from tutti.mpi.bench_job import OPERATIONS, TYPES, Group, Job, Settings
-from tutti.mpi.bits import bits_differ, is_exact
 from tutti.mpi.errors import BenchError
 from tutti.mpi.plan import COLLECTIVES, CollectivePlan, Rule
+from tutti.schedules.bits import bits_differ, is_exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

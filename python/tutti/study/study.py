@@ -48,7 +48,9 @@ def present(view: View, output: Path | None = None) -> None:
     for name, rows in fields.tables(view).items():
         record_table(name, rows)
     if output is not None:
-        wrote(*write(view, output))
+        with Progress("writing", writes=True):
+            paths = write(view, output)
+        wrote(*paths)
 
 
 class Study(Generic[Result]):
@@ -59,18 +61,26 @@ class Study(Generic[Result]):
         is_interrupted: Whether Ctrl-C ended a computation.
     """
 
-    def __init__(self, output: Path, noun: str, cycles: Callable[[Result], int]) -> None:
+    def __init__(
+        self,
+        output: Path,
+        noun: str,
+        cycles: Callable[[Result], int] = lambda _: 0,
+        *,
+        extra: str | None = "reports",
+    ) -> None:
         """Creates the output folder.
 
         Args:
             output: The folder for files.
             noun: What a result is, in remarks.
             cycles: Returns the simulated cycles of a result.
+            extra: The extra that the files require.
 
         Raises:
-            ConfigError: The folder cannot be created, or the extra of reports is not installed.
+            ConfigError: The folder cannot be created, or the extra is not installed.
         """
-        self.output = folder(output, extra="reports")
+        self.output = folder(output, extra=extra)
         self.is_interrupted = False
         self._noun, self._cycles = noun, cycles
 
@@ -91,6 +101,7 @@ class Study(Generic[Result]):
         work: int = 0,
         work_of: Callable[[Result], int] = lambda _: 1,
         prefix: str = "",
+        took: Callable[[float], str] | None = None,
     ) -> tuple[list[Result], Found | None]:
         """Computes several results; after Ctrl-C, those that are finished.
 
@@ -101,6 +112,7 @@ class Study(Generic[Result]):
             work: The total work in any unit; 0 for `planned`.
             work_of: Returns the work of a result.
             prefix: The start of the remark on the duration.
+            took: Returns the remark on a duration in seconds, if it is not on simulated cycles.
 
         Returns:
             The finished results in no particular order, and what `compute` returns, or None if it
@@ -122,9 +134,10 @@ class Study(Generic[Result]):
             except KeyboardInterrupt:
                 self.is_interrupted = True
         if results and not self.is_interrupted:
+            seconds = time.monotonic() - started
             cycles = sum(map(self._cycles, results))
             count = f"{prefix}{plural(len(results), self._noun)}"
-            remark(f"{count}, {cycles:,} cycles in {time.monotonic() - started:.1f} s")
+            remark(took(seconds) if took else f"{count}, {cycles:,} cycles in {seconds:.1f} s")
         return results, value
 
     def present(self, view: View) -> None:

@@ -218,10 +218,11 @@ def page_of(view: View) -> Page:
         question=view.question,
         answer=view.answer,
         notes=[sentence(text) for text in view.remarks],
-        facts=[(fact.name, fact.text) for fact in (view.headline, *view.inputs) if fact.text],
+        facts=[(fact.name, fact.text) for fact in (view.headline, *view.inputs) if fact.name],
         sections=view.sections(),
         findings=view.findings,
         conventions=view.conventions,
+        provenance=view.provenance,
     )
 
 

@@ -191,6 +191,8 @@ class ReportTable(Generic[Row]):
         from rich.table import Table as TerminalTable
         from rich.text import Text
 
+        from .breakable import Breakable
+
         table = TerminalTable(box=None, pad_edge=False, padding=(0, self.gap, 0, 0),
                               caption_justify="left", caption=caption)  # fmt: skip
         columns = self.narrow
@@ -203,7 +205,11 @@ class ReportTable(Generic[Row]):
             )
         for row in self.rows:
             style = "bold" if self.bold and self.bold(row) else ""
-            table.add_row(*(Text(column.text(row)) for column in columns), style=style)
+            cells = (
+                (Breakable if column.style == "wrap" else Text)(column.text(row))
+                for column in columns
+            )
+            table.add_row(*cells, style=style)
         return table
 
 

@@ -65,7 +65,7 @@ class View:
         title: The title that the user gave to the experiment.
         question: The question that the result answers; empty if it has no page.
         answer: One to three sentences with the most important values.
-        headline: What was run.
+        headline: What was run; a page omits it if it has no name.
         inputs: Settings of the run. The terminal omits them if it shows a table.
         facts: Values of the result; a page shows them in its sections.
         table: The table of the terminal, if there are several results.
@@ -78,6 +78,7 @@ class View:
         findings: Further findings of the page, each group with a heading.
         remarks: Sentences below the answer of the page.
         conventions: Definitions of terms and units, at the end of the page.
+        provenance: Names and values of what produced the data, at the end of the page.
     """
 
     kind: str = ""
@@ -98,6 +99,7 @@ class View:
     findings: Sequence[tuple[str, Sequence[str | Finding]]] = ()
     remarks: Sequence[str] = ()
     conventions: str = ""
+    provenance: Sequence[tuple[str, str]] = ()
 
     @property
     def every_fact(self) -> list[Fact]:
@@ -114,6 +116,19 @@ def facts_of(columns: Iterable[Column[Any]], row: object) -> list[Fact]:
     """
     facts = (column.fact_of(row) for column in columns)
     return [Fact(*fact) for fact in facts if fact]
+
+
+def figures_of(columns: Iterable[Column[Any]], row: object) -> list[Fact]:
+    """Returns the facts that columns have on a row, with the values of `--json`.
+
+    Args:
+        columns: The quantities of a result.
+        row: The result.
+    """
+    return [
+        Fact(*(column.fact_of(row) or ("", "")), column.key, column.value(row))
+        for column in columns
+    ]
 
 
 def results(

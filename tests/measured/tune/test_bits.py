@@ -12,10 +12,10 @@ from tutti.measured.tune import Question, by_model, decide, write_all
 from tutti.measured.tune.measure import notations
 from tutti.measured.tune.targets import TARGETS, counterparts
 from tutti.measured.tune.times import OWN
-from tutti.mpi.bits import bits_differ, is_exact
 from tutti.mpi.plan import CollectivePlan
 from tutti.mpi.usual import to_beat
 from tutti.platforms import platform
+from tutti.schedules.bits import bits_differ, is_exact
 from tutti.schedules.ir import schedule
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from tutti.measured.errors import TuningError
 from tutti.measured.tune import Question, by_model, decide, fastest, mpich, openmpi, write_all
 from tutti.measured.tune.targets import TARGETS, counterpart, counterparts
 from tutti.measured.tune.times import OWN, TIMES
-from tutti.mpi.bits import bits_differ
 from tutti.mpi.plan import CollectivePlan
 from tutti.platforms.machine import PipeliningPostal, Platform
+from tutti.schedules.bits import bits_differ
 from tutti.schedules.ir import schedule
 
 if TYPE_CHECKING:

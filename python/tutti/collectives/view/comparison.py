@@ -1,249 +1,302 @@
-"""Reads a comparison frame: the fastest algorithm at each point, and its margin.
-
-The input is the frame of `tutti.compare`, a row per measurement. The median represents
-repetitions; the fastest schedule represents its algorithm.
-"""
+"""What a comparison shows: the fastest algorithms, curves over sizes and ranks, and all results."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+from tutti.collectives import comparison as reading
+from tutti.platforms.view.facts import platform_facts, ps_per_byte
+from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Choice, Section
+from tutti.view.palette import styles
+from tutti.view.quantity import count, format_size, format_time, span, time_unit
+from tutti.view.tables import Column, ReportTable, of_scope, records_of
+from tutti.view.view import Data, Fact, View
 
-from tutti.collectives.frames import SWEPT, spread
-from tutti.view.errors import ReportError
+from . import comparison_charts as compared_charts
+from . import summary as words
+from .gantt import gantt
+from .perfetto import write_trace
+from .quantities import MEASURED, REGIONS, Lead, Point, Ranking
+from .summary import Reasons
+from .timeline import picture
 
-CASE_COLUMNS = ("collective", "datatype", "model", "platform")
-_POINT_COLUMNS = ("ranks", "size_bytes", "algorithm", "schedule")
-_NEEDED = (*CASE_COLUMNS, *_POINT_COLUMNS, "time_ps", "algbw_bytes_per_s", "busbw_bytes_per_s")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
+    from rich.table import Table
+
+    from tutti.collectives.comparison import Comparison
+    from tutti.collectives.experiment import ExperimentPlan
+
+    Drawn = Callable[[], tuple[pl.DataFrame, pl.DataFrame | None]]
+
+CONVENTIONS = (
+    "Times are predictions of the model named above, not measurements. Size: one rank's buffer for "
+    "all_reduce, broadcast and reduce; the total for all_gather, reduce_scatter, gather and "
+    "scatter; the data that one rank sends, including to itself, for all_to_all. algbw is size / "
+    "completion time. busbw is algbw x 2(n-1)/n for all_reduce, algbw x (n-1)/n for all_gather, "
+    "reduce_scatter, gather, scatter and all_to_all, and algbw otherwise, as in nccl-tests. % of "
+    "the lower bound is lower bound / completion time. Slowdown is the completion time divided by "
+    "that of the fastest schedule at the same ranks and size. "
+    "GB is 10^9 bytes, GiB 2^30 bytes."
+)
+_MAP_CAPTION = (
+    (
+        "Horizontal: size. Vertical: ranks. Colour: the fastest algorithm. Number: additional time "
+        "of the runner-up, the fastest of the slower algorithms, in per cent. Point at a cell to "
+        "see both times."
+    ),
+    "the sizes at which the colour changes, and small numbers, where the choice matters little.",
+)
+_CAPTIONS = {
+    "time": (
+        "Horizontal: size in bytes, logarithmic. Vertical: completion time, logarithmic.",
+        "the lowest line at each size; the best algorithm changes where lines cross.",
+    ),
+    "busbw": (
+        "Horizontal: size in bytes, logarithmic. Vertical: busbw in bytes per second, logarithmic.",
+        "the highest line at large sizes, and the size at which it levels off.",
+    ),
+    "ranks": (
+        "Horizontal: ranks, logarithmic. Vertical: completion time, logarithmic.",
+        "the slope: flat lines scale well, and lines that rise with the ranks do not.",
+    ),
+}
+_STAGES = (
+    "Stages: the number of times that the critical path waits for other ranks; steps if a "
+    "schedule has no closed form. Bytes per rank: bytes that a rank sends sequentially."
+)
+_FASTEST = "One line per algorithm, with its fastest schedule at each"
+_RESULTS = f"All compared schedules. Bold: the fastest at its ranks and size. {SORTING}"
+_MEDIANS = " Completion times are medians over the repetitions, with minimum and quartiles."
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """One schedule at one rank count and size.
+def comparison_view(
+    comparison: pl.DataFrame,
+    platform: object,
+    *,
+    cases: Sequence[Comparison] | None = None,
+    plan: ExperimentPlan | None = None,
+    run: Drawn | None = None,
+    title: str = "",
+    remarks: Sequence[str] = (),
+    top: int = 0,
+    report: bool = True,
+) -> View:
+    """Returns what a comparison shows.
 
-    The time is the median of the repetitions.
+    Args:
+        comparison: The frame of `tutti.compare`, a row per measurement.
+        platform: The platform, or a mapping with its `name`, `model` and `parameters`.
+        cases: Its comparable parts, if the caller has them.
+        plan: The measured schedules, from which the reasons follow; None to generate them by name.
+        run: Returns the timeline and the messages of the run that the report draws.
+        title: The title of the experiment.
+        remarks: Sentences below the answer.
+        top: The number of regions in the terminal, largest lead first; 0 for all by rank count.
+        report: Whether there is a page, and a trace of the drawn run.
+
+    Raises:
+        ReportError: The frame lacks columns or has nothing to show.
     """
-
-    ranks: int
-    size_bytes: int
-    algorithm: str
-    schedule: str
-    time_ps: int
-    least_ps: int
-    lower_quartile_ps: int
-    upper_quartile_ps: int
-    most_ps: int
-    repetitions: int
-    algbw: float
-    busbw: float
-    messages: int | None
-    message_bytes: int | None
-    closed_form_ps: int | None
-    bound_ps: int | None = None
-
-    @property
-    def of_limit(self) -> float | None:
-        """The lower bound over the time, 1 at the bound; None without a bound."""
-        return self.bound_ps / self.time_ps if self.bound_ps is not None else None
-
-
-@dataclass(frozen=True)
-class Fastest:
-    """The fastest schedules at one rank count and size.
-
-    Attributes:
-        winner: The fastest schedule. Ties go to the algorithm that is fastest most often.
-        runner_up: The fastest of the slower algorithms, or None.
-
-        level: The best schedule of each other algorithm that ties with the winner.
-    """
-
-    winner: Measurement
-    runner_up: Measurement | None
-    level: tuple[Measurement, ...] = ()
-
-    @property
-    def margin(self) -> float | None:
-        """The additional time of the runner-up as a fraction; None without a runner-up."""
-        if self.runner_up is None or self.winner.time_ps == 0:
-            return None
-        return self.runner_up.time_ps / self.winner.time_ps - 1
-
-
-@dataclass(frozen=True)
-class Region:
-    """Neighbouring sizes at one rank count with one winner."""
-
-    ranks: int
-    decisions: tuple[Fastest, ...]
-
-    @property
-    def winner(self) -> str:
-        """The algorithm that wins here."""
-        return self.decisions[0].winner.algorithm
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Smallest and largest size, in bytes."""
-        return self.decisions[0].winner.size_bytes, self.decisions[-1].winner.size_bytes
-
-    @property
-    def clearest(self) -> Fastest:
-        """The point with the largest lead."""
-        return max(self.decisions, key=lambda d: d.margin or 0.0)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The comparable part of a frame: one collective, datatype, model and platform."""
-
-    collective: str
-    datatype: str
-    model: str
-    platform: str
-    measured: tuple[Measurement, ...]
-
-    @property
-    def ranks(self) -> list[int]:
-        """The rank counts, ascending."""
-        return sorted({m.ranks for m in self.measured})
-
-    @property
-    def sizes(self) -> list[int]:
-        """The sizes in bytes, ascending."""
-        return sorted({m.size_bytes for m in self.measured})
-
-    @property
-    def algorithms(self) -> list[str]:
-        """The names of the algorithms, sorted."""
-        return sorted({m.algorithm for m in self.measured})
-
-    def best(self) -> dict[tuple[int, int, str], Measurement]:
-        """The fastest schedule of each algorithm, by (ranks, size_bytes, algorithm)."""
-        best: dict[tuple[int, int, str], Measurement] = {}
-        for one in self.measured:
-            key = (one.ranks, one.size_bytes, one.algorithm)
-            if key not in best or one.time_ps < best[key].time_ps:
-                best[key] = one
-        return best
-
-    def decisions(self) -> dict[tuple[int, int], Fastest]:
-        """The fastest schedules, by (ranks, size_bytes)."""
-        grouped: dict[tuple[int, int], list[Measurement]] = {}
-        for (ranks, size, _), one in sorted(self.best().items()):
-            grouped.setdefault((ranks, size), []).append(one)
-        least = {key: min(one.time_ps for one in group) for key, group in grouped.items()}
-        fastest = {
-            key: [one for one in group if one.time_ps == least[key]]
-            for key, group in grouped.items()
+    cases = cases or reading.cases(comparison)
+    named = styles(name for case in cases for name in case.algorithms)
+    colours = {name: style.colour for name, style in named.items()}
+    per_byte = plan.experiment.ps_per_byte if plan else ps_per_byte(platform)
+    reasons = Reasons(per_byte, plan)
+    leads = [words.leads(case, reasons, colours) for case in cases]
+    headings = [_heading(case) if len(cases) > 1 else "" for case in cases]
+    inputs = _inputs(comparison, cases, plan.experiment.model if plan else "")
+    every = [lead for each in leads for lead in each]
+    page: dict[str, Any] = {}
+    if report:
+        summaries = [words.summary(case, reasons, colours) for case in cases]
+        page = {
+            "question": words.question(cases),
+            "answer": words.answer(cases, MOST_SENTENCES),
+            "findings": list(zip(headings, summaries, strict=True)),
+            "drawings": {"winner.pftrace": lambda path: write_trace(path, *run())} if run else {},
         }
-        often = Counter(one.algorithm for group in fastest.values() for one in group)
-        decided = {}
-        for key, group in grouped.items():
-            first, *level = sorted(fastest[key], key=lambda m: (-often[m.algorithm], m.algorithm))
-            slower = [one for one in group if one.time_ps > first.time_ps]
-            runner_up = min(slower, key=lambda m: (m.time_ps, m.algorithm), default=None)
-            decided[key] = Fastest(first, runner_up, tuple(level))
-        return decided
-
-    def regions(self) -> list[Region]:
-        """The decisions by rank count; neighbouring sizes with the same winner form a region."""
-        regions: list[Region] = []
-        for (ranks, _), decision in sorted(self.decisions().items(), key=lambda item: item[0]):
-            last = regions[-1] if regions else None
-            if last and last.ranks == ranks and last.winner == decision.winner.algorithm:
-                regions[-1] = Region(ranks, (*last.decisions, decision))
-            else:
-                regions.append(Region(ranks, (decision,)))
-        return regions
+    ranking = _ranking(every, top)
+    return View(
+        kind="comparison",
+        kicker="collective communication",
+        title=title,
+        remarks=[*remarks, *_unverified(comparison)],
+        headline=Fact("", _headline(inputs)),
+        inputs=inputs,
+        table=ranking,
+        caption=_rest(every, ranking),
+        data=[Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
+              Data("fastest", lambda: records_of(REGIONS, every))],
+        below=_repetitions(ranking),
+        sections=partial(_all_sections, cases, headings, leads, platform, run),
+        provenance=_provenance(comparison),
+        **page,
+    )  # fmt: skip
 
 
-def cases(frame: pl.DataFrame) -> list[Comparison]:
-    """Splits a comparison frame into comparable cases, in order of their names.
-
-    Raises:
-        ReportError: Columns are missing, or no row has a time.
-    """
-    missing = [name for name in _NEEDED if name not in frame.columns]
-    if missing:
-        raise ReportError(f"the comparison lacks the columns {', '.join(missing)}", kind="frame")
-    timed = frame.filter(pl.col("time_ps").is_not_null())
-    if timed.is_empty():
-        raise ReportError("the comparison has no rows with a time: nothing to report", kind="frame")
-    _refuse_mixed_points(timed)
-    summed = timed.group_by(*CASE_COLUMNS, *_POINT_COLUMNS).agg(*_aggregates(frame.columns))
-    found: dict[tuple[str, str, str, str], list[Measurement]] = {}
-    for row in summed.sort(*CASE_COLUMNS, *_POINT_COLUMNS).iter_rows(named=True):
-        key = (row["collective"], row["datatype"], row["model"], row["platform"])
-        found.setdefault(key, []).append(_measured(row))
-    return [Comparison(*key, measured=tuple(rows)) for key, rows in found.items()]
+def _headline(inputs: Sequence[Fact]) -> str:
+    values = {fact.key: fact.value for fact in inputs}
+    where = f"{values['collective']} on {values['platform']}, model {values['model']}"
+    return f"{where}: fastest by rank count and size"
 
 
-def _refuse_mixed_points(frame: pl.DataFrame) -> None:
-    """Refuses points of a sweep that would count as repetitions; seeds are repetitions.
-
-    Raises:
-        ReportError: A schedule has rows at several points of a sweep.
-    """
-    swept = [name for name in frame.columns if name.startswith(SWEPT) and name != f"{SWEPT}seed"]
-    if not swept:
-        return
-    counts = frame.group_by(*CASE_COLUMNS, *_POINT_COLUMNS).agg(pl.col(swept).n_unique()).max()
-    mixed = [name.removeprefix(SWEPT) for name in swept if counts[name][0] > 1]
-    if mixed:
-        raise ReportError(
-            f"the rows mix several points of a sweep: {mixed[0]} has several values",
-            kind="frame",
-            hint=f"choose one with --where '{mixed[0]}=VALUE', or draw against it: --kind sweep",
-        )
+def _ranking(leads: Sequence[Lead], top: int) -> Ranking:
+    """Returns the regions for the terminal: the `top` largest leads, or all by rank count."""
+    shown = sorted(leads, key=lambda lead: lead.margins[1] or 0.0, reverse=True) if top else leads
+    order = "largest lead first" if top else "by rank count"
+    title = f"{order}; figures are for the size with the largest lead"
+    return Ranking(REGIONS, shown[: top or None], title=title)
 
 
-def only_case(frame: pl.DataFrame) -> Comparison:
-    """Returns the only case of a frame.
-
-    Raises:
-        ReportError: The frame has several cases, or none.
-    """
-    found = cases(frame)
-    if len(found) > 1:
-        raise ReportError(
-            f"the comparison mixes {len(found)} combinations of collective, datatype, model and "
-            "platform: expected one",
-            kind="frame",
-        )
-    return found[0]
+def _rest(leads: Sequence[Lead], ranking: Ranking) -> str:
+    rest = len(leads) - len(ranking.rows)
+    return f"{rest} more rows with smaller leads; --top 0 shows all" if rest else ""
 
 
-def _aggregates(columns: list[str]) -> list[pl.Expr]:
-    # The lower median of the times is a measured time; its rates are the upper medians.
-    unchanged = [
-        pl.col(name).first()
-        for name in ("messages", "message_bytes", "closed_form_ps", "bound_ps")
-        if name in columns
-    ]
+def _repetitions(ranking: Ranking) -> list[Table]:
+    """Returns the spread of the repetitions of winners and runners-up, if there are any."""
+    decisions = [lead.region.clearest for lead in ranking.rows]
+    pairs = [one for each in decisions for one in (each.winner, each.runner_up) if one is not None]
+    most = max((one.repetitions for one in pairs), default=1)
+    if most == 1:
+        return []
+    columns = [column if column.show else replace(column, kind="wrap")
+               for column in of_scope(MEASURED, "runs")]  # fmt: skip
+    table = ReportTable(columns, [Point(one, one.time_ps) for one in pairs])
+    return [table.terminal(f"over {most:,} repetitions")]
+
+
+def _all_sections(
+    cases: Sequence[Comparison],
+    headings: Sequence[str],
+    leads: Sequence[Sequence[Lead]],
+    platform: object,
+    run: Drawn | None,
+) -> list[Section]:
     return [
-        pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64),
-        *spread(pl.col("time_ps")),
-        pl.len().alias("repetitions"),
-        *(
-            pl.col(f"{name}_bytes_per_s").quantile(0.5, "higher").fill_null(0.0).alias(name)
-            for name in ("algbw", "busbw")
-        ),
-        *unchanged,
+        *(section
+          for number, (case, heading, rows) in enumerate(zip(cases, headings, leads, strict=True))
+          for section in _sections(f"case{number}", case, heading, rows)),
+        *(_timeline(*run()) if run else []),
+        _assumptions(platform),
+    ]  # fmt: skip
+
+
+def _heading(case: Comparison) -> str:
+    return f"{case.collective} of {case.datatype} on {case.platform} ({case.model})"
+
+
+def _provenance(comparison: pl.DataFrame) -> list[tuple[str, str]]:
+    names = ("version", "commit", "config_hash", "model")
+    return [(name.replace("_", " "), reading.one_value(comparison, name)) for name in names]
+
+
+def _unverified(comparison: pl.DataFrame) -> list[str]:
+    """Returns a sentence on schedules that were timed but not verified, if any."""
+    if "verified" not in comparison.columns:
+        return []
+    keys = ["schedule", "ranks"]
+    skipped = comparison.filter(verified=False).select(keys).unique()
+    if skipped.is_empty():
+        return []
+    total = comparison.select(keys).n_unique()
+    return [f"{skipped.height:,} of {total:,} schedules were timed without verification"]
+
+
+def _sections(
+    name: str, case: Comparison, heading: str, leads: Sequence[Lead]
+) -> Iterator[Section]:
+    yield Section(
+        "Fastest algorithm by ranks and size",
+        "",
+        {f"{name}-map": Chart(compared_charts.decision_map(case), *_MAP_CAPTION, "cells")},
+        ReportTable(of_scope(REGIONS, "runs"), leads, look="regions"),
+        note=_STAGES,
+        part=heading,
+    )
+    if sum(size > 0 for size in case.sizes) > 1:
+        yield Section(
+            "Completion time and busbw against size",
+            charts={
+                f"{name}-{quantity}": Chart(
+                    compared_charts.curves(case, quantity, "size"), *_CAPTIONS[quantity]
+                )
+                for quantity in ("time", "busbw")
+            },
+            choice=Choice(f"{name}-size", "Ranks", [(one, count(one)) for one in case.ranks],
+                          compared_charts.default_choice(case.ranks, "size"), f"{_FASTEST} size."),
+        )  # fmt: skip
+    if len(case.ranks) > 1:
+        yield Section(
+            "Completion time against ranks",
+            charts={
+                f"{name}-ranks": Chart(
+                    compared_charts.curves(case, "time", "ranks"), *_CAPTIONS["ranks"]
+                )
+            },
+            choice=Choice(
+                f"{name}-scale", "Size", [(one, format_size(one)) for one in case.sizes],
+                compared_charts.default_choice(case.sizes, "ranks"), f"{_FASTEST} rank count.",
+            ),
+        )  # fmt: skip
+    repeated = any(one.repetitions > 1 for one in case.measured)
+    yield Section("Results", _RESULTS + _MEDIANS * repeated, table=_results(case, repeated))
+
+
+def _results(case: Comparison, repeated: bool) -> ReportTable[Point]:
+    rows = sorted(case.measured, key=lambda m: (m.ranks, m.size_bytes, m.time_ps, m.schedule))
+    fastest: dict[tuple[int, int], int] = {}
+    for one in rows:
+        fastest.setdefault((one.ranks, one.size_bytes), one.time_ps)
+    colours = styles(case.algorithms)
+    points = [
+        Point(one, fastest[one.ranks, one.size_bytes], colours[one.algorithm].colour)
+        for one in rows
     ]
+    columns = of_scope(MEASURED, "runs" if repeated else "run")
+    return ReportTable(columns, points, bold=lambda point: point.slowdown == 1.0)
 
 
-def _measured(row: dict[str, Any]) -> Measurement:
-    known: dict[str, Any] = {one.name: row.get(one.name) for one in fields(Measurement)}
-    return Measurement(**known)
+def _inputs(comparison: pl.DataFrame, cases: Sequence[Comparison], model: str) -> list[Fact]:
+    """Returns what was compared; `model` is the name of the model on the platform, if known."""
+    schedules = {one.schedule for case in cases for one in case.measured}
+    texts = {
+        name: ", ".join(sorted({getattr(case, name) for case in cases}))
+        for name in ("platform", "model", "collective", "datatype")
+    }
+    return [
+        *(Fact(name, text, name, model or text if name == "model" else text)
+          for name, text in texts.items()),
+        Fact("ranks", span([count for case in cases for count in case.ranks])),
+        Fact("sizes", span([size for case in cases for size in case.sizes], format_size)),
+        Fact("schedules", count(len(schedules))),
+        Fact("runs", count(comparison.height)),
+    ]  # fmt: skip
 
 
-def one_value(frame: pl.DataFrame, column: str) -> str:
-    """Returns the distinct values of a column, comma-separated."""
-    if column not in frame.columns:
-        return "not recorded"
-    values = frame[column].drop_nulls().unique().sort().to_list()
-    return ", ".join(str(value) for value in values) or "not recorded"
+def _timeline(timeline: pl.DataFrame, messages: pl.DataFrame | None) -> list[Section]:
+    drawn = picture(timeline, messages, most_ranks=32, most_arrows=500)
+    lead = " ".join([f"Completion time {format_time(drawn.complete_ps)}.", *drawn.notes])
+    axes = (
+        f"Horizontal: time ({time_unit(drawn.end_ps)[1]}). Vertical: rank. Bars are ops of a rank. "
+        "Lines are messages, from the time of the send at the sender to the time of arrival at "
+        "the receiver."
+    )
+    look = "long waits, and the last rank to finish, which sets the completion time."
+    chart = Chart(gantt(drawn), axes, look, "ops and messages")
+    return [Section("Timeline of one run", lead, {"timeline": chart}, source="the trace")]
+
+
+def _assumptions(platform: object) -> Section:
+    columns: list[Column[Any]] = [
+        Column("assumption", lambda row: row["name"], kind="plain"),
+        Column("value", lambda row: row["value"], kind="nowrap"),
+        Column("source", lambda row: row["source"], kind="reason"),
+    ]
+    table = ReportTable(columns, platform_facts(platform), look="plain")
+    return Section("Assumptions", table=table, note=CONVENTIONS)

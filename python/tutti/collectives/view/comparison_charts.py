@@ -22,9 +22,8 @@ from tutti.view.quantity import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.collectives.comparison import Comparison, Fastest, Measurement
     from tutti.view.charts import Figure, Trace
-
-    from .comparison import Comparison, Fastest, Measurement
 
 PS_PER_S = 10**12
 _LOG = {"type": "log"}

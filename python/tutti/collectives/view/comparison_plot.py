@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutti.collectives import comparison as reading
 from tutti.view.errors import ReportError
 from tutti.view.palette import styles
 from tutti.view.plot import BELOW, axes_at, line_look, plain_numbers
 from tutti.view.quantity import format_size, rate_unit, size_ticks, time_unit
-
-from . import comparison as reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from .comparison import Comparison, Measurement
+    from tutti.collectives.comparison import Comparison, Measurement
 
 _KINDS = ("time", "busbw", "ranks", "map")
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tutti.collectives.comparison import cases
 from tutti.view import svg
+from tutti.view.notebook import view_html
 from tutti.view.palette import styles
 from tutti.view.quantity import format_share, format_size, format_time, plural, span
 
-from .comparison import cases
+from .comparison import comparison_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tutti.collectives.comparison import Comparison, Fastest
     from tutti.view.palette import Style
-
-    from .comparison import Comparison, Fastest, Region
 
 __all__ = ["DecisionMap", "decision_map"]
 
@@ -36,9 +36,11 @@ class DecisionMap:
     A notebook shows it as a drawing, in which the number is the lead, and a table of the ranges.
 
     Attributes:
+        comparison: The frame of `tutti.compare`, or rows of it.
         cases: The comparison, split by collective, datatype, model and platform.
     """
 
+    comparison: pl.DataFrame
     cases: tuple[Comparison, ...]
 
     def __repr__(self) -> str:
@@ -52,7 +54,9 @@ class DecisionMap:
         return "\n".join([*(_heading(case) for case in self.cases[:1]), *shown, *rest])
 
     def _repr_html_(self) -> str:
-        return f"<div>{''.join(map(_case_html, self.cases))}</div>"
+        view = comparison_view(self.comparison, None, cases=self.cases, report=False)
+        drawings = (svg.written(_drawn(case)) for case in self.cases)
+        return view_html(replace(view, inline=lambda: "".join(drawings)))
 
 
 def decision_map(comparison: pl.DataFrame) -> DecisionMap:
@@ -64,45 +68,11 @@ def decision_map(comparison: pl.DataFrame) -> DecisionMap:
     Raises:
         ReportError: Columns are missing, no row has a time, or several points of a sweep are mixed.
     """
-    return DecisionMap(tuple(cases(comparison)))
+    return DecisionMap(comparison, tuple(cases(comparison)))
 
 
 def _heading(case: Comparison) -> str:
     return f"fastest {case.collective} on {case.platform}, model {case.model}"
-
-
-def _case_html(case: Comparison) -> str:
-    head = "".join(
-        f"<th style='text-align:left'>{name}</th>"
-        for name in ("ranks", "sizes", "fastest", "lead", "runner-up")
-    )
-    rows = "".join(_row(region) for region in case.regions())
-    note = (
-        "Number: lead, the additional time of the runner-up. Runner-up and lead of the table are "
-        "those at the size with the largest lead."
-    )
-    return (
-        f"<p><b>{escape(_heading(case))}</b></p>{svg.written(_drawn(case))}<p>{note}</p>"
-        f"<table><tr>{head}</tr>{rows}</table>"
-    )
-
-
-def _row(region: Region) -> str:
-    clearest = region.clearest
-    second = clearest.runner_up
-    schedules = list(dict.fromkeys(one.winner.schedule for one in region.decisions))
-    more = f" and {plural(len(schedules) - 2, 'other')}" if len(schedules) > 2 else ""
-    cells = [
-        f"{region.ranks:,}",
-        span(region.sizes, format_size),
-        ", ".join(schedules[:2]) + more,
-        format_share(clearest.margin) if clearest.margin is not None else "-",
-        second.schedule if second else "none",
-    ]
-    shown = "".join(
-        f"<td style='text-align:left;white-space:nowrap'>{escape(cell)}</td>" for cell in cells
-    )
-    return f"<tr>{shown}</tr>"
 
 
 def _drawn(case: Comparison) -> ET.Element:

@@ -1,21 +1,18 @@
-"""HTML and inline SVG of runs for notebooks."""
+"""The timeline of a run as inline SVG, for notebooks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti import _core
 from tutti.view import svg
-from tutti.view.notebook import MOST_MESSAGES, facts_html, time_axis, time_x
+from tutti.view.notebook import time_axis, time_x
 from tutti.view.palette import KINDS, kind_colour
-from tutti.view.quantity import format_rate, format_share, format_time
+from tutti.view.quantity import format_time
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
 
     import polars as pl
-
-    from tutti.collectives.result import Run
 
     from .timeline import Picture
 
@@ -66,21 +63,3 @@ def _rows(root: ET.Element, drawn: Picture) -> None:
         svg.shape(root, "line", x1=_x(drawn, arrow.sent_ps), y1=y1,
                   x2=_x(drawn, arrow.arrival_ps), y2=y2, stroke="#59636E",
                   stroke_width="0.6", stroke_opacity="0.8")  # fmt: skip
-
-
-def run_html(run: Run) -> str:
-    """Returns the figures of a run, with a timeline up to `MOST_MESSAGES` messages."""
-    facts = [
-        ("schedule", run.schedule.name),
-        ("verified", "yes" if run.not_verified is None else f"no: {run.not_verified}"),
-        ("collective", f"{run.schedule.collective} of {run.size} ({run.datatype})"),
-        ("ranks", f"{run.schedule.ranks:,}"),
-        ("platform", f"{run.platform.name} ({run.platform.network})"),
-        ("completion time", _core.format_time(run.completion_ps)),
-        ("busbw", format_rate(run.busbw)),
-        ("of the lower bound", format_share(run.of_limit)),
-        ("messages", f"{run.messages:,}"),
-    ]
-    if max(run.messages, run.delivered) > MOST_MESSAGES:
-        return facts_html(facts)
-    return facts_html(facts, timeline_svg(run.timeline, run.messages_frame))

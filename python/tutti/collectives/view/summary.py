@@ -3,36 +3,102 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tutti
 from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.collectives import explanation as explain
 from tutti.view.page import Finding
-from tutti.view.quantity import format_share, format_size, format_time, plural, span
+from tutti.view.quantity import format_share, format_size, format_time, span
+
+from .quantities import Lead, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .comparison import Comparison, Fastest, Measurement
+    from tutti.collectives.comparison import Comparison, Fastest, Measurement
+    from tutti.collectives.experiment import ExperimentPlan
+    from tutti.schedules.ir import Schedule
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Why the schedules of a comparison are faster than others.
+
+    Attributes:
+        ps_per_byte: The time per byte of a message in ps; None if it is unknown.
+        plan: The measured schedules; None to generate them by name.
+    """
+
+    ps_per_byte: float | None = None
+    plan: ExperimentPlan | None = None
+
+    def saved(self, case: Comparison, decision: Fastest) -> str:
+        """Returns what the winner saves by the closed forms; empty if it is unknown."""
+        first, second = decision.winner, decision.runner_up
+        if second is None or self.ps_per_byte is None:
+            return ""
+        demands = [self._parts(case, one) for one in (first, second)]
+        gap_ps = second.time_ps - first.time_ps
+        return explain.why(*demands, gap_ps=gap_ps, ps_per_byte=self.ps_per_byte)
+
+    def _parts(self, case: Comparison, measured: Measurement) -> explain.Parts | None:
+        sent = None
+        if measured.messages is not None and measured.message_bytes is not None:
+            sent = (measured.messages, measured.message_bytes)
+        schedule = self._schedule(case, measured)
+        if schedule is None:
+            return None
+        return explain.parts(schedule, measured.size_bytes, measured=sent)
+
+    def _schedule(self, case: Comparison, measured: Measurement) -> Schedule | None:
+        if self.plan is not None:
+            return self.plan.schedule(measured.schedule, measured.ranks)
+        if _needs_graph(measured.schedule):  # The frame does not name the graph.
+            return None
+        try:
+            return tutti.schedule(
+                measured.schedule, collective=case.collective, ranks=measured.ranks
+            )
+        except TuttiError:  # A schedule that no algorithm generates.
+            return None
 
 
 def summary(
-    case: Comparison, ps_per_byte: float | None = None, colours: Mapping[str, str] | None = None
+    case: Comparison, reasons: Reasons, colours: Mapping[str, str] | None = None
 ) -> list[Finding]:
     """Returns a finding per winning algorithm, the most frequent winner first.
 
     Args:
         case: The comparison.
-        ps_per_byte: The time per byte of a message, if known.
+        reasons: Why its schedules are faster than others.
         colours: Colours of the algorithms, by name.
     """
     return [
-        Finding(name, *_found(case, won, ps_per_byte), (colours or {}).get(name, ""))
+        Finding(name, *_finding(case, won, reasons), (colours or {}).get(name, ""))
         for name, won in _won(case)
     ]
+
+
+def leads(
+    case: Comparison, reasons: Reasons, colours: Mapping[str, str] | None = None
+) -> list[Lead]:
+    """Returns the regions of a comparison with the reasons, by rank count and size.
+
+    Args:
+        case: The comparison.
+        reasons: Why its schedules are faster than others.
+        colours: Colours of the algorithms, by name.
+    """
+    rows = []
+    for region in case.regions():
+        saved = reasons.saved(case, region.clearest)
+        difference = saved or _sends(region.clearest)
+        rows.append(Lead(region, saved, difference, (colours or {}).get(region.winner, "")))
+    return rows
 
 
 def question(cases: Sequence[Comparison]) -> str:
@@ -89,7 +155,7 @@ def _winners(case: Comparison) -> list[str]:
     return lines
 
 
-def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> tuple[str, str]:
+def _finding(case: Comparison, won: list[Fastest], reasons: Reasons) -> tuple[str, str]:
     """Returns where and by how much an algorithm wins, and an example with the reason."""
     points = len(case.decisions())
     share = "everywhere" if len(won) == points else f"at {len(won)} of {points} points"
@@ -104,7 +170,7 @@ def _found(case: Comparison, won: list[Fastest], ps_per_byte: float | None) -> t
     if not margins:
         return f"{where}; no algorithm is slower.", ""
     clearest = max(won, key=lambda d: d.margin or 0.0)
-    why = f"{example(clearest)} {reason(case, clearest, ps_per_byte)}".strip()
+    why = f"{example(clearest)} {_reason(case, clearest, reasons)}".strip()
     return f"{where}: the runner-up takes {_spread(margins)}.", why
 
 
@@ -126,58 +192,32 @@ def example(decision: Fastest) -> str:
     )
 
 
-def reason(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
+def _reason(case: Comparison, decision: Fastest, reasons: Reasons) -> str:
     """Returns why the winner is faster, from closed forms or else from message counts."""
     if decision.runner_up is None:
         return ""
-    if text := _saved(case, decision, ps_per_byte):
+    if text := reasons.saved(case, decision):
         return f"It needs {text}."
     return _from_sends(decision.winner, decision.runner_up)
 
 
-def difference(case: Comparison, decision: Fastest, ps_per_byte: float | None = None) -> str:
-    """Returns the counts in which the winner and the runner-up differ, for a table cell."""
+def _sends(decision: Fastest) -> str:
+    """Returns the messages in which the winner and the runner-up differ, for a table cell."""
     first, second = decision.winner, decision.runner_up
-    if second is None:
-        return ""
-    if text := _saved(case, decision, ps_per_byte):
-        return text
-    if _lacks_counts(first, second):
+    if second is None or _lacks_counts(first, second):
         return ""
     per_rank = [
         (_per_rank(one.messages or 0, one.ranks), format_size((one.message_bytes or 0) / one.ranks))
         for one in (first, second)
     ]
     (few, less), (many, more) = per_rank
-    found = [f"{few} messages per rank, not {many}"] if few != many else []
-    found += [f"{less} per rank, not {more}"] if less != more else []
-    return "; ".join(found) or "same messages and bytes per rank"
-
-
-def _saved(case: Comparison, decision: Fastest, ps_per_byte: float | None) -> str:
-    """Returns what the winner saves by the closed forms; empty if unknown."""
-    first, second = decision.winner, decision.runner_up
-    if second is None or ps_per_byte is None:
-        return ""
-    parts = [_parts(case, one) for one in (first, second)]
-    return explain.why(*parts, gap_ps=second.time_ps - first.time_ps, ps_per_byte=ps_per_byte)
+    differences = [f"{few} messages per rank, not {many}"] if few != many else []
+    differences += [f"{less} per rank, not {more}"] if less != more else []
+    return "; ".join(differences) or "same messages and bytes per rank"
 
 
 def _lacks_counts(first: Measurement, second: Measurement) -> bool:
     return None in {first.messages, second.messages, first.message_bytes, second.message_bytes}
-
-
-def _parts(case: Comparison, one: Measurement) -> explain.Parts | None:
-    measured = None
-    if one.messages is not None and one.message_bytes is not None:
-        measured = (one.messages, one.message_bytes)
-    if _needs_graph(one.schedule):  # The frame does not name the graph.
-        return None
-    try:
-        schedule = tutti.schedule(one.schedule, collective=case.collective, ranks=one.ranks)
-    except TuttiError:  # A schedule that no algorithm generates.
-        return None
-    return explain.parts(schedule, one.size_bytes, measured=measured)
 
 
 def _from_sends(first: Measurement, second: Measurement) -> str:
@@ -216,48 +256,6 @@ def _from_sends(first: Measurement, second: Measurement) -> str:
 def _per_rank(count: int, ranks: int) -> str:
     value = count / ranks
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
-
-
-def region_rows(case: Comparison, ps_per_byte: float | None = None) -> list[dict[str, Any]]:
-    """Returns ranks, sizes, winner, ties, runner-up, margin and difference of each region."""
-    rows = []
-    for region in case.regions():
-        margins = [d.margin for d in region.decisions if d.margin is not None]
-        low, high = (min(margins), max(margins)) if margins else (0.0, 0.0)
-        spread = (
-            format_share(low) if low == high else f"{format_share(low)} to {format_share(high)}"
-        )
-        schedules = sorted({d.winner.schedule for d in region.decisions})
-        level = sorted({one.algorithm for d in region.decisions for one in d.level})
-        seconds = Counter(d.runner_up.algorithm for d in region.decisions if d.runner_up)
-        rows.append(
-            {
-                "ranks": region.ranks,
-                "sizes": span(region.sizes, format_size),
-                "winner": region.winner,
-                "schedules": shorten(schedules),
-                "level": shorten(level),
-                "runner_up": shorten([name for name, _ in sorted(seconds.items())]),
-                "size_bytes": region.sizes,
-                "leads": (low, high) if margins else (None, None),
-                "margin": spread if margins else "no slower algorithm",
-                "difference": difference(case, region.clearest, ps_per_byte),
-            }
-        )
-    return rows
-
-
-def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
-    """Returns at most `most` names and the number of the remaining ones."""
-    shown = between.join(names[:most])
-    rest = len(names) - most
-    return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown
-
-
-def spread(one: Measurement) -> tuple[str, str]:
-    """Returns the minimum of the repetitions, and the quartiles."""
-    quartiles = f"{format_time(one.lower_quartile_ps)} - {format_time(one.upper_quartile_ps)}"
-    return format_time(one.least_ps), quartiles
 
 
 def _needs_graph(notation: str) -> bool:

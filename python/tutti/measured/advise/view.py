@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.collectives.view.comparison_charts import stepped
-from tutti.collectives.view.summary import shorten
+from tutti.collectives.view.quantities import shorten
 from tutti.view.charts import TEXT, Axis, chart, heat, legend_entry
 from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Finding, Page, Section
 from tutti.view.palette import styles

@@ -9,7 +9,7 @@ import polars as pl
 
 from tutti.measured.tune.targets import counterpart
 from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
-from tutti.mpi.bits import is_exact
+from tutti.schedules.bits import is_exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,8 +11,8 @@ import polars as pl
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.targets import counterparts
 from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
-from tutti.mpi.bits import bits_differ, is_exact
 from tutti.mpi.usual import to_beat, untuned
+from tutti.schedules.bits import bits_differ, is_exact
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import Schedule, candidates, schedule
 

@@ -1,0 +1,1 @@
+"""The studies of collectives: what commands run, show and write."""

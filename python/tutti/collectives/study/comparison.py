@@ -1,0 +1,157 @@
+"""The study of a comparison: the schedules of an experiment, verified, timed and ranked."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import TYPE_CHECKING
+
+from tutti.base.files.extras import installed, requires
+from tutti.base.units import Size
+from tutti.collectives.comparison import cases
+from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
+from tutti.collectives.view.comparison import comparison_view
+from tutti.schedules.bits import bits_differ, is_exact
+from tutti.schedules.proving import remarks
+from tutti.study.console import remark
+from tutti.study.progress import Progress
+from tutti.study.study import Study
+from tutti.view.quantity import plural
+from tutti.view.view import Data, View
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tutti.collectives.comparison import Measurement, Region
+    from tutti.collectives.experiment import ExperimentPlan, TimedSchedule
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.schedules.proving import Unverified
+
+_DRAWN_RANKS = 64
+"""Ranks above which no timeline is drawn: it would be unreadable."""
+
+
+def compare(
+    experiment: Experiment,
+    *,
+    top: int = 20,
+    threads: int = 0,
+    verify: bool = True,
+    report: bool | None = None,
+) -> None:
+    """Compares the algorithms of an experiment, and shows and writes the comparison.
+
+    Args:
+        experiment: The experiment.
+        top: The number of rows in the terminal; 0 for all.
+        threads: The number of threads; 0 for one per core.
+        verify: Whether to verify schedules before they are timed.
+        report: Whether to write the report and the trace; None if the extra is installed.
+
+    Raises:
+        ConfigError: A named algorithm fits none of the rank counts, or the output folder cannot be
+            created.
+        LayoutError: No algorithm supports the parts of every size.
+        VerificationError: A schedule is incorrect.
+        SimulationError: A run cannot finish.
+        Exit: Ctrl-C interrupted the measurement; what is finished was written.
+    """
+    for text in experiment.machine().remarks:
+        remark(text)
+    with Progress("laying out", work=parts(experiment)) as progress:
+        laid_out = plan(experiment, done=progress.advance)
+    study = Study[int](experiment.output, "measurement", extra=None)
+    unverified = _prove(laid_out, skip=not verify)
+    frame = _measured(study, laid_out, threads)
+    if study.is_interrupted:
+        data = Data("results", lambda: frame, ["results.parquet", "results.csv"])
+        study.present(View(data=[data]))
+        study.end(frame.height, len(laid_out.points))
+    is_reported = installed("reports") if report is None else report
+    compared = cases(frame)
+    regions = [region for case in compared for region in case.regions()]
+    drawn = _example(regions)
+    size = Size(bytes=drawn.size_bytes)
+    view = comparison_view(
+        frame,
+        experiment.facts(),
+        cases=compared,
+        plan=laid_out,
+        run=functools.cache(lambda: _run(laid_out, drawn)),
+        title=experiment.title or "",
+        remarks=[f"the timeline shows {drawn.schedule} on {drawn.ranks} ranks with {size}"],
+        top=top,
+        report=is_reported,
+    )
+    study.present(view)
+    for text in [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]:
+        remark(text)
+    if not is_reported and report is None:
+        remark(f"no report is written: it {requires('reports')}")
+
+
+def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
+    """Verifies the schedules; returns the schedules that were not verified."""
+    started = time.monotonic()
+    finished = 0
+    work = sum(case.work for case in plan.cases)
+    with Progress("verifying", work=work, total=len(plan.cases)) as progress:
+
+        def done(case: TimedSchedule) -> None:
+            nonlocal finished
+            finished += 1
+            progress.advance(case.work, finished)
+
+        unverified = prove(plan, skip=skip, done=done)
+    took = time.monotonic() - started
+    if not skip:
+        verified = plural(len(plan.cases) - len(unverified), "schedule")
+        remark(f"{verified} verified in {took:.1f} s")
+    return unverified
+
+
+def _measured(study: Study[int], plan: ExperimentPlan, threads: int) -> pl.DataFrame:
+    """Returns the rows of the finished measurements, in order."""
+    rows, total = Rows(plan), len(plan.points)
+    remark(plural(total, "measurement"))
+    study.several(
+        "simulating",
+        lambda done: measure(plan, rows, done=done, threads=threads),
+        planned=total,
+        work=plan.work,
+        work_of=int,
+        took=lambda seconds: f"{rows.messages:,} messages simulated in {seconds:.1f} s",
+    )
+    return rows.frame()
+
+
+def _run(plan: ExperimentPlan, drawn: Measurement) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Returns the timeline and the messages of a measurement, whose schedule is verified."""
+    schedule, size = plan.schedule(drawn.schedule, drawn.ranks), Size(bytes=drawn.size_bytes)
+    run = run_once(plan.experiment, schedule, size, verify=False, record=True)
+    return run.timeline, run.messages_frame
+
+
+def _example(regions: Sequence[Region]) -> Measurement:
+    """Returns the run to draw: the largest lead on at most 64 ranks, else the fewest ranks."""
+    small = [region for region in regions if region.ranks <= _DRAWN_RANKS]
+    if small:
+        return max(small, key=lambda region: region.clearest.margin or 0.0).clearest.winner
+    return min(regions, key=lambda region: region.ranks).clearest.winner
+
+
+def _differing_bits(regions: Sequence[Region], plan: ExperimentPlan) -> list[str]:
+    """Returns verified winners whose results differ between ranks: MPI requires identical bits."""
+    if plan.experiment.collective != "all_reduce" or is_exact(plan.experiment.datatype):
+        return []
+    winners = [region.clearest.winner for region in regions]
+    names = sorted({(winner.schedule, winner.ranks) for winner in winners})
+    schedules = [plan.schedule(*name) for name in names]
+    return [
+        f"{schedule.name} on {schedule.ranks} ranks: results differ in bits between ranks; `tutti "
+        f"mpi plan` and `tutti tune` refuse it for {plan.experiment.datatype}"
+        for schedule in schedules
+        if schedule.is_verified and bits_differ(schedule)
+    ]

@@ -1,0 +1,82 @@
+"""The study of one schedule: verified, simulated with a record, and repeated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.base.files.extras import installed, requires
+from tutti.base.files.mistakes import mistake
+from tutti.collectives.experiment import Rows, lay_out, measure, plan, run_once
+from tutti.collectives.frames import summary
+from tutti.collectives.view.run import run_view
+from tutti.study.console import remark
+from tutti.study.files import folder
+from tutti.study.progress import Progress
+from tutti.study.study import present, read
+
+if TYPE_CHECKING:
+    from tutti.collectives.files.resolve import Experiment
+
+
+def run(experiment: Experiment, *, verify: bool = True) -> None:
+    """Runs the only schedule of an experiment, and shows and writes the run.
+
+    Args:
+        experiment: The experiment.
+        verify: Whether to verify the schedule first.
+
+    Raises:
+        ConfigError: The experiment has several runs, or the output folder cannot be created.
+        AlgorithmError: The algorithm does not fit.
+        VerificationError: The schedule is incorrect.
+        SimulationError: The run cannot finish.
+    """
+    for text in experiment.machine().remarks:
+        remark(text)
+    notation, ranks, size = _only(experiment), experiment.ranks[0], experiment.sizes[0]
+    laid_out = read("laying out", lambda: lay_out(experiment, notation, ranks))
+    result = read(
+        "verifying and simulating" if verify else "simulating",
+        lambda: run_once(experiment, laid_out, size, verify=verify, record=True),
+    )
+    view = run_view(
+        result,
+        model=experiment.model,
+        repetitions=_repetitions(experiment) if experiment.repetitions > 1 else None,
+        drawn=installed("reports"),
+    )
+    present(view, folder(experiment.output))
+    if not installed("reports"):
+        remark(f"no trace and no drawing is written: it {requires('reports')}")
+
+
+def _only(experiment: Experiment) -> str:
+    """Returns the algorithm of an experiment that has a single run.
+
+    Raises:
+        ConfigError: The experiment has several runs.
+    """
+    algorithms = experiment.algorithms or ()
+    for key, count, option, example in (
+        ("ranks", len(experiment.ranks), "--ranks", experiment.ranks[0]),
+        ("sizes", len(experiment.sizes), "--size", f"'{experiment.sizes[0]}'"),
+        ("algorithms", len(algorithms), "--algorithm", "ring"),
+    ):
+        if count != 1:
+            problem = f"has {count} values; a run takes one" if count else "names no algorithm"
+            raise mistake(
+                problem,
+                source=experiment.source,
+                key=key,
+                expected="one value",
+                hint=f"select one: {option} {example}",
+            )
+    return algorithms[0]
+
+
+def _repetitions(experiment: Experiment) -> dict[str, Any]:
+    """Returns minimum, median and quartiles over the repetitions."""
+    rows = Rows(plan(experiment))
+    with Progress("repetitions", work=rows.plan.work, total=experiment.repetitions) as progress:
+        measure(rows.plan, rows, done=lambda work: progress.advance(work, rows.count))
+    return summary(rows.frame()).row(0, named=True)

@@ -1,0 +1,229 @@
+"""The quantities of comparisons: each is declared once, for all renderings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.base.units import Size
+from tutti.view.breakable import Breakable
+from tutti.view.quantity import (
+    count,
+    format_limit,
+    format_rate,
+    format_share,
+    format_size,
+    format_time,
+    plural,
+    span,
+)
+from tutti.view.tables import Column, ReportTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rich.table import Table
+
+    from tutti.collectives.comparison import Measurement, Region
+
+
+def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
+    """Returns at most `most` names and the number of the remaining ones."""
+    shown = between.join(names[:most])
+    rest = len(names) - most
+    return f"{shown} and {plural(rest, 'other')}" if rest > 0 else shown
+
+
+class Point(NamedTuple):
+    """A measurement of a comparison.
+
+    Attributes:
+        measured: The measurement.
+        fastest_ps: The shortest time at its rank count and size.
+        colour: The colour of its algorithm.
+    """
+
+    measured: Measurement
+    fastest_ps: int
+    colour: str = ""
+
+    @property
+    def slowdown(self) -> float:
+        """The time over the shortest one."""
+        return self.measured.time_ps / self.fastest_ps if self.fastest_ps else 1.0
+
+
+MEASURED: tuple[Column[Point], ...] = (
+    Column("ranks", lambda point: point.measured.ranks, count),
+    Column("size", lambda point: point.measured.size_bytes, format_size),
+    Column("schedule", lambda point: point.measured.schedule, colour=lambda point: point.colour),
+    Column("completion time", lambda point: point.measured.time_ps, format_time, short="median"),
+    Column("minimum", lambda point: point.measured.least_ps, format_time, scope="runs"),
+    Column("lower quartile", lambda point: point.measured.lower_quartile_ps, format_time,
+           scope="runs", short="quartile"),
+    Column("upper quartile", lambda point: point.measured.upper_quartile_ps, format_time,
+           scope="runs", short="quartile"),
+    Column("slowdown", lambda point: point.slowdown, "{:.2f}".format, terminal=False),
+    Column("% of the lower bound", lambda point: point.measured.of_limit, format_limit,
+           exported="as a fraction", terminal=False),
+    Column("algbw", lambda point: point.measured.algbw, format_rate, terminal=False),
+    Column("busbw", lambda point: point.measured.busbw, format_rate, terminal=False),
+    Column("messages", lambda point: point.measured.messages, count, terminal=False),
+    Column("closed-form time", lambda point: point.measured.closed_form_ps, format_time,
+           terminal=False),
+)  # fmt: skip
+"""The quantities of a measurement, whose time is the median; "runs" are those of repetitions."""
+
+
+class Lead(NamedTuple):
+    """A region of a comparison, and why its winner is faster.
+
+    Attributes:
+        region: The region.
+        reason: What the winner saves by its closed form at the largest lead; empty if unknown.
+        difference: The reason, or else the difference in messages.
+        colour: The colour of the winner.
+    """
+
+    region: Region
+    reason: str = ""
+    difference: str = ""
+    colour: str = ""
+
+    @property
+    def first(self) -> Measurement:
+        """The winner at the largest lead."""
+        return self.region.clearest.winner
+
+    @property
+    def margins(self) -> tuple[float | None, float | None]:
+        """The smallest and the largest lead, as fractions; None without a slower algorithm."""
+        margins = [point.margin for point in self.region.decisions if point.margin is not None]
+        return (min(margins), max(margins)) if margins else (None, None)
+
+    @property
+    def tied(self) -> str:
+        """The algorithms that tie with the winner."""
+        names = sorted({one.algorithm for point in self.region.decisions for one in point.level})
+        return f"tied with {shorten(names)}" if names else ""
+
+    @property
+    def runners_up(self) -> str:
+        """The algorithms of the runners-up."""
+        seconds = (point.runner_up for point in self.region.decisions)
+        return shorten(sorted(Counter(second.algorithm for second in seconds if second)))
+
+    def of_second(self, get: Callable[[Measurement], Any]) -> Any:  # noqa: ANN401 - of any type
+        """Returns a value of the runner-up at the largest lead; None without one."""
+        second = self.region.clearest.runner_up
+        return None if second is None else get(second)
+
+
+def _exact(sizes: tuple[int, int]) -> str:
+    return span(sizes, lambda size: str(Size(bytes=size)))
+
+
+def _schedules(lead: Lead) -> str:
+    return shorten(sorted({point.winner.schedule for point in lead.region.decisions}))
+
+
+def _margins(lead: Lead) -> str:
+    low, high = (None if one is None else format_share(one) for one in lead.margins)
+    if low is None:
+        return "no slower algorithm"
+    return low if low == high else f"{low} to {high}"
+
+
+REGIONS: tuple[Column[Lead], ...] = (
+    Column("ranks", lambda lead: lead.region.ranks, count, key="ranks", short="ranks\n"),
+    Column("sizes", lambda lead: lead.region.sizes, lambda sizes: span(sizes, format_size),
+           kind="nowrap", short="sizes\n[dim]size[/]", terminal=_exact),
+    Column("fastest", _schedules, kind="wrap", colour=lambda lead: lead.colour,
+           soft=lambda lead: lead.tied, terminal=False),
+    Column("lead over runner-up", _margins, kind="wrap", soft=lambda lead: lead.runners_up,
+           terminal=False),
+    Column("fastest vs. runner-up (largest lead)", lambda lead: lead.difference, kind="reason",
+           terminal=False),
+    Column("smallest size", lambda lead: lead.region.sizes[0], format_size, key="from_bytes",
+           kind="hidden", terminal=False),
+    Column("largest size", lambda lead: lead.region.sizes[1], format_size, key="to_bytes",
+           kind="hidden", terminal=False),
+    Column("size of the largest lead", lambda lead: lead.first.size_bytes, format_size,
+           key="size_bytes", kind="hidden", terminal=False),
+    Column("fastest schedule", lambda lead: lead.first.schedule, key="schedule", scope="file",
+           short="fastest schedule\n[dim]runner-up, reason[/]"),
+    Column("completion time", lambda lead: lead.first.time_ps, format_time, key="time_ps",
+           kind="hidden", short="time\n"),
+    Column("% of the lower bound", lambda lead: lead.first.of_limit, format_limit, key="of_limit",
+           kind="hidden", short="% of\nbound"),
+    Column("smallest lead", lambda lead: lead.margins[0], format_share, kind="hidden",
+           terminal=False),
+    Column("largest lead", lambda lead: lead.margins[1], format_share, key="lead", kind="hidden",
+           short="lead\n"),
+    Column("runner-up", lambda lead: lead.of_second(lambda second: second.schedule),
+           key="runner_up", scope="file"),
+    Column("time of the runner-up", lambda lead: lead.of_second(lambda second: second.time_ps),
+           format_time, key="runner_up_time_ps", kind="hidden"),
+    Column("% of the lower bound of the runner-up",
+           lambda lead: lead.of_second(lambda second: second.of_limit), format_limit,
+           key="runner_up_of_limit", kind="hidden"),
+    Column("reason", lambda lead: lead.reason if lead.runners_up else "no other schedule",
+           key="reason", scope="file", terminal=False),
+)  # fmt: skip
+"""The quantities of a region; those of one point are at the size with the largest lead."""
+
+_BELOW = {"schedule": "runner_up", "time_ps": "runner_up_time_ps", "of_limit": "runner_up_of_limit"}
+"""The columns of the runner-up, which the terminal shows below those of the winner, by key."""
+
+
+@dataclass(frozen=True)
+class Ranking(ReportTable[Lead]):
+    """Regions: below each winner, the terminal shows its runner-up and the reason of the lead.
+
+    Attributes:
+        title: The text above the table of the terminal.
+    """
+
+    title: str = ""
+
+    @property
+    def narrow(self) -> list[Column[Lead]]:
+        """The columns that the terminal and notebooks show."""
+        return [column for column in self.columns if column.terminal]
+
+    def terminal(self, caption: str = "") -> Table:
+        """Returns the columns for the terminal as a table of rich."""
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True, title=self.title,
+                      title_style="dim", title_justify="left", caption=caption,
+                      caption_style="", caption_justify="left")  # fmt: skip
+        columns = [column for column in self.narrow if column.key not in _BELOW.values()]
+        for column in columns:
+            is_name = column.key == "schedule"
+            table.add_column(
+                column.short or column.heading,
+                justify="right" if column.show and column.kind != "nowrap" else "left",
+                no_wrap=not is_name,
+                ratio=1 if is_name else None,
+            )
+        for lead in self.rows:
+            for number, line in enumerate(self._lines(columns, lead)):
+                style = "dim" if number else ""
+                table.add_row(*(Breakable(text, styles=(style,)) for text in line))
+        return table
+
+    def _lines(self, columns: list[Column[Lead]], lead: Lead) -> Iterable[list[str]]:
+        """Yields the winner, the runner-up with the size of its time, and the reason."""
+        texts = {column.key: column.text(lead) for column in self.columns if column.key}
+        yield [column.text(lead) for column in columns]
+        if lead.runners_up:
+            below = {key: texts[other] for key, other in _BELOW.items()}
+            smallest, largest = lead.region.sizes
+            at = "" if smallest == largest else f"at {Size(bytes=lead.first.size_bytes)}"
+            yield [
+                at if column.name == "sizes" else below.get(column.key, "") for column in columns
+            ]
+        if texts["reason"]:
+            yield [texts["reason"] if column.key == "schedule" else "" for column in columns]

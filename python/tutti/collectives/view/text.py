@@ -1,0 +1,62 @@
+"""The timeline of a run as text: a line per rank, a character per kind of op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SHOWN_RANKS = 16
+"""Ranks in the timeline."""
+MARKS = {
+    "launch": "|",
+    "send": ">",
+    "recv": "<",
+    "reduce": "+",
+    "copy": "=",
+    "compute": "#",
+    "wait": ".",
+    "sleep": "z",
+    "noise": "~",
+}
+"""The character for each kind of op."""
+
+
+def timeline_lines(timeline: pl.DataFrame, ranks: int, width: int) -> Iterator[str]:
+    """Yields a line per rank and a legend; a column shows the kind of op with the longest time.
+
+    Args:
+        timeline: The timeline frame of a run, times in picoseconds.
+        ranks: The number of ranks; the first ones are shown.
+        width: The width of a rank's timeline, in characters.
+    """
+    shown = min(ranks, _SHOWN_RANKS)
+    end = int(timeline["end_ps"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
+    for rank in range(shown):
+        spans = timeline.filter(pl.col("rank") == rank)
+        yield f"{rank:>5} |{_line(spans, end, width)}|"
+    kinds = set(timeline["kind"].unique())
+    legend = ", ".join(f"{mark} {kind}" for kind, mark in MARKS.items() if kind in kinds)
+    yield f"       0 to {_core.format_time(end)}: {legend}"
+    if shown < ranks:
+        yield f"       ranks {shown} to {ranks - 1}: see timeline.parquet"
+
+
+def _line(spans: pl.DataFrame, end: int, width: int) -> str:
+    spent = [dict.fromkeys(MARKS, 0) for _ in range(width)]
+    for kind, start, stop in spans.select("kind", "start_ps", "end_ps").iter_rows():
+        first, last = start * width // end, min(stop * width // end, width - 1)
+        for column in range(first, last + 1):
+            left, right = column * end // width, (column + 1) * end // width
+            spent[column][kind] += max(0, min(stop, right) - max(start, left))
+    return "".join(_mark(column) for column in spent)
+
+
+def _mark(spent: dict[str, int]) -> str:
+    kind = max(spent, key=lambda name: spent[name])
+    return MARKS[kind] if spent[kind] else " "
