@@ -145,9 +145,9 @@ def test_ctrl_c_prints_how_to_resume(here: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in output
     assert "to resume, run the same command again: tutti sweep long.toml" in output
-    left = int(re.findall(r"interrupted: ([\d,]+) measurements", output)[0].replace(",", ""))
+    finished = re.findall(r"interrupted: ([\d,]+) of 1,200 measurements finished", output)[0]
     rows = pl.read_parquet(here / "out/sweep/results.parquet").height
-    assert rows == 1_200 - left
+    assert rows == int(finished.replace(",", ""))
     wait_for_workers(process.pid)
 
 

@@ -12,9 +12,8 @@ import pytest
 
 import tutti
 from tutti.networks import flit as noc
-from tutti.networks.flit.view.load import load_view, plot_latency
+from tutti.networks.flit.view.load import load_view
 from tutti.networks.flit.view.run import run_view
-from tutti.view.errors import ReportError
 from tutti.view.page import page_of
 
 if TYPE_CHECKING:
@@ -124,7 +123,6 @@ def test_latency_against_load_ends_where_it_saturates(
 
 
 def test_report_is_deterministic(runs: list[noc.NocRun], tmp_path: Path) -> None:
-    first, second = (plot_latency(tmp_path / f"{n}.svg", {"torus": runs}) for n in "ab")
+    draw = load_view(runs).drawings["latency.svg"]
+    first, second = (draw(tmp_path / f"{name}.svg") for name in "ab")
     assert first.read_bytes() == second.read_bytes()
-    with pytest.raises(ReportError):
-        plot_latency(tmp_path / "c.svg", {})

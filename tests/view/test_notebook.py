@@ -191,7 +191,8 @@ def test_runs_show_their_timeline() -> None:
     plan = tutti.schedule("recursive_multiplying:a3,a2", collective="all_reduce", ranks=6)
     run = tutti.simulate(plan, tutti.Platform(name="demo", model=MODEL), size="8 B")
     shown = run._repr_html_()
-    assert "<td style='text-align:left'>demo (loggp)</td>" in shown
+    assert "<td style='text-align:left'>loggp</td>" in shown
+    assert "6 ranks of demo" in shown
     assert f"<title>Timeline, complete after {format_time(run.completion_ps)}</title>" in shown
     assert shown.count("<line") == run.messages
     assert "&lt;b&gt;" in facts_html([("name", "<b>")])

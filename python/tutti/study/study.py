@@ -100,6 +100,7 @@ class Study(Generic[Result]):
         planned: int,
         work: int = 0,
         work_of: Callable[[Result], int] = lambda _: 1,
+        counts: Callable[[Result], bool] = lambda _: True,
         prefix: str = "",
         took: Callable[[float], str] | None = None,
     ) -> tuple[list[Result], Found | None]:
@@ -111,6 +112,7 @@ class Study(Generic[Result]):
             planned: The number of results.
             work: The total work in any unit; 0 for `planned`.
             work_of: Returns the work of a result.
+            counts: Returns whether a result is one of the planned ones.
             prefix: The start of the remark on the duration.
             took: Returns the remark on a duration in seconds, if it is not on simulated cycles.
 
@@ -119,6 +121,7 @@ class Study(Generic[Result]):
             was interrupted.
         """
         results: list[Result] = []
+        finished = 0
         started = time.monotonic()
         value = None
         with Progress(
@@ -126,8 +129,10 @@ class Study(Generic[Result]):
         ) as progress:
 
             def done(result: Result) -> None:
+                nonlocal finished
                 results.append(result)
-                progress.advance(work_of(result), len(results))
+                finished += counts(result)
+                progress.advance(work_of(result), finished)
 
             try:
                 value = compute(done)

@@ -69,6 +69,16 @@ class Session:
         proofs = [item for item in self.plan.proofs if item.key not in known]
         return Missing(proofs, list(measurements.values()))
 
+    @property
+    def total(self) -> int:
+        """The number of distinct measurements."""
+        return len({item.key for item in self.plan.measurements})
+
+    @property
+    def finished(self) -> int:
+        """The number of distinct measurements with a result."""
+        return self.total - len(self.missing.measurements)
+
     def run(self, crew: Crew, finished: Callable[[Item], object]) -> None:
         """Runs the missing items, proofs first, so that only correct schedules are timed.
 

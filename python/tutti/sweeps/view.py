@@ -1,9 +1,10 @@
-"""Results of a sweep: filtered by key, or drawn as time against a swept key."""
+"""Results of a sweep: what it shows, filtered by key, or drawn as time against a swept key."""
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -13,15 +14,109 @@ from tutti.collectives.frames import SWEPT
 from tutti.view.errors import ReportError
 from tutti.view.palette import styles
 from tutti.view.plot import axes_at, line_look, plain_numbers
-from tutti.view.quantity import format_size, time_unit
+from tutti.view.quantity import count, format_share, format_size, format_time, plural, time_unit
+from tutti.view.tables import Column, ReportTable
+from tutti.view.view import Data, Fact, View
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
+    from tutti.sweeps.files import Sweep
+    from tutti.sweeps.session import Session
+
+Row = dict[str, Any]
+_MOST_ROWS = 20
+"""Rows of a sweep in the terminal."""
 _MOST_TICKS = 10
 _NUMBERS = ("_ps", "_bytes", "_ps_per_byte")
+
+
+FASTEST: tuple[Column[Row], ...] = (
+    Column("ranks", itemgetter("ranks"), count),
+    Column("size", itemgetter("size_bytes"), lambda size: str(Size(bytes=size))),
+    Column("fastest", itemgetter("schedule"), kind="wrap"),
+    Column("time", itemgetter("time_ps"), format_time),
+)
+"""The fastest schedule at a point, rank count and size; the time is the median."""
+STEPS: tuple[Column[Row], ...] = (
+    Column("configuration", itemgetter("configuration"), kind="wrap"),
+    Column("time", itemgetter("total_ps"), format_time),
+    Column("exposed", itemgetter("exposed_ps"), format_time),
+    Column("of bound", itemgetter("of_bound"), format_share),
+)
+"""The quantities of a training step at a point."""
+
+
+def sweep_view(frame: pl.DataFrame, sweep: Sweep, *, has_table: bool = True) -> View:
+    """Returns what a sweep shows: the fastest schedule or the steps at each point.
+
+    Args:
+        frame: The results: see `tutti.sweeps.sweep`.
+        sweep: The sweep.
+        has_table: Whether the terminal shows a table.
+    """
+    rows, columns, keys = frame, STEPS, list(sweep.keys)
+    if not sweep.template.is_training:
+        rows, columns = _fastest(frame, keys), FASTEST
+        keys = [key for key in keys if key not in {"ranks", "sizes", "algorithms"}]
+    swept = [Column(_short(key, keys), _text_of(key), kind="wrap") for key in keys]
+    table = ReportTable([*swept, *columns], rows.head(_MOST_ROWS).to_dicts(), gap=2)
+    rest = rows.height - _MOST_ROWS
+    return View(
+        table=table if has_table and frame.height else None,
+        caption=f"{rest:,} more rows in results.parquet" if rest > 0 else "",
+        data=[Data("results", lambda: frame, ["results.parquet", "results.csv"])],
+    )
+
+
+def status_view(session: Session, stored: Path) -> View:
+    """Returns how much of a sweep is finished.
+
+    Args:
+        session: The session.
+        stored: The folder of finished measurements.
+    """
+    points, total, finished = len(session.plan.sweep.points), session.total, session.finished
+    left = total - finished
+    values = {"points": points, "measurements": total, "finished": finished, "missing": left}
+    return View(
+        headline=Fact("", f"{plural(points, 'point')}, {plural(total, 'measurement')}"),
+        facts=[
+            Fact("", key=key, value=value) for key, value in {**values, "cache": stored}.items()
+        ],
+        below=[f"{finished:,} finished, in {stored}; {left:,} missing"],
+    )
+
+
+def _fastest(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Returns the fastest schedule at each point, rank count and size, in sweep order.
+
+    Repetitions are represented by their lower median, which is a simulated time.
+    """
+    at = [*(f"{SWEPT}{key}" for key in keys), "ranks", "size_bytes"]
+    median = pl.col("time_ps").quantile(0.5, "lower").cast(pl.Int64)
+    fastest = (
+        frame.group_by(*at, "schedule", maintain_order=True)
+        .agg(median)
+        .sort("time_ps", maintain_order=True)
+        .group_by(at, maintain_order=True)
+        .first()
+    )
+    order = frame.select(at).unique(maintain_order=True)
+    return order.join(fastest, on=at, nulls_equal=True, maintain_order="left")
+
+
+def _text_of(key: str) -> Callable[[Row], str]:
+    """Returns a function that returns the value of a swept key as text; empty if it has none."""
+    return lambda row: "" if (value := row[f"{SWEPT}{key}"]) is None else str(value)
+
+
+def _short(key: str, keys: Sequence[str]) -> str:
+    """Returns the last part of a key path if no other key ends in it, else the path."""
+    last = key.rsplit(".", 1)[-1]
+    return last if sum(other.rsplit(".", 1)[-1] == last for other in keys) == 1 else key
 
 
 def swept_keys(frame: pl.DataFrame) -> list[str]:

@@ -10,12 +10,12 @@ from tutti.collectives.experiment import Rows, lay_out, measure, plan, run_once
 from tutti.collectives.frames import summary
 from tutti.collectives.view.run import run_view
 from tutti.study.console import remark
-from tutti.study.files import folder
 from tutti.study.progress import Progress
-from tutti.study.study import present, read
+from tutti.study.study import Study, read
 
 if TYPE_CHECKING:
     from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.result import Run
 
 
 def run(experiment: Experiment, *, verify: bool = True) -> None:
@@ -39,13 +39,14 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
         "verifying and simulating" if verify else "simulating",
         lambda: run_once(experiment, laid_out, size, verify=verify, record=True),
     )
+    study: Study[Run] = Study(experiment.output, "run", extra=None)
     view = run_view(
         result,
         model=experiment.model,
         repetitions=_repetitions(experiment) if experiment.repetitions > 1 else None,
         drawn=installed("reports"),
     )
-    present(view, folder(experiment.output))
+    study.present(view)
     if not installed("reports"):
         remark(f"no trace and no drawing is written: it {requires('reports')}")
 

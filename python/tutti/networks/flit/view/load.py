@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tutti.networks.view import curves_svg, load_sections, sorted_by_load
 from tutti.view.charts import Axis, Curve, LoadChart, draw_loads
-from tutti.view.errors import ReportError
 from tutti.view.page import SORTING, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import estimate, number, sentence
@@ -20,7 +19,6 @@ from .text import describe_network, describe_traffic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from tutti.networks.flit import NocRun, Saturation
 
@@ -69,7 +67,10 @@ def load_view(
         caption=f"{_CAPTION}{unmeasured}",
         data=[results(QUANTITIES, list(map(Part.complete, ordered)),
                       suffixes=[".parquet", ".csv"])],
-        drawings={"latency.svg": lambda path: plot_latency(path, {name: ordered}, saturations)},
+        drawings={"latency.svg": lambda path: draw_loads(path, [
+            _chart({name: ordered}, {name: quantity}, saturations)
+            for quantity in ("latency", "accepted")
+        ])},
         inline=lambda: curves_svg({network.routing: sorted_by_load(ordered)},
                                   f"offered load, {RATE}"),
         sections=partial(_sections, ordered, saturation),
@@ -134,40 +135,6 @@ def _sections(runs: Sequence[NocRun], saturation: Saturation | None) -> list[Sec
     table = ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs)))
     every = Section("All runs", f"{UNITS} {SORTING}", table=table)
     return [*load_sections("network", latency, throughput), every]
-
-
-def plot_latency(
-    path: str | Path,
-    lines: Mapping[str, Sequence[NocRun]],
-    saturations: Mapping[str, Saturation] | None = None,
-) -> Path:
-    """Draws latency and accepted throughput against load, side by side.
-
-    Bars are 95 % confidence intervals. A latency curve ends at the last stable load. A dotted line
-    marks the saturation load, if it was searched.
-
-    Args:
-        path: The file to write; `.svg`, `.png` or `.pdf`.
-        lines: The runs of each network at several loads, by network name.
-        saturations: The saturation load of each network, by network name.
-
-    Returns:
-        The path written.
-
-    Raises:
-        ReportError: No run has a known load.
-    """
-    by_name = {
-        name: sorted((run for run in runs if run.load is not None), key=lambda run: run.load or 0)
-        for name, runs in lines.items()
-    }
-    if not any(by_name.values()):
-        raise ReportError("no run has a load to draw", kind="frame")
-    shown = [
-        _chart(by_name, dict.fromkeys(by_name, quantity), saturations or {})
-        for quantity in ("latency", "accepted")
-    ]
-    return draw_loads(path, shown)
 
 
 def _chart(

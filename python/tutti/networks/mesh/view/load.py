@@ -22,7 +22,6 @@ from .text import describe_mesh, rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from tutti.networks.flit import Estimate
     from tutti.networks.mesh import Run, Saturation
@@ -80,7 +79,10 @@ def load_view(
         ),
         data=[results(columns, [part for run in ordered for part in parts(run)],
                       suffixes=[".parquet", ".csv"])],
-        drawings={"latency.svg": lambda path: plot_smart(path, {mesh.design: ordered})},
+        drawings={"latency.svg": lambda path: draw_loads(path, [
+            smart_chart({mesh.design: ordered}, "latency"),
+            smart_chart({mesh.design: ordered}, "accepted"),
+        ])},
         inline=lambda: curves_svg({mesh.design: sorted_by_load(ordered)},
                                   f"offered load, {RATES[kind]}"),
         sections=partial(_sections, ordered),
@@ -135,33 +137,6 @@ def _sections(runs: Sequence[Run]) -> list[Section]:
     lead = f"Offered load in {RATES[kind]}. {UNITS} {SORTING}"
     table = ReportTable(of_scope(quantities(kind), "runs"), [parts(run)[0] for run in runs])
     return [*sections, Section("All runs", lead, table=table)]
-
-
-def plot_smart(
-    path: str | Path,
-    lines: Mapping[str, Sequence[Run]],
-    shown: Sequence[Quantity] = ("latency", "accepted"),
-    *,
-    most: Mapping[str, float] | None = None,
-) -> Path:
-    """Draws quantities against load, side by side.
-
-    Bands are 95 % confidence intervals over seeds. A latency curve ends at the last stable load;
-    other curves have hollow markers at saturated loads. The lower bound of any mesh is dashed.
-
-    Args:
-        path: The file to write; `.svg`, `.png` or `.pdf`.
-        lines: The runs of each mesh at several loads, by mesh name.
-        shown: The quantities.
-        most: The upper end of the vertical axis, by quantity.
-
-    Returns:
-        The path written.
-
-    Raises:
-        ReportError: `lines` has no runs.
-    """
-    return draw_loads(path, [smart_chart(lines, what, (most or {}).get(what)) for what in shown])
 
 
 def smart_chart(
