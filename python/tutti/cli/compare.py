@@ -53,17 +53,8 @@ def compare(
     if report:
         check_extra("reports")
     overrides = options.Overrides(
-        begin=begin,
-        end=end,
-        factor=factor,
-        repetitions=repetitions,
-        datatype=datatype,
-        ranks=ranks,
-        algorithms=algorithm,
-        platform=platform,
-        collective=collective,
-        model=model,
-        changes=changes,
-        out=to,
-    )
+        begin=begin, end=end, factor=factor, repetitions=repetitions, datatype=datatype,
+        ranks=ranks, algorithms=algorithm, platform=platform, collective=collective, model=model,
+        changes=changes, out=to,
+    )  # fmt: skip
     compare_algorithms(overrides.load(file), top=top, threads=threads, verify=verify, report=report)

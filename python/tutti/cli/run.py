@@ -41,14 +41,8 @@ def run(
       tutti run experiment.toml --set ranks=16
     """
     overrides = options.Overrides(
-        size=size,
-        ranks=str(ranks) if ranks is not None else None,
-        algorithms=[algorithm] if algorithm else None,
-        datatype=datatype,
-        platform=platform,
-        collective=collective,
-        model=model,
-        changes=changes,
-        out=to,
-    )
+        size=size, ranks=str(ranks) if ranks is not None else None, algorithms=[algorithm] if
+        algorithm else None, datatype=datatype, platform=platform, collective=collective,
+        model=model, changes=changes, out=to,
+    )  # fmt: skip
     run_schedule(overrides.load(file), verify=verify)

@@ -63,15 +63,9 @@ def search(
       tutti search --platform torus:4x2 --size 1MiB
     """
     overrides = options.Overrides(
-        size=size,
-        begin=begin,
-        end=end,
-        datatype=datatype,
-        ranks=ranks,
-        platform=platform,
-        model=model,
-        out=to,
-    )
+        size=size, begin=begin, end=end, datatype=datatype, ranks=ranks, platform=platform,
+        model=model, out=to,
+    )  # fmt: skip
     search_schedules(
         overrides.load(file),
         _kinds(kind),

@@ -9,10 +9,8 @@ from tutti.base.files.extras import check_extra
 from tutti.base.files.mistakes import mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
-
-    import polars as pl
 
 
 def folder(path: Path, *, extra: str | None = None) -> Path:
@@ -52,13 +50,6 @@ def one_of(argument: Path | None, option: Path | None, name: str) -> Path | None
             expected="one of both",
         )
     return argument or option
-
-
-def write_frames(folder: Path, frames: Mapping[str, pl.DataFrame]) -> list[Path]:
-    """Writes frames as Parquet files into an existing folder; returns their paths."""
-    for name, frame in frames.items():
-        frame.write_parquet(folder / name)
-    return [folder / name for name in frames]
 
 
 def written(write: Callable[..., Path], path: Path, *arguments: Any, **options: Any) -> Path:  # noqa: ANN401

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tutti.base.files.mistakes import mistake
+
 from .page import page_of
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ def write(view: View, folder: Path) -> list[Path]:
 
     Returns:
         The paths written: data frames, drawings, and the report last, if there is a question.
+
+    Raises:
+        ConfigError: A data frame cannot be written.
     """
     paths = []
     for data in view.data:
@@ -30,7 +35,11 @@ def write(view: View, folder: Path) -> list[Path]:
             frame: Any = data.frame()
             for path in (folder / name for name in data.files):
                 write_frame = frame.write_csv if path.suffix == ".csv" else frame.write_parquet
-                write_frame(path)
+                try:
+                    write_frame(path)
+                except OSError as error:
+                    problem = f"cannot be written: {error.strerror or error}"
+                    raise mistake(problem, source=str(path)) from None
                 paths.append(path)
     paths += [draw(folder / name) for name, draw in view.drawings.items()]
     return [*paths, page_of(view).write(folder / REPORT)] if view.question else paths

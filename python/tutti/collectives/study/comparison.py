@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.extras import installed, requires
 from tutti.base.units import Size
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.collectives.comparison import Measurement, Region
-    from tutti.collectives.experiment import ExperimentPlan, TimedSchedule
+    from tutti.collectives.experiment import ExperimentPlan
     from tutti.collectives.files.resolve import Experiment
     from tutti.schedules.proving import Unverified
 
@@ -62,8 +61,8 @@ def compare(
         remark(text)
     with Progress("laying out", work=parts(experiment)) as progress:
         laid_out = plan(experiment, done=progress.advance)
-    study = Study[int](experiment.output, "measurement", extra=None)
-    unverified = _prove(laid_out, skip=not verify)
+    study: Study[Any] = Study(experiment.output, "measurement", extra=None)
+    unverified = _prove(study, laid_out, skip=not verify)
     frame = _measured(study, laid_out, threads)
     if study.is_interrupted:
         data = Data("results", lambda: frame, ["results.parquet", "results.csv"])
@@ -92,27 +91,28 @@ def compare(
         remark(f"no report is written: it {requires('reports')}")
 
 
-def _prove(plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
+def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
     """Verifies the schedules; returns the schedules that were not verified."""
-    started = time.monotonic()
-    finished = 0
-    work = sum(case.work for case in plan.cases)
-    with Progress("verifying", work=work, total=len(plan.cases)) as progress:
+    if skip:
+        return prove(plan, skip=True)
 
-        def done(case: TimedSchedule) -> None:
-            nonlocal finished
-            finished += 1
-            progress.advance(case.work, finished)
+    def took(seconds: float) -> str:
+        verified = sum(case.schedule.base.is_verified for case in plan.cases)
+        return f"{plural(verified, 'schedule')} verified in {seconds:.1f} s"
 
-        unverified = prove(plan, skip=skip, done=done)
-    took = time.monotonic() - started
-    if not skip:
-        verified = plural(len(plan.cases) - len(unverified), "schedule")
-        remark(f"{verified} verified in {took:.1f} s")
-    return unverified
+    _, unverified = study.several(
+        "verifying",
+        lambda done: prove(plan, done=done),
+        planned=len(plan.cases),
+        work=sum(case.work for case in plan.cases),
+        work_of=lambda case: case.work,
+        took=took,
+    )
+    study.end(0, len(plan.points))
+    return unverified or []
 
 
-def _measured(study: Study[int], plan: ExperimentPlan, threads: int) -> pl.DataFrame:
+def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> pl.DataFrame:
     """Returns the rows of the finished measurements, in order."""
     rows, total = Rows(plan), len(plan.points)
     remark(plural(total, "measurement"))

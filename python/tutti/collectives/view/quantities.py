@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,18 +101,6 @@ class Lead(NamedTuple):
         margins = [point.margin for point in self.region.decisions if point.margin is not None]
         return (min(margins), max(margins)) if margins else (None, None)
 
-    @property
-    def tied(self) -> str:
-        """The algorithms that tie with the winner."""
-        names = sorted({one.algorithm for point in self.region.decisions for one in point.level})
-        return f"tied with {shorten(names)}" if names else ""
-
-    @property
-    def runners_up(self) -> str:
-        """The algorithms of the runners-up."""
-        seconds = (point.runner_up for point in self.region.decisions)
-        return shorten(sorted(Counter(second.algorithm for second in seconds if second)))
-
     def of_second(self, get: Callable[[Measurement], Any]) -> Any:  # noqa: ANN401 - of any type
         """Returns a value of the runner-up at the largest lead; None without one."""
         second = self.region.clearest.runner_up
@@ -128,6 +115,16 @@ def _schedules(lead: Lead) -> str:
     return shorten(sorted({point.winner.schedule for point in lead.region.decisions}))
 
 
+def _tied(lead: Lead) -> str:
+    names = sorted({one.algorithm for point in lead.region.decisions for one in point.level})
+    return f"tied with {shorten(names)}" if names else ""
+
+
+def _runners_up(lead: Lead) -> str:
+    seconds = (point.runner_up for point in lead.region.decisions)
+    return shorten(sorted({second.algorithm for second in seconds if second}))
+
+
 def _margins(lead: Lead) -> str:
     low, high = (None if one is None else format_share(one) for one in lead.margins)
     if low is None:
@@ -140,8 +137,8 @@ REGIONS: tuple[Column[Lead], ...] = (
     Column("sizes", lambda lead: lead.region.sizes, lambda sizes: span(sizes, format_size),
            kind="nowrap", short="sizes\n[dim]size[/]", terminal=_exact),
     Column("fastest", _schedules, kind="wrap", colour=lambda lead: lead.colour,
-           soft=lambda lead: lead.tied, terminal=False),
-    Column("lead over runner-up", _margins, kind="wrap", soft=lambda lead: lead.runners_up,
+           soft=_tied, terminal=False),
+    Column("lead over runner-up", _margins, kind="wrap", soft=_runners_up,
            terminal=False),
     Column("fastest vs. runner-up (largest lead)", lambda lead: lead.difference, kind="reason",
            terminal=False),
@@ -168,7 +165,7 @@ REGIONS: tuple[Column[Lead], ...] = (
     Column("% of the lower bound of the runner-up",
            lambda lead: lead.of_second(lambda second: second.of_limit), format_limit,
            key="runner_up_of_limit", kind="hidden"),
-    Column("reason", lambda lead: lead.reason if lead.runners_up else "no other schedule",
+    Column("reason", lambda lead: lead.reason if _runners_up(lead) else "no other schedule",
            key="reason", scope="file", terminal=False),
 )  # fmt: skip
 """The quantities of a region; those of one point are at the size with the largest lead."""
@@ -218,7 +215,7 @@ class Ranking(ReportTable[Lead]):
         """Yields the winner, the runner-up with the size of its time, and the reason."""
         texts = {column.key: column.text(lead) for column in self.columns if column.key}
         yield [column.text(lead) for column in columns]
-        if lead.runners_up:
+        if lead.of_second(bool):
             below = {key: texts[other] for key, other in _BELOW.items()}
             smallest, largest = lead.region.sizes
             at = "" if smallest == largest else f"at {Size(bytes=lead.first.size_bytes)}"

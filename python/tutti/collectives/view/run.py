@@ -110,9 +110,10 @@ RUN: tuple[Column[Run], ...] = (
 
 OPS: tuple[Column[dict[str, Any]], ...] = (
     Column("op", itemgetter("op"), key="op"),
-    *(Column(name, itemgetter(f"{name}_ps"), _core.format_time, key=f"{name}_ps")
-      for name in ("minimum", "mean", "maximum")),
-)  # fmt: skip
+    Column("minimum", itemgetter("minimum_ps"), _core.format_time, key="minimum_ps"),
+    Column("mean", itemgetter("mean_ps"), _core.format_time, key="mean_ps"),
+    Column("maximum", itemgetter("maximum_ps"), _core.format_time, key="maximum_ps"),
+)
 """The time of a kind of op: minimum, mean and maximum over the ranks."""
 
 

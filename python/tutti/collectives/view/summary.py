@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
 
 
+_DOMINATES = "dominates at this size"
+
+
 @dataclass(frozen=True)
 class Reasons:
     """Why the schedules of a comparison are faster than others.
@@ -96,7 +99,7 @@ def leads(
     rows = []
     for region in case.regions():
         saved = reasons.saved(case, region.clearest)
-        difference = saved or _sends(region.clearest)
+        difference = saved or _sends(region.clearest)[0]
         rows.append(Lead(region, saved, difference, (colours or {}).get(region.winner, "")))
     return rows
 
@@ -194,67 +197,45 @@ def example(decision: Fastest) -> str:
 
 def _reason(case: Comparison, decision: Fastest, reasons: Reasons) -> str:
     """Returns why the winner is faster, from closed forms or else from message counts."""
-    if decision.runner_up is None:
-        return ""
-    if text := reasons.saved(case, decision):
-        return f"It needs {text}."
-    return _from_sends(decision.winner, decision.runner_up)
+    text = reasons.saved(case, decision)
+    return f"It needs {text}." if text else _sends(decision)[1]
 
 
-def _sends(decision: Fastest) -> str:
-    """Returns the messages in which the winner and the runner-up differ, for a table cell."""
+def _sends(decision: Fastest) -> tuple[str, str]:
+    """Returns the messages in which winner and runner-up differ: for a cell, and as a sentence."""
     first, second = decision.winner, decision.runner_up
-    if second is None or _lacks_counts(first, second):
-        return ""
-    per_rank = [
-        (_per_rank(one.messages or 0, one.ranks), format_size((one.message_bytes or 0) / one.ranks))
+    if second is None or None in {
+        first.messages, second.messages, first.message_bytes, second.message_bytes
+    }:  # fmt: skip
+        return "", ""
+    (few, less), (many, more) = (
+        ((one.messages or 0) / one.ranks, (one.message_bytes or 0) / one.ranks)
         for one in (first, second)
-    ]
-    (few, less), (many, more) = per_rank
-    differences = [f"{few} messages per rank, not {many}"] if few != many else []
-    differences += [f"{less} per rank, not {more}"] if less != more else []
-    return "; ".join(differences) or "same messages and bytes per rank"
-
-
-def _lacks_counts(first: Measurement, second: Measurement) -> bool:
-    return None in {first.messages, second.messages, first.message_bytes, second.message_bytes}
-
-
-def _from_sends(first: Measurement, second: Measurement) -> str:
-    if _lacks_counts(first, second):
-        return ""
-    counts = (first.messages, second.messages, first.message_bytes, second.message_bytes)
-    few, many, less, more = (int(count or 0) for count in counts)
-    messages = (
-        f"{_per_rank(few, first.ranks)} messages per rank, not {_per_rank(many, second.ranks)}"
     )
-    data = f"{format_size(less / first.ranks)} per rank, not {format_size(more / second.ranks)}"
+    messages = f"{_digit(few)} messages per rank, not {_digit(many)}"
+    data = f"{format_size(less)} per rank, not {format_size(more)}"
+    differences = [messages] * (_digit(few) != _digit(many))
+    differences += [data] * (format_size(less) != format_size(more))
+    cell = "; ".join(differences) or "same messages and bytes per rank"
     if few < many and less < more:
         text = f"It sends less: {messages}, {data}."
     elif few < many and less == more:
         text = f"It sends the same bytes in fewer messages: {messages}."
     elif few < many:
-        text = (
-            f"It sends fewer messages ({messages}), and the time per message dominates at this "
-            "size."
-        )
+        text = f"It sends fewer messages ({messages}), and the time per message {_DOMINATES}."
     elif less < more:
-        text = f"It sends fewer bytes ({data}), and the time per byte dominates at this size."
+        text = f"It sends fewer bytes ({data}), and the time per byte {_DOMINATES}."
     elif few == many and less == more:
-        text = (
-            f"Both send {_per_rank(few, first.ranks)} messages per rank with the same bytes; it "
-            "waits less between sends."
-        )
+        both = f"Both send {_digit(few)} messages per rank with the same bytes"
+        text = f"{both}; it waits less between sends."
     else:
-        text = (
-            f"It sends more on average ({messages}) but waits less: its sends overlap, or its "
-            "ranks share them more evenly."
-        )
-    return text
+        waits = "waits less: its sends overlap, or its ranks share them more evenly"
+        text = f"It sends more on average ({messages}) but {waits}."
+    return cell, text
 
 
-def _per_rank(count: int, ranks: int) -> str:
-    value = count / ranks
+def _digit(value: float) -> str:
+    """Returns a number with one decimal, or without if it is an integer."""
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
