@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tutti.collectives.explanation import parts, why
 from tutti.collectives.view import summary as words
-from tutti.collectives.view.comparison_charts import decision_text
+from tutti.collectives.view.comparison_charts import decision_lines
 from tutti.collectives.view.timeline import picture
 from tutti.schedules.proving import capped
 from tutti.topologies.view.graph import MOST_DRAWN
@@ -76,7 +75,6 @@ def compared_json(found: Compared | Preview) -> dict[str, Any]:
 
 
 def _cell(one: Fastest) -> dict[str, Any]:
-    lines = re.sub(r"</?b>", "", decision_text(one)).split("<br>")
     return {
         "ranks": one.winner.ranks,
         "size": one.winner.size_bytes,
@@ -84,7 +82,7 @@ def _cell(one: Fastest) -> dict[str, Any]:
         "schedule": one.winner.schedule,
         "time_ps": one.winner.time_ps,
         "margin": one.margin,
-        "text": lines,
+        "text": decision_lines(one),
     }
 
 

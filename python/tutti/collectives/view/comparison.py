@@ -105,44 +105,40 @@ def comparison_view(
     cases = cases or reading.cases(comparison)
     named = styles(name for case in cases for name in case.algorithms)
     colours = {name: style.colour for name, style in named.items()}
-    per_byte = plan.experiment.ps_per_byte if plan else ps_per_byte(platform)
-    reasons = Reasons(per_byte, plan)
+    reasons = Reasons(plan.experiment.ps_per_byte if plan else ps_per_byte(platform), plan)
     leads = [words.leads(case, reasons, colours) for case in cases]
     headings = [_heading(case) if len(cases) > 1 else "" for case in cases]
     inputs = _inputs(comparison, cases, plan.experiment.model if plan else "")
     every = [lead for each in leads for lead in each]
-    page: dict[str, Any] = {}
-    if report:
-        summaries = [words.summary(case, reasons, colours) for case in cases]
-        page = {
-            "question": words.question(cases),
-            "answer": words.answer(cases, MOST_SENTENCES),
-            "findings": list(zip(headings, summaries, strict=True)),
-            "drawings": {"winner.pftrace": lambda path: write_trace(path, *run())} if run else {},
-        }
     ranking = _ranking(every, top)
-    return View(
+    rest = len(every) - len(ranking.rows)
+    names = {fact.key: fact.value for fact in inputs}
+    where = f"{names['collective']} on {names['platform']}, model {names['model']}"
+    view = View(
         kind="comparison",
         kicker="collective communication",
         title=title,
         remarks=[*remarks, *_unverified(comparison)],
-        headline=Fact("", _headline(inputs)),
+        headline=Fact("", f"{where}: fastest by rank count and size"),
         inputs=inputs,
         table=ranking,
-        caption=_rest(every, ranking),
+        caption=f"{rest} more rows with smaller leads; --top 0 shows all" if rest else "",
         data=[Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
               Data("fastest", lambda: records_of(REGIONS, every))],
         below=_repetitions(ranking),
         sections=partial(_all_sections, cases, headings, leads, platform, run),
         provenance=_provenance(comparison),
-        **page,
     )  # fmt: skip
-
-
-def _headline(inputs: Sequence[Fact]) -> str:
-    values = {fact.key: fact.value for fact in inputs}
-    where = f"{values['collective']} on {values['platform']}, model {values['model']}"
-    return f"{where}: fastest by rank count and size"
+    if not report:
+        return view
+    summaries = [words.summary(case, reasons, colours) for case in cases]
+    return replace(
+        view,
+        question=words.question(cases),
+        answer=words.answer(cases, MOST_SENTENCES),
+        findings=list(zip(headings, summaries, strict=True)),
+        drawings={"winner.pftrace": lambda path: write_trace(path, *run())} if run else {},
+    )
 
 
 def _ranking(leads: Sequence[Lead], top: int) -> Ranking:
@@ -151,11 +147,6 @@ def _ranking(leads: Sequence[Lead], top: int) -> Ranking:
     order = "largest lead first" if top else "by rank count"
     title = f"{order}; figures are for the size with the largest lead"
     return Ranking(REGIONS, shown[: top or None], title=title)
-
-
-def _rest(leads: Sequence[Lead], ranking: Ranking) -> str:
-    rest = len(leads) - len(ranking.rows)
-    return f"{rest} more rows with smaller leads; --top 0 shows all" if rest else ""
 
 
 def _repetitions(ranking: Ranking) -> list[Table]:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 from tutti.view.charts import TEXT, Axis, chart, errors, heat, legend_entry, line
 from tutti.view.palette import Style, styles
 from tutti.view.quantity import (
-    format_limit,
     format_rate,
     format_share,
     format_size,
     format_time,
     size_ticks,
 )
+from tutti.view.tables import of_scope
+
+from .quantities import MEASURED, Point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,21 +100,13 @@ def _line(points: list[Measurement], quantity: str, over: str, style: Style) -> 
 
 def point_text(one: Measurement) -> str:
     """Returns the tooltip of a measurement."""
-    lines = [
-        f"{one.ranks:,} ranks, {format_size(one.size_bytes)}",
-        f"completion time {format_time(one.time_ps)}",
-        f"algbw {format_rate(one.algbw)}, busbw {format_rate(one.busbw)}",
-    ]
-    if one.of_limit is not None:
-        lines.append(f"{format_limit(one.of_limit)} % of the lower bound")
-    if one.repetitions > 1:
-        lines[1] += (
-            f" (median of {one.repetitions}; quartiles {format_time(one.lower_quartile_ps)} and "
-            f"{format_time(one.upper_quartile_ps)}, minimum {format_time(one.least_ps)})"
-        )
-    if one.messages is not None:
-        lines.append(f"{one.messages:,} messages, {format_size(one.message_bytes or 0)} in total")
-    return "<br>".join(lines)
+    columns = of_scope(MEASURED, "runs" if one.repetitions > 1 else "run")
+    point = Point(one, one.time_ps)
+    return "<br>".join(
+        f"{column.name}: {column.text(point)}"
+        for column in columns
+        if column.name not in {"schedule", "slowdown"} and column.value(point) is not None
+    )
 
 
 def decision_map(case: Comparison) -> Figure:
@@ -134,7 +128,7 @@ def decision_map(case: Comparison) -> Figure:
         text=[[_short_margin(d.margin) if d else "" for d in row] for row in cells],
         texttemplate="%{text}",
         textfont={"size": 11},
-        customdata=[[decision_text(d) if d else "not compared" for d in row] for row in cells],
+        customdata=[[_decision_text(d) if d else "not compared" for d in row] for row in cells],
         hovertemplate=TEXT,
     )
     legend = [legend_entry(name, chosen[name].colour) for name in winners]
@@ -145,20 +139,23 @@ def decision_map(case: Comparison) -> Figure:
     return chart([shown, *legend], x, y, height, legend=fixed)
 
 
-def decision_text(decision: Fastest) -> str:
+def decision_lines(decision: Fastest) -> list[str]:
     """Returns the tooltip of a point of the decision map."""
     first, second = decision.winner, decision.runner_up
     lines = [
-        f"<b>{first.ranks:,} ranks, {format_size(first.size_bytes)}</b>",
+        f"{first.ranks:,} ranks, {format_size(first.size_bytes)}",
         f"fastest: {first.schedule}, {format_time(first.time_ps)}",
+        *(f"tied: {one.schedule}" for one in decision.level),
     ]
-    lines += [f"tied: {one.schedule}" for one in decision.level]
     if second is None:
-        lines.append("no slower algorithm")
-    else:
-        lines.append(f"runner-up: {second.schedule}, {format_time(second.time_ps)}")
-        lines.append(f"lead: {format_share(decision.margin or 0.0)} longer")
-    return "<br>".join(lines)
+        return [*lines, "no slower algorithm"]
+    runner_up = f"runner-up: {second.schedule}, {format_time(second.time_ps)}"
+    return [*lines, runner_up, f"lead: {format_share(decision.margin or 0.0)} longer"]
+
+
+def _decision_text(decision: Fastest) -> str:
+    where, *lines = decision_lines(decision)
+    return "<br>".join([f"<b>{where}</b>", *lines])
 
 
 def _short_margin(margin: float | None) -> str:

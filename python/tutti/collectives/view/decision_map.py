@@ -9,9 +9,10 @@ from tutti.collectives.comparison import cases
 from tutti.view import svg
 from tutti.view.notebook import view_html
 from tutti.view.palette import styles
-from tutti.view.quantity import format_share, format_size, format_time, plural, span
+from tutti.view.quantity import format_share, format_size, plural, span
 
 from .comparison import comparison_view
+from .comparison_charts import decision_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,11 +104,8 @@ def _cell(
     root: ET.Element, one: Fastest, chosen: Mapping[str, Style], at: tuple[float, float]
 ) -> None:
     x, y = at
-    first, second = one.winner, one.runner_up
-    lines = [f"{first.ranks:,} ranks, {format_size(first.size_bytes)}"]
-    lines += [f"{run.schedule}: {format_time(run.time_ps)}" for run in (first, second) if run]
-    svg.shape(root, "rect", "\n".join(lines), x=x, y=y, width=_CELL - 2, height=_ROW - 2, rx=3,
-              fill=chosen[first.algorithm].colour)  # fmt: skip
+    svg.shape(root, "rect", "\n".join(decision_lines(one)), x=x, y=y, width=_CELL - 2,
+              height=_ROW - 2, rx=3, fill=chosen[one.winner.algorithm].colour)  # fmt: skip
     lead = "" if one.margin is None else format_share(one.margin).replace("under ", "<")
     label = svg.text(root, (x + _CELL / 2 - 1, y + 19), lead, "middle")
     label.attrib |= {"fill": "#FFF", "stroke": "#222", "stroke-width": "2.5",

@@ -69,6 +69,8 @@ MEASURED: tuple[Column[Point], ...] = (
     Column("algbw", lambda point: point.measured.algbw, format_rate, terminal=False),
     Column("busbw", lambda point: point.measured.busbw, format_rate, terminal=False),
     Column("messages", lambda point: point.measured.messages, count, terminal=False),
+    Column("bytes in messages", lambda point: point.measured.message_bytes, format_size,
+           kind="hidden", terminal=False),
     Column("closed-form time", lambda point: point.measured.closed_form_ps, format_time,
            terminal=False),
 )  # fmt: skip

@@ -75,7 +75,7 @@ def ranking_view(result: SearchResult, model: str, top: int) -> View:
     Args:
         result: The result.
         model: The name of the platform's model.
-        top: The number of rows, besides the best schedules of each kind.
+        top: The number of rows; the best schedule of each kind is added.
     """
     where = f"{result.ranks:,} ranks of {result.platform.name}, model {model}"
     return View(
