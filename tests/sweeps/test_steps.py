@@ -14,8 +14,8 @@ from tutti.base.errors import ConfigError, ExitCode
 from tutti.cli.app import app
 from tutti.sweeps.files import resolve_sweep
 from tutti.sweeps.plan import plan_sweep
+from tutti.training import frame
 from tutti.training.files.step_file import load_training
-from tutti.training.frames import frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

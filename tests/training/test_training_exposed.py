@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import tutti
 from tutti.base.units import Time, TimePerByte
+from tutti.training import exposed_frame
 from tutti.training.endpoint import Ring, configurations
-from tutti.training.exposed import exposed, exposed_frame
+from tutti.training.exposed import exposed
 from tutti.training.fabric import Dimension
 from tutti.training.spans import Span, group_name, spans, task_frame
 from tutti.training.step import Step

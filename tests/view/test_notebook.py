@@ -170,10 +170,10 @@ def test_a_decision_map_names_the_fastest_and_its_lead() -> None:
 
 
 def test_parts_of_a_training_step_add_up() -> None:
-    from tutti.training.view.notebook import breakdown
+    from tutti.training.view.quantities import PARTS
 
     run = training()
-    assert sum(ps for _, ps, _ in breakdown(run)) == run.total.ps
+    assert sum(part.get(run) for part, _ in PARTS) == run.total.ps
     page = run._repr_html_()
     assert f"exposed communication: {format_time(run.exposed)}" in page
     assert "weight gradient" in page

@@ -16,6 +16,7 @@ from rich.console import Console
 import tutti
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
+from tutti.base.units import Time, TimePerByte
 from tutti.networks import coherence, flit, mesh
 from tutti.networks.coherence.view import run as coherence_run
 from tutti.networks.flit.view import load as flit_load
@@ -23,11 +24,14 @@ from tutti.networks.flit.view import run as flit_run
 from tutti.networks.mesh.view import load as mesh_load
 from tutti.networks.mesh.view import run as mesh_run
 from tutti.study.document import plain
+from tutti.training import Ring, Step, TrainingResult, configurations
+from tutti.training.view import page as training_page
 from tutti.view import fields, folder, terminal
 from tutti.view.notebook import view_html
 from tutti.view.page import page_of
 from tutti.view.quantity import number
 from tutti.view.tables import Column
+from tutti.workloads import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +81,10 @@ def comparison() -> pl.DataFrame:
 def collective() -> tutti.Run:
     ring = tutti.schedule("ring", ranks=4)
     return tutti.simulate(ring, tutti.platforms.platform("cray_xc30"), size="1 KiB")
+def steps() -> list[TrainingResult]:
+    rings = (Ring("local", 4, TimePerByte.parse("25 GB/s"), Time.parse("400 ns")),)
+    step = Step(model=build("dlrm_small"), batch=2, rings=rings, iterations=1)
+    return [step.run(configurations()[name]) for name in ("ace", "ideal")]
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,7 @@ class Shown:
 
 _MESH = ((mesh_run, "quantities"), (mesh_run, "of_traffic"), (mesh_load, "quantities"))
 _CHIP = ((coherence_run, "QUANTITIES"), (coherence_run, "NETWORK"))
+_STEP = ((training_page, "QUANTITIES"),)
 SHOWN = {
     "flit run": Shown(lambda: flit_run.run_view(flits()[0]), ((flit_run, "QUANTITIES"),)),
     "flit loads": Shown(lambda: flit_load.load_view(flits()), ((flit_load, "QUANTITIES"),)),
@@ -113,6 +122,8 @@ SHOWN = {
     "collective": Shown(
         lambda: collective_run.run_view(collective()), ((collective_run, "RUN"),), table=""
     ),
+    "training step": Shown(lambda: training_page.steps_view(steps()[:1]), _STEP),
+    "training steps": Shown(lambda: training_page.steps_view(steps()), _STEP),
 }
 
 PAGES = [name for name in SHOWN if name != "collective"]

@@ -11,10 +11,9 @@ import pytest
 
 import tutti
 from tutti.base.units import Time, TimePerByte
+from tutti.training import link_frame, server_frame, stall_frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
-from tutti.training.frames import server_frame, stall_frame
-from tutti.training.links import link_frame
 from tutti.training.step import Step, TrainingResult
 from tutti.training.view.page import write_training_report
 from tutti.workloads import build

@@ -12,9 +12,10 @@ import pytest
 
 import tutti
 from tutti.base.units import Size, Time, TimePerByte
+from tutti.training import layer_frame, server_frame, window_frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
-from tutti.training.frames import NO_LAYER, layer_frame, server_frame, window_frame
+from tutti.training.parts import NO_LAYER
 from tutti.training.step import Step, TrainingResult, watched
 from tutti.training.view.page import write_training_report
 from tutti.view.errors import ReportError

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import polars as pl
 import typer
 from rich.table import Table
 
 from tutti.cli import options
-from tutti.cli.train_results import write_results
-from tutti.study.console import out, record, record_table, remark
-from tutti.study.files import folder
-from tutti.study.progress import Progress
+from tutti.study.console import out, record, record_table
 from tutti.training.endpoint import configurations
-from tutti.training.exposed import exposed_frame
 from tutti.training.files.step_file import load_training
-from tutti.training.frames import frame
-from tutti.training.step import alike, watched
-from tutti.training.view.text import collective, replica
-from tutti.training.view.tracks import check_npus
-from tutti.view.quantity import format_share, format_size, format_time
+from tutti.training.study.step import run_step
 from tutti.workloads import build, models
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tutti.training.step import TrainingResult
 
 app = options.group("Simulate training steps: compute, exposed and hidden communication.")
 
@@ -120,111 +105,4 @@ def run_(
       tutti train run examples/10_training_step/training.toml --set batch=64
       tutti train run examples/10_training_step/training.toml --npu 0
     """
-    read = load_training(file, changes or (), output=to)
-    drawn = npus or [0]
-    folder(read.output, extra="reports")
-    started = time.monotonic()
-    runs: list[TrainingResult] = []
-    total = len(read.configurations)
-    step = watched(read.step, read.configurations[0])
-    with Progress("configurations", work=total, total=total) as progress:
-        for configuration in read.configurations:
-            runs.append(step.run(configuration))
-            check_npus(drawn, runs[-1])
-            progress.advance(1, len(runs))
-    runs = alike(runs)
-    model = step.model
-    shape = " x ".join(str(ring.nodes) for ring in step.rings)
-    count = runs[0].iterations
-    what = f"{step.batch} {model.samples} on each {replica(step)} of {shape}"
-    what += f", {count} iteration{'s' if count > 1 else ''}"
-    if step.traces:
-        what = f"{len(step.traces)} traces on {shape}"
-    record(model=model.name, batch=step.batch, iterations=count, npus=step.npus)
-    record_table("results", lambda: frame(runs))
-    out().print(f"{model.name}, {what}", style="bold")
-    out().print(results_table(runs))
-    _explain(runs)
-    _print_exposed(runs)
-    remark(f"{total} runs in {time.monotonic() - started:.1f} s")
-    write_results(runs, read.output, read.title, drawn)
-
-
-def results_table(runs: Sequence[TrainingResult]) -> Table:
-    """Returns a table with a row per configuration; it fits 80 columns."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("configuration", overflow="fold", max_width=20)
-    for name in ("time", "compute", "exposed", "hidden", "idle", "sent", "read"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        times = (run.total.ps, run.compute, run.exposed, run.overlap, run.idle)
-        table.add_row(
-            run.configuration.name,
-            *(format_time(ps) for ps in times),
-            f"{run.network_rate / 1e9:.0f} GB/s",
-            format_size(run.read),
-        )
-    return table
-
-
-def _explain(runs: Sequence[TrainingResult]) -> None:
-    """Prints a legend, the time per iteration and the lower bounds."""
-    remark(
-        "time: all iterations = compute + exposed + idle; exposed, hidden: communication without, "
-        "with concurrent compute; sent: injection rate; read: memory reads of communication"
-    )
-    platform = runs[0].step.platform
-    if platform is not None:
-        replaces = {
-            "packets": f"endpoints replace the cost model of {platform.name}",
-            "flows": f"flows replace the cost model of {platform.name}; endpoints cost nothing",
-            "isolated": f"collectives take the time of their simulation alone on {platform.name}",
-        }
-        remark(f"{replaces[runs[0].step.detail]} ({platform.model.kind})")
-    if runs[0].iterations > 1:
-        each = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
-        remark(f"last iteration: {each}")
-    unstable = [
-        run.configuration.name
-        for run in runs
-        if run.step.iterations == "stable" and not run.is_stable
-    ]
-    if unstable:
-        remark(f"not stable after {runs[0].iterations} iterations: {', '.join(unstable)}")
-    bounds = (
-        f"{run.configuration.name} {format_time(run.bound.time.ps)} ({format_share(run.of_bound)})"
-        for run in runs
-    )
-    remark(f"lower bound of any algorithms, and its share of the time: {', '.join(bounds)}")
-
-
-def exposed_table(runs: Sequence[TrainingResult]) -> Table:
-    """Returns a table of exposed communication by collective and process group in 80 columns."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("configuration", overflow="fold", max_width=18)
-    table.add_column("collective", no_wrap=True)
-    table.add_column("process group", overflow="fold", max_width=18)
-    for name in ("exposed", "share", "in flight"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        for row in exposed_frame(run, [0]).filter(pl.col("exposed_ps") > 0).iter_rows(named=True):
-            table.add_row(
-                run.configuration.name,
-                collective(row["collective"]),
-                row["group"],
-                format_time(row["exposed_ps"]),
-                format_share(row["exposed_ps"] / run.total.ps),
-                format_time(row["in_flight_ps"]),
-            )
-    return table
-
-
-def _print_exposed(runs: Sequence[TrainingResult]) -> None:
-    table = exposed_table(runs)
-    record_table("exposed", lambda: pl.concat(exposed_frame(run, [0]) for run in runs))
-    if table.row_count:
-        out().print()
-        out().print(table)
-        remark(
-            "exposed, of NPU 0: by the collective that the next pass waits for; share: of the time"
-        )
+    run_step(load_training(file, changes or (), output=to), npus or [0])

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from tutti.formats.astrasim import reader as astrasim
-from tutti.study.console import out, record, record_table, remark, wrote
-from tutti.study.files import folder, written
+from tutti.formats.astrasim.view import run_view
+from tutti.study.console import remark
+from tutti.study.files import folder
 from tutti.study.progress import Progress
-from tutti.training.frames import write_frame
+from tutti.study.study import present
 
 
 def from_astrasim(
@@ -55,27 +56,11 @@ def from_astrasim(
         --network examples/13_astrasim/Ring_8.yml \\
         --system examples/13_astrasim/Ring.json
     """
-    given = astrasim.load_network(network), astrasim.load_system(system)
-    if given[1].unused:
-        remark(f"ignored keys, which do not affect time: {', '.join(given[1].unused)}")
-    folder(to)
-    found = astrasim.load_programs(workload, *given, groups)
+    topology, options = astrasim.load_network(network), astrasim.load_system(system)
+    if options.unused:
+        remark(f"ignored keys, which do not affect time: {', '.join(options.unused)}")
+    output = folder(to)
+    programs = astrasim.load_programs(workload, topology, options, groups)
     with Progress("simulating"):
-        run = astrasim.simulate(*given, found, aware=aware)
-    shape = " x ".join(f"{one.block} {one.npus}" for one in given[0].dimensions)
-    record(
-        npus=run.npus,
-        dimensions=shape,
-        time_ps=run.total.ps,
-        compute_ps=run.compute,
-        exposed_ps=run.exposed,
-    )
-    out().print(f"{run.npus} NPUs: {shape}", style="bold")
-    out().print(
-        f"{run.total.ps / 1000:,.3f} ns: {run.compute / 1000:,.3f} ns compute, "
-        f"{run.exposed / 1000:,.3f} ns exposed communication"
-    )
-    rows = astrasim.frame(run, str(workload), shape, aware=aware)
-    record_table("results", rows)
-    path = written(write_frame, to / "results.parquet", rows)
-    wrote(path)
+        run = astrasim.simulate(topology, options, programs, aware=aware)
+    present(run_view(run, topology, str(workload), aware=aware), output)

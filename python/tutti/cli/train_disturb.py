@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
-from tutti.study.console import out, record_table, remark, wrote
-from tutti.study.files import folder, written
-from tutti.study.progress import Progress
 from tutti.training.files.step_file import load_training
-from tutti.training.frames import write_frame
-from tutti.training.slowdowns import Disturbances, effects, summary
-from tutti.view.quantity import format_share, format_time
-
-if TYPE_CHECKING:
-    import polars as pl
+from tutti.training.slowdowns import Disturbances
+from tutti.training.study.disturbed import run_disturbed
 
 
 def disturb(
@@ -79,35 +71,7 @@ def disturb(
         cables=tuple(cable or ()),
         load=load,
     )
-    read = load_training(file, changes or (), output=to)
-    folder(read.output)
-    work = len(what.kinds()) * draws + 1
-    with Progress("disturbances", work=work, total=work) as progress:
-        rows = effects(
-            read.step,
-            read.configurations[0],
-            what,
-            draws=draws,
-            seed=seed,
-            report=lambda done: progress.reach(done, work, done),
-        )
-    _print(rows, read.title)
-    remark(f"{draws} draws of each disturbance, from seed {seed}")
-    wrote(written(write_frame, read.output / "disturbances.parquet", rows))
-
-
-def _print(rows: pl.DataFrame, title: str) -> None:
-    record_table("disturbances", lambda: summary(rows))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("disturbance")
-    for name in ("median", "5 %", "95 %", "slower"):
-        table.add_column(name, justify="right")
-    for one in summary(rows).iter_rows(named=True):
-        times = (one["median_ps"], one["low_ps"], one["high_ps"])
-        slower = "" if one["disturbance"] == "none" else format_share(one["slowdown"])
-        table.add_row(one["disturbance"], *(format_time(round(time)) for time in times), slower)
-    out().print(title, style="bold", markup=False)
-    out().print(table)
+    run_disturbed(load_training(file, changes or (), output=to), what, draws, seed)
 
 
 def _slow(text: str | None) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from tutti.view.folder import write
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tutti.view.view import View
@@ -65,7 +65,7 @@ class Study(Generic[Result]):
         self,
         output: Path,
         noun: str,
-        cycles: Callable[[Result], int] = lambda _: 0,
+        cycles: Callable[[Result], int] | None = None,
         *,
         extra: str | None = "reports",
     ) -> None:
@@ -74,7 +74,7 @@ class Study(Generic[Result]):
         Args:
             output: The folder for files.
             noun: What a result is, in remarks.
-            cycles: Returns the simulated cycles of a result.
+            cycles: Returns the simulated cycles of a result, for remarks; None to omit them.
             extra: The extra that the files require.
 
         Raises:
@@ -89,7 +89,7 @@ class Study(Generic[Result]):
         started = time.monotonic()
         with Progress("running"):
             result = compute()
-        remark(f"{self._cycles(result):,} cycles in {time.monotonic() - started:.1f} s")
+        self._remark("", [result], started)
         return result
 
     def several(
@@ -139,11 +139,17 @@ class Study(Generic[Result]):
             except KeyboardInterrupt:
                 self.is_interrupted = True
         if results and not self.is_interrupted:
-            seconds = time.monotonic() - started
-            cycles = sum(map(self._cycles, results))
-            count = f"{prefix}{plural(len(results), self._noun)}"
-            remark(took(seconds) if took else f"{count}, {cycles:,} cycles in {seconds:.1f} s")
+            if took is not None:
+                remark(took(time.monotonic() - started))
+            else:
+                self._remark(f"{prefix}{plural(len(results), self._noun)}", results, started)
         return results, value
+
+    def _remark(self, count: str, results: Sequence[Result], started: float) -> None:
+        """Prints the number of results, their simulated cycles, and the duration."""
+        cycles = f"{sum(map(self._cycles, results)):,} cycles" if self._cycles else ""
+        parts = ", ".join(filter(None, (count, cycles)))
+        remark(f"{parts} in {time.monotonic() - started:.1f} s".strip())
 
     def present(self, view: View) -> None:
         """Prints and records a view, and writes its files."""

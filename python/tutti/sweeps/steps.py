@@ -128,7 +128,7 @@ def run_steps(batch: Batch) -> Done:
 
 
 def _measured(training: Training, item: Item) -> Row:
-    from tutti.training.frames import frame
+    from tutti.training.view.quantities import frame
 
     named = {one.name: one for one in training.configurations}
     configuration = named.get(item.notation)

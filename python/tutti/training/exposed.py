@@ -17,9 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.training.spans import spans
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from tutti.training.spans import Span
     from tutti.training.step import TrainingResult
 
-__all__ = ["Exposed", "exposed", "exposed_frame", "exposed_on"]
+__all__ = ["CollectiveTime", "Exposed", "exposed", "exposed_on", "exposed_parts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +50,30 @@ class Exposed:
         for one, ps in self.parts:
             found[one.kind, one.group] += ps
         return dict(found)
+
+
+class CollectiveTime(NamedTuple):
+    """The collectives of a kind on a process group of an NPU.
+
+    Attributes:
+        run: The run.
+        npu: The NPU.
+        collective: The collective; `shift` is a send between pipeline stages.
+        group: The dimensions of the process group.
+        number: The number of collectives.
+        bytes: Their payload.
+        in_flight_ps: The time in which at least one was in flight, in picoseconds.
+        exposed_ps: Their exposed time; the sum over all rows is the exposed time of the NPU.
+    """
+
+    run: TrainingResult
+    npu: int
+    collective: str
+    group: str
+    number: int
+    bytes: int
+    in_flight_ps: int
+    exposed_ps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +167,8 @@ def _divided(span: int, flying: Sequence[Span]) -> tuple[tuple[Span, int], ...]:
     return tuple((one, each + (place < left)) for place, one in enumerate(flying))
 
 
-def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.DataFrame:
-    """Returns a row per simulated NPU, collective and process group, the most exposed first.
-
-    Columns: ``configuration``; ``npu``; ``collective`` (`shift` is a send between pipeline stages);
-    ``group``, the dimensions of the process group; ``count`` and ``bytes`` of the collectives.
-    ``in_flight_ps`` is the time in which at least one was in flight. The sum of ``exposed_ps`` is
-    the exposed time of the NPU.
+def exposed_parts(run: TrainingResult, npus: Sequence[int] | None = None) -> list[CollectiveTime]:
+    """Returns the collectives and process groups of simulated NPUs, the most exposed first.
 
     Args:
         run: The run.
@@ -160,20 +177,11 @@ def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.
     Raises:
         WorkloadError: An NPU was not simulated.
     """
-    schema = {
-        "configuration": pl.String,
-        "npu": pl.Int64,
-        "collective": pl.String,
-        "group": pl.String,
-        "count": pl.Int64,
-        "bytes": pl.Int64,
-        "in_flight_ps": pl.Int64,
-        "exposed_ps": pl.Int64,
-    }
-    rows = []
-    for npu in run.recorded if npus is None else npus:
-        rows += [(run.configuration.name, npu, *row) for row in run.once(_rows, npu)]
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return [
+        CollectiveTime(run, npu, *row)
+        for npu in (run.recorded if npus is None else npus)
+        for row in run.once(_rows, npu)
+    ]
 
 
 def _rows(run: TrainingResult, npu: int) -> list[tuple[str, str, int, int, int, int]]:

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tutti.training.step import TrainingResult
 
-__all__ = ["link_frame", "link_name"]
+__all__ = ["LinkTime", "link_name", "link_times"]
+
+
+class LinkTime(NamedTuple):
+    """A link of a run.
+
+    Attributes:
+        run: The run.
+        npu: The source on a torus; else None.
+        source: The source in the topology of a platform; None on a torus.
+        target: The target in the topology of a platform; None on a torus.
+        link: The name.
+        busy_ps: The busy time in picoseconds; on a platform, that of the bytes at its rate.
+        bytes: The bytes.
+    """
+
+    run: TrainingResult
+    npu: int | None
+    source: str | None
+    target: str | None
+    link: str
+    busy_ps: int
+    bytes: int
+
+    @property
+    def utilisation(self) -> float:
+        """The busy time as a fraction of the time of the run."""
+        return self.busy_ps / max(self.run.record.end_ps, 1)
 
 
 def link_name(run: TrainingResult, name: str) -> str:
@@ -27,43 +50,21 @@ def link_name(run: TrainingResult, name: str) -> str:
     return f"{run.step.rings[int(ring)].name} {direction}"
 
 
-def link_frame(run: TrainingResult) -> pl.DataFrame:
-    """Returns a row per link: every link of a platform, or those of each simulated NPU of a torus.
-
-    Columns: ``configuration``; ``npu``, the source on a torus, else null; ``source`` and
-    ``target``, vertices of the topology, null on a torus; ``link``, the name; ``busy_ps``;
-    ``bytes``; ``utilisation``, as a fraction of the time of the run. On a platform, ``busy_ps`` is
-    the time of the bytes at the rate of the link.
-    """
-    schema = {
-        "configuration": pl.String,
-        "npu": pl.Int64,
-        "source": pl.String,
-        "target": pl.String,
-        "link": pl.String,
-        "busy_ps": pl.Int64,
-        "bytes": pl.Int64,
-        "utilisation": pl.Float64,
-    }
-    name, end = run.configuration.name, max(run.record.end_ps, 1)
-    found = _of_torus(run) if run.step.platform is None else _of_platform(run)
-    rows = [(name, *row, row[-2] / end) for row in found]
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-_Row = tuple[int | None, str | None, str | None, str, int, int]
-
-
-def _of_torus(run: TrainingResult) -> Iterator[_Row]:
-    for npu in range(run.record.npus):
-        for used in run.record.links(npu):
-            yield npu, None, None, link_name(run, used.name), used.busy_ps, used.bytes
-
-
-def _of_platform(run: TrainingResult) -> Iterator[_Row]:
+def link_times(run: TrainingResult) -> list[LinkTime]:
+    """Returns every link of a platform, or those of each simulated NPU of a torus."""
     routes = run.step.platform.routes if run.step.platform else None
-    links = routes.topology.links if routes else ()
-    for link, used in zip(links, run.record.graph_links(), strict=False):
-        ends = (link.source, link.target)
-        busy = round(used.bytes * link.rate.core.ps_per_byte)
-        yield None, *ends, " to ".join(ends), busy, used.bytes
+    if run.step.platform is None:
+        return [
+            LinkTime(run, npu, None, None, link_name(run, use.name), use.busy_ps, use.bytes)
+            for npu in range(run.record.npus)
+            for use in run.record.links(npu)
+        ]
+    rows = []
+    for link, use in zip(routes.topology.links if routes else (), run.record.graph_links(),
+                         strict=False):  # fmt: skip
+        name, busy = (
+            f"{link.source} to {link.target}",
+            round(use.bytes * link.rate.core.ps_per_byte),
+        )
+        rows.append(LinkTime(run, None, link.source, link.target, name, busy, use.bytes))
+    return rows

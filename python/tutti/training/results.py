@@ -158,6 +158,7 @@ class TrainingResult:
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: a bar of compute and communication, and a timeline."""
-        from tutti.training.view.notebook import training_html
+        from tutti.training.view.page import steps_view
+        from tutti.view.notebook import view_html
 
-        return training_html(self)
+        return view_html(steps_view([self]))

@@ -161,6 +161,11 @@ class AlgorithmSearch:
         """The algorithms that do not run on this network, and why."""
         return {(one.collective, one.algorithm): one.refused for one in self.trials if one.refused}
 
+    @property
+    def changes(self) -> dict[str, str]:
+        """The chosen algorithms other than those of the step, by key."""
+        return {key: one for key, one in self.chosen.items() if one != DEFAULT}
+
     def run(self, done: Callable[[int], object] | None = None) -> None:
         """Searches until a round changes nothing or the limit is reached.
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import polars as pl
+    from collections.abc import Callable
 
     from .view import View
 
@@ -17,6 +15,6 @@ def figures(view: View) -> dict[str, Any]:
     return {fact.key: fact.value for fact in view.every_fact if fact.key}
 
 
-def tables(view: View) -> dict[str, Callable[[], pl.DataFrame | Iterable[Any]]]:
+def tables(view: View) -> dict[str, Callable[[], Any]]:
     """Returns functions that return the tables, by name."""
     return {data.name: data.frame for data in view.data if data.name}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
 
@@ -32,7 +32,7 @@ def write(view: View, folder: Path) -> list[Path]:
     paths = []
     for data in view.data:
         if data.files:
-            frame: Any = data.frame()
+            frame = data.frame()
             for path in (folder / name for name in data.files):
                 write_frame = frame.write_csv if path.suffix == ".csv" else frame.write_parquet
                 try:

@@ -99,6 +99,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def flag(value: bool) -> str:
+    """Formats a Boolean."""
+    return "yes" if value else "no"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """Formats a number with `digits` significant digits; None and NaN are a dash."""
     if value is None or math.isnan(value):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 from .quantity import (
     count,
     estimate,
+    flag,
     format_limit,
     format_rate,
     format_share,
@@ -222,7 +223,8 @@ def frame_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> pl.DataFram
     """Returns a data frame of the columns with a key; absent values and NaN are null.
 
     Args:
-        columns: The columns: integers if shown by `count`, texts without `show`, else floats.
+        columns: The columns: integers if shown by `count`, `format_size` or `format_time`, Booleans
+            if by `flag`, texts without `show`, else floats.
         rows: The rows, in order.
     """
     import polars as pl
@@ -255,9 +257,14 @@ def records_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> list[dict
 def _type_of(column: Column[Any]) -> type[pl.DataType]:
     import polars as pl
 
-    if column.show is None:
-        return pl.String
-    return pl.UInt64 if column.show is count else pl.Float64
+    types: dict[Any, type[pl.DataType]] = {
+        None: pl.String,
+        count: pl.UInt64,
+        flag: pl.Boolean,
+        format_size: pl.Int64,
+        format_time: pl.Int64,
+    }
+    return types.get(column.show, pl.Float64)
 
 
 def sort_key(value: Any) -> object:  # noqa: ANN401 - whatever a row has

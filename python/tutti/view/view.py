@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import polars as pl
     from rich.console import RenderableType
 
     from .page import Finding, Section
@@ -46,12 +45,12 @@ class Data:
 
     Attributes:
         name: The name among the tables of `--json`; empty if it is not there.
-        frame: Returns the rows; without files, also mappings or dataclasses.
+        frame: Returns a data frame; without files, also mappings or dataclasses.
         files: The names of its files, with the suffix `.parquet` or `.csv`.
     """
 
     name: str
-    frame: Callable[[], pl.DataFrame | Iterable[Any]]
+    frame: Callable[[], Any]
     files: Sequence[str] = ()
 
 
@@ -129,6 +128,9 @@ def figures_of(columns: Iterable[Column[Any]], row: object) -> list[Fact]:
         Fact(*(column.fact_of(row) or ("", "")), column.key, column.value(row))
         for column in columns
     ]
+def figures(**values: object) -> list[Fact]:
+    """Returns facts of `--json` only, by key; a value may be a function that returns it."""
+    return [Fact(key, key=key, value=value) for key, value in values.items()]
 
 
 def results(

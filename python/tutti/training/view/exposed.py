@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import polars as pl
-
-from tutti.training.exposed import exposed_frame
+from tutti.training.exposed import exposed_parts
 from tutti.view.charts import Axis, bars, chart
 from tutti.view.page import Chart, Section
-from tutti.view.quantity import count, format_share, format_size, format_time, time_unit
-from tutti.view.tables import Column, ReportTable
+from tutti.view.quantity import format_share, format_time, time_unit
+from tutti.view.tables import ReportTable, of_scope
 
+from .quantities import EXPOSED
 from .text import collective, communication_colours, of_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tutti.training.exposed import CollectiveTime
     from tutti.training.step import TrainingResult
     from tutti.view.charts import Figure
 
+HEADING = "Exposed communication by collective"
 _LEAD = (
     "Communication in flight while the NPU does not compute. It belongs to the collective that the "
     "next pass waits for, since its issue. If several collectives end at the same time, or the "
@@ -29,51 +31,50 @@ _LEAD = (
 
 def exposed_section(runs: Sequence[TrainingResult]) -> list[Section]:
     """Returns the section, if the runs have collectives."""
-    found = pl.concat(exposed_frame(run, [0]) for run in runs)
-    if found.is_empty():
+    rows = first_parts(runs)
+    if not rows:
         return []
-    rows = _rows(runs, found)
     unit = time_unit(max(run.exposed for run in runs))[1]
+    colours = communication_colours(runs)
     drawn = Chart(
-        _chart(runs, rows),
+        _chart(runs, rows, colours),
         f"Horizontal: exposed communication ({unit}). Vertical: endpoint configuration.",
         "the longest part of a bar: the collective and process group to shorten or overlap first.",
     )
-    shown = {"exposed": drawn} if any(row["exposed_ps"] for row in rows) else {}
-    return [
-        Section("Exposed communication by collective", _LEAD + of_first(runs), shown, _table(rows))
+    shown = {"exposed": drawn} if any(row.exposed_ps for row in rows) else {}
+    columns = [
+        replace(column, colour=lambda row: colours[row.collective, row.group])
+        if column.name == "collective"
+        else column
+        for column in of_scope(EXPOSED, "runs")
     ]
+    lead = _LEAD + of_first(runs)
+    return [Section(HEADING, lead, shown, ReportTable(columns, rows))]
 
 
-def _rows(runs: Sequence[TrainingResult], found: pl.DataFrame) -> list[dict[str, Any]]:
-    """Returns the rows of the frame, with name and colour, and the share of the total time."""
-    colours = communication_colours(runs)
-    totals = {run.configuration.name: run.total.ps for run in runs}
-    return [
-        row
-        | {
-            "name": f"{collective(row['collective'])} on {row['group']}",
-            "colour": colours[row["collective"], row["group"]],
-            "share": row["exposed_ps"] / totals[row["configuration"]],
-        }
-        for row in found.to_dicts()
-    ]
+def first_parts(runs: Sequence[TrainingResult]) -> list[CollectiveTime]:
+    """Returns the exposed communication of NPU 0 of each run."""
+    return [row for run in runs for row in exposed_parts(run, [0])]
 
 
-def _chart(runs: Sequence[TrainingResult], rows: Sequence[Mapping[str, Any]]) -> Figure:
+def _chart(
+    runs: Sequence[TrainingResult],
+    rows: Sequence[CollectiveTime],
+    colours: Mapping[tuple[str, str], str],
+) -> Figure:
     """Returns a stacked bar per configuration, with a part per collective and process group."""
     names = [run.configuration.name for run in runs][::-1]
     factor, unit = time_unit(max(run.exposed for run in runs))
-    parts: dict[str, dict[str, Mapping[str, Any]]] = {}
+    parts: dict[tuple[str, str], dict[str, CollectiveTime]] = {}
     for row in rows:
-        parts.setdefault(row["name"], {})[row["configuration"]] = row
+        parts.setdefault((row.collective, row.group), {})[row.run.configuration.name] = row
     traces = []
-    for name, of in parts.items():
-        texts = [_text(of[one]) if one in of else "" for one in names]
-        times = [of[one]["exposed_ps"] / factor if one in of else 0 for one in names]
-        colour = next(iter(of.values()))["colour"]
-        traces.append(bars(names, times, colour, across=True, name=name, customdata=texts,
-                           marker={"line": {"width": 0}}))  # fmt: skip
+    for (kind, group), by_name in parts.items():
+        name = f"{collective(kind)} on {group}"
+        texts = [_text(by_name[one], name) if one in by_name else "" for one in names]
+        times = [by_name[one].exposed_ps / factor if one in by_name else 0 for one in names]
+        traces.append(bars(names, times, colours[kind, group], across=True, name=name,
+                           customdata=texts, marker={"line": {"width": 0}}))  # fmt: skip
     return chart(
         traces, Axis("exposed communication", unit, zero=True),
         Axis(category=True, more={"automargin": True}), 130 + 44 * len(runs), barmode="stack",
@@ -81,27 +82,9 @@ def _chart(runs: Sequence[TrainingResult], rows: Sequence[Mapping[str, Any]]) ->
     )  # fmt: skip
 
 
-def _text(row: Mapping[str, Any]) -> str:
+def _text(row: CollectiveTime, name: str) -> str:
+    share = format_share(row.exposed_ps / row.run.total.ps)
     return (
-        f"<b>{row['configuration']}</b>: {row['name']}<br>{format_time(row['exposed_ps'])} "
-        f"exposed, {format_share(row['share'])} of the time<br>"
-        f"in flight for {format_time(row['in_flight_ps'])}"
+        f"<b>{row.run.configuration.name}</b>: {name}<br>{format_time(row.exposed_ps)} "
+        f"exposed, {share} of the time<br>in flight for {format_time(row.in_flight_ps)}"
     )
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> ReportTable[dict[str, Any]]:
-    columns: list[Column[dict[str, Any]]] = [
-        Column("configuration", lambda row: row["configuration"]),
-        Column(
-            "collective",
-            lambda row: collective(row["collective"]),
-            colour=lambda row: row["colour"],
-        ),
-        Column("process group", lambda row: row["group"]),
-        Column("exposed", lambda row: row["exposed_ps"], format_time),
-        Column("share of the time", lambda row: row["share"], format_share),
-        Column("in flight", lambda row: row["in_flight_ps"], format_time),
-        Column("count", lambda row: row["count"], count),
-        Column("payload", lambda row: row["bytes"], format_size),
-    ]
-    return ReportTable(columns, rows)

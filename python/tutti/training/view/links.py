@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from tutti.topologies.view.heat_map import SCALE, LinkUse, heat_map
-from tutti.training.links import link_frame
+from tutti.training.links import link_times
 from tutti.view.charts import TEXT, Axis, chart, heat
 from tutti.view.page import Choice, Section, captioned
 from tutti.view.quantity import format_share, format_size, format_time
-from tutti.view.tables import Column, ReportTable
+from tutti.view.tables import ReportTable, of_scope
+
+from .quantities import LINKS, link_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from tutti.training.links import LinkTime
     from tutti.training.step import TrainingResult
     from tutti.view.charts import Figure, Trace
 
@@ -34,7 +35,7 @@ _BAR = {
 
 def links_section(runs: Sequence[TrainingResult]) -> Section:
     """Returns the section: a heat map of links, and a table of the busiest."""
-    found = [_links(run) for run in runs]
+    found = [link_times(run) for run in runs]
     step = runs[0].step
     several = len(runs) > 1
     if step.platform is not None:
@@ -66,58 +67,52 @@ def links_section(runs: Sequence[TrainingResult]) -> Section:
                    source="links.parquet")  # fmt: skip
 
 
-def _links(run: TrainingResult) -> pl.DataFrame:
-    several = run.step.platform is None and run.record.npus > 1
-    return link_frame(run).with_columns(of_several=pl.lit(several))
-
-
-def _topology(runs: Sequence[TrainingResult], found: Sequence[pl.DataFrame]) -> Figure | None:
+def _topology(runs: Sequence[TrainingResult], found: Sequence[Sequence[LinkTime]]) -> Figure | None:
     """Returns the topology of the platform; None if it is too large to draw."""
     routes = runs[0].step.platform.routes if runs[0].step.platform else None
     if routes is None:
         return None
-    columns = ("source", "target", "utilisation", "busy_ps", "bytes")
     several = [
         [
-            LinkUse(source, target, share, f"{format_size(size)}<br>busy {format_time(busy)}")
-            for source, target, share, busy, size in links.select(columns).iter_rows()
+            LinkUse(link.source or "", link.target or "", link.utilisation,
+                    f"{format_size(link.bytes)}<br>busy {format_time(link.busy_ps)}")
+            for link in links
         ]
         for links in found
-    ]
+    ]  # fmt: skip
     return heat_map(routes.topology, several)
 
 
-def _npus(found: Sequence[pl.DataFrame]) -> Figure:
+def _npus(found: Sequence[Sequence[LinkTime]]) -> Figure:
     """Returns a map per configuration: links of an NPU by NPU."""
     busiest = _most(found)
     traces = []
     for index, links in enumerate(found):
-        names = links["link"].unique(maintain_order=True).to_list()
-        npus = links["npu"].unique(maintain_order=True).to_list()
-        cells = [links.filter(pl.col("link") == name).to_dicts() for name in names[::-1]]
-        trace = _map([str(npu) for npu in npus], names[::-1], cells, busiest)
+        rows: dict[str, list[LinkTime]] = {}
+        for link in links:
+            rows.setdefault(link.link, []).append(link)
+        npus = [str(npu) for npu in dict.fromkeys(link.npu for link in links)]
+        trace = _map(npus, list(rows)[::-1], list(rows.values())[::-1], busiest)
         traces.append(trace | {"meta": index, "visible": index == 0})
     height = 150 + 26 * max(len(trace["y"]) for trace in traces)
     return _chart(traces, Axis("NPU", category=True, more={"nticks": 16}), height)
 
 
-def _representative(found: Sequence[pl.DataFrame]) -> Figure:
+def _representative(found: Sequence[Sequence[LinkTime]]) -> Figure:
     """Returns a map of links by configuration."""
-    links = pl.concat(found)
-    names = links["link"].unique(maintain_order=True).to_list()
-    configurations = links["configuration"].unique(maintain_order=True).to_list()[::-1]
-    cells = [links.filter(pl.col("configuration") == one).to_dicts() for one in configurations]
-    trace = _map(names, configurations, cells, _most(found))
+    names = list(dict.fromkeys(link.link for links in found for link in links))
+    configurations = [links[0].run.configuration.name for links in found][::-1]
+    trace = _map(names, configurations, found[::-1], _most(found))
     return _chart([trace], Axis(category=True), 150 + 34 * len(configurations))
 
 
 def _map(
-    xs: Sequence[str], ys: Sequence[str], cells: Sequence[Sequence[Mapping[str, Any]]], most: float
+    xs: Sequence[str], ys: Sequence[str], cells: Sequence[Sequence[LinkTime]], most: float
 ) -> Trace:
     return heat(
         x=xs,
         y=ys,
-        z=[[cell["utilisation"] for cell in row] for row in cells],
+        z=[[cell.utilisation for cell in row] for row in cells],
         customdata=[[_text(cell) for cell in row] for row in cells],
         hovertemplate=TEXT,
         zmin=0,
@@ -134,33 +129,22 @@ def _chart(traces: Sequence[Trace], x: Axis, height: int) -> Figure:
     return chart(traces, x, y, height, showlegend=False, margin={"b": 110})
 
 
-def _most(found: Sequence[pl.DataFrame]) -> float:
-    return max(max(links["utilisation"], default=0.0) for links in found) or 1.0
+def _most(found: Sequence[Sequence[LinkTime]]) -> float:
+    return max((link.utilisation for links in found for link in links), default=0.0) or 1.0
 
 
-def _text(link: Mapping[str, Any]) -> str:
+def _text(link: LinkTime) -> str:
     return (
-        f"<b>{link['configuration']}</b>: {_name(link)}<br>utilisation "
-        f"{format_share(link['utilisation'])}, {format_size(link['bytes'])}<br>"
-        f"busy {format_time(link['busy_ps'])}"
+        f"<b>{link.run.configuration.name}</b>: {link_label(link)}<br>utilisation "
+        f"{format_share(link.utilisation)}, {format_size(link.bytes)}<br>"
+        f"busy {format_time(link.busy_ps)}"
     )
 
 
-def _name(link: Mapping[str, Any]) -> str:
-    """Returns the name of a link; links of a representative NPU are those of all NPUs."""
-    return f"NPU {link['npu']}, {link['link']}" if link["of_several"] else link["link"]
-
-
-def _busiest(found: Sequence[pl.DataFrame]) -> ReportTable[dict[str, Any]]:
-    columns: list[Column[dict[str, Any]]] = [
-        Column("configuration", lambda row: row["configuration"]),
-        Column("link", _name, kind="nowrap"),
-        Column("utilisation", lambda row: row["utilisation"], format_share),
-        Column("busy", lambda row: row["busy_ps"], format_time),
-        Column("bytes", lambda row: row["bytes"], format_size),
-    ]
-    ordered = [
-        links.sort("utilisation", descending=True, maintain_order=True).head(_MOST_LISTED)
+def _busiest(found: Sequence[Sequence[LinkTime]]) -> ReportTable[LinkTime]:
+    rows = [
+        link
         for links in found
+        for link in sorted(links, key=lambda link: -link.utilisation)[:_MOST_LISTED]
     ]
-    return ReportTable(columns, pl.concat(ordered).to_dicts())
+    return ReportTable(of_scope(LINKS, "runs"), rows)

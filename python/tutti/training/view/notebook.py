@@ -7,11 +7,11 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from tutti.view import svg
-from tutti.view.notebook import facts_html, time_axis, time_x
-from tutti.view.palette import BLUE, FAINT, ORANGE, RED
-from tutti.view.quantity import format_shares, format_time, plural
+from tutti.view.notebook import time_axis, time_x
+from tutti.view.quantity import format_shares, format_time
 
-from .text import communication_colours, facts
+from .quantities import PARTS
+from .text import communication_colours
 from .timeline import fewer_bars, task_rows
 from .tracks import COMPUTE
 
@@ -25,35 +25,15 @@ if TYPE_CHECKING:
 
 _MOST_BARS, _MOST_LANES = 400, 6
 _LEFT, _ROW, _LANE, _GAP = 150, 22, 9, 6
-_SHOWN = ("model", "batch", "parallelism", "torus", "platform", "iterations")
 
 
-def training_html(run: TrainingResult) -> str:
-    """Returns settings and times of a training step, and the timeline of NPU 0."""
-    known = [(name, value) for name, value in facts([run]) if name in _SHOWN]
-    shown = facts_html(
-        [
-            ("configuration", run.configuration.name),
-            *known,
-            ("time", f"{format_time(run.total.ps)}, {plural(run.iterations, 'iteration')}"),
-        ]
-    )
-    return f"<div>{shown}{breakdown_svg(run)}{_timeline(run)}</div>"
+def drawn(run: TrainingResult) -> str:
+    """Returns a bar of the parts of a step, with their times and shares, and a timeline."""
+    return f"{_breakdown(run)}{_timeline(run)}"
 
 
-def breakdown(run: TrainingResult) -> list[tuple[str, int, str]]:
-    """Returns name, picoseconds and colour of the parts of a step; they add up to its time."""
-    return [
-        ("compute alone", run.compute - run.overlap, BLUE),
-        ("compute with hidden communication", run.overlap, ORANGE),
-        ("exposed communication", run.exposed, RED),
-        ("idle", run.idle, FAINT),
-    ]
-
-
-def breakdown_svg(run: TrainingResult) -> str:
-    """Returns a bar of the parts of a step, with their times and shares."""
-    parts = [part for part in breakdown(run) if part[1]]
+def _breakdown(run: TrainingResult) -> str:
+    parts = [(part.name, part.get(run), colour) for part, colour in PARTS if part.get(run)]
     total = sum(ps for _, ps, _ in parts) or 1
     shares = format_shares([ps / total for _, ps, _ in parts])
     root = svg.drawing(svg.WIDTH, 34 + 20 * len(parts), "Compute and communication of the step")

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tutti.training.frames import layer_frame, window_frame
+from tutti.training.exposed import exposed_parts
+from tutti.training.links import link_times
+from tutti.training.parts import layers, servers, stalls, windows
 from tutti.view.charts import Axis, bars, chart, line
 from tutti.view.errors import ReportError
-from tutti.view.page import SORTING, Chart, Page, Section
-from tutti.view.palette import BLUE, FAINT, RED, SKY
-from tutti.view.quantity import format_share, format_size, format_time, time_unit
-from tutti.view.tables import Column, ReportTable
+from tutti.view.page import SORTING, Chart, Section, page_of
+from tutti.view.palette import BLUE, RED
+from tutti.view.quantity import format_share, format_time, time_unit
+from tutti.view.tables import ReportTable, frame_of, of_scope
+from tutti.view.view import Data, Fact, View, results
 
 from . import text as words
 from .endpoint import endpoint_sections
-from .exposed import exposed_section
+from .exposed import exposed_section, first_parts
 from .links import links_section
+from .notebook import drawn
+from .quantities import EXPOSED, LAYERS, LINKS, PARTS, QUANTITIES, SERVERS, STALLS, WINDOWS
 from .timeline import timeline_section
+from .trace import write_training_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,9 +32,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti import _core
     from tutti.training.step import TrainingResult
     from tutti.view.charts import Figure
+    from tutti.view.tables import Column
 
 CONVENTIONS = (
     "Times are predictions for NPU 0; all NPUs of a stage execute the same program. The total is "
@@ -38,25 +44,15 @@ CONVENTIONS = (
     "directions of all rings. No algorithm of the collectives takes less than the lower bound; its "
     "share is the bound divided by the total. GB is 10^9 bytes, GiB 2^30 bytes."
 )
-PARTS: tuple[tuple[str, str, Callable[[_core.Breakdown], int]], ...] = (
-    ("compute only", BLUE, lambda parts: parts.compute_ps),
-    ("overlap", SKY, lambda parts: parts.overlap_ps),
-    ("exposed communication", RED, lambda parts: parts.exposed_ps),
-    ("idle", FAINT, lambda parts: parts.idle_ps),
+_CAPTION = (
+    "time: all iterations = compute + exposed + idle; exposed, hidden: communication without, with "
+    "concurrent compute; sent: injection rate; read: memory reads of communication"
 )
-"""The breakdown of the time of an NPU: names, colours, and times in ps."""
+_EXPOSED = "exposed, of NPU 0: by the collective that the next pass waits for; share: of the time"
 _BUSY = (
-    ("links", "link utilisation", RED, "tozeroy"),
-    ("compute", "compute utilisation", BLUE, None),
+    (attrgetter("links"), "link utilisation", RED, "tozeroy"),
+    (attrgetter("compute"), "compute utilisation", BLUE, None),
 )
-_OF_LAYERS = {
-    "forward": "forward_ps",
-    "input gradient": "input_gradient_ps",
-    "weight gradient": "weight_gradient_ps",
-    "other": "other_ps",
-    "wait before the layer": "waited_ps",
-    "collective time": "carried_ps",
-}
 
 
 def write_training_report(
@@ -76,29 +72,80 @@ def write_training_report(
     Raises:
         ReportError: `runs` is empty, or an NPU was not simulated.
     """
+    return page_of(steps_view(runs, title, npus)).write(path)
+
+
+def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[int] = (0,)) -> View:
+    """Returns what a training step with one or more endpoint configurations shows.
+
+    Args:
+        runs: Runs of one step; their windows, if any, give utilisation over time.
+        title: The title of the experiment.
+        npus: Up to 8 NPUs whose timelines are drawn and exported.
+
+    Raises:
+        ReportError: `runs` is empty.
+    """
     if not runs:
         raise ReportError("no runs of a training step to report", kind="frame")
-    name = runs[0].step.model.name
-    page = Page(
+    first = runs[0]
+    exposed = [row for row in first_parts(runs) if row.exposed_ps]
+    below = ReportTable(of_scope(EXPOSED, "runs"), exposed).terminal(_EXPOSED)
+    return View(
         kind="training",
         kicker="training steps",
         title=title,
-        question=f"How much of a training step of {name} is exposed communication?",
+        question=f"How much of a training step of {first.step.model.name} is exposed "
+        "communication?",
         answer=words.answer(runs),
-        facts=words.facts(runs),
+        headline=Fact("training step", words.headline(first), "iterations", first.iterations),
+        inputs=words.inputs(first.step),
+        table=ReportTable(of_scope(QUANTITIES, "runs"), runs),
+        caption=_CAPTION,
+        data=_data(runs),
+        below=["", below] if exposed else [],
+        drawings={"trace.pftrace": lambda path: write_training_trace(path, runs, npus)},
+        inline=partial(drawn, first) if len(runs) == 1 else None,
+        sections=partial(_sections, runs, npus),
         findings=[("", words.summary(runs))] if len(runs) > 1 else [],
-        sections=[
-            _time_section(runs),
-            *exposed_section(runs),
-            timeline_section(runs, npus),
-            *_over_time(runs),
-            links_section(runs),
-            *endpoint_sections(runs),
-            _layers(runs),
-        ],
         conventions=CONVENTIONS,
     )
-    return page.write(path)
+
+
+def _data(runs: Sequence[TrainingResult]) -> list[Data]:
+    def rows(
+        columns: Sequence[Column[Any]],
+        rows_of: Callable[[TrainingResult], Sequence[Any]],
+        file: str = "",
+        name: str = "",
+    ) -> Data:
+        def frame() -> pl.DataFrame:
+            return frame_of(columns, [row for run in runs for row in rows_of(run)])
+
+        return Data(name, frame, [file] if file else [])
+
+    return [
+        results(QUANTITIES, runs),
+        rows(EXPOSED, lambda run: exposed_parts(run, [0]), name="exposed"),
+        rows(EXPOSED, exposed_parts, "exposed.parquet"),
+        rows(LAYERS, layers, "layers.parquet"),
+        rows(LINKS, link_times, "links.parquet"),
+        rows(SERVERS, servers, "servers.parquet"),
+        rows(STALLS, stalls, "stalls.parquet"),
+        rows(WINDOWS, windows, "windows.parquet"),
+    ]
+
+
+def _sections(runs: Sequence[TrainingResult], npus: Sequence[int]) -> list[Section]:
+    return [
+        _time_section(runs),
+        *exposed_section(runs),
+        timeline_section(runs, npus),
+        *_over_time(runs),
+        links_section(runs),
+        *endpoint_sections(runs),
+        _layers(runs),
+    ]
 
 
 def _time_section(runs: Sequence[TrainingResult]) -> Section:
@@ -108,24 +155,12 @@ def _time_section(runs: Sequence[TrainingResult]) -> Section:
         "exposed communication and idle time, in which the NPU does not compute.",
         "bars",
     )
-    lead = "Sum over all iterations, one bar per endpoint configuration."
-    return Section("Time per NPU", lead, {"breakdown": drawn}, _times(runs))
-
-
-def _times(runs: Sequence[TrainingResult]) -> ReportTable[TrainingResult]:
-    columns: list[Column[TrainingResult]] = [
-        Column("configuration", lambda run: run.configuration.name),
-        Column("total", lambda run: run.total.ps, format_time),
-        *(Column(name, partial(_part, time_of), format_time) for name, _, time_of in PARTS),
-        Column("lower bound", lambda run: run.bound.time.ps, format_time),
-        Column("bound / total", lambda run: run.of_bound, format_share),
-        Column("bounded by", lambda run: run.bound.by),
-    ]
-    return ReportTable(columns, runs)
-
-
-def _part(time_of: Callable[[_core.Breakdown], int], run: TrainingResult) -> int:
-    return time_of(run.record.breakdown())
+    lead = (
+        "Sum over all iterations, one bar per endpoint configuration. Memory reads are those of "
+        "communication. The send rate is the average over the time with communication in flight."
+    )
+    table = ReportTable(of_scope(QUANTITIES, "runs"), runs)
+    return Section("Time per NPU", lead, {"breakdown": drawn}, table)
 
 
 def _breakdown(runs: Sequence[TrainingResult]) -> Figure:
@@ -133,15 +168,16 @@ def _breakdown(runs: Sequence[TrainingResult]) -> Figure:
     factor, unit = time_unit(max(run.total.ps for run in runs))
     names = [run.configuration.name for run in runs][::-1]
     traces = []
-    for name, colour, time_of in PARTS:
-        times = [_part(time_of, run) for run in runs][::-1]
+    for part, colour in PARTS:
+        times = [part.get(run) for run in runs][::-1]
         texts = [
-            f"<b>{run.configuration.name}</b>: {name}<br>"
+            f"<b>{run.configuration.name}</b>: {part.name}<br>"
             f"{format_time(ps)}, {format_share(ps / run.total.ps)}"
             for ps, run in zip(times, reversed(runs), strict=True)
         ]
-        traces.append(bars(names, [ps / factor for ps in times], colour, across=True, name=name,
-                           customdata=texts, marker={"line": {"width": 0}}))  # fmt: skip
+        traces.append(bars(names, [ps / factor for ps in times], colour, across=True,
+                           name=part.name, customdata=texts,
+                           marker={"line": {"width": 0}}))  # fmt: skip
     return chart(
         traces, Axis("time per NPU", unit, zero=True),
         Axis(category=True, more={"automargin": True}), 130 + 44 * len(runs),
@@ -150,19 +186,16 @@ def _breakdown(runs: Sequence[TrainingResult]) -> Figure:
 
 
 def _over_time(runs: Sequence[TrainingResult]) -> list[Section]:
-    import polars as pl
-
     watched = [run for run in runs if run.step.window is not None]
     if not watched:
         return []
-    windows = pl.concat(window_frame(run) for run in watched)
     width = format_time(watched[0].step.window.ps)  # type: ignore[union-attr]
     lead = (
         "Link utilisation, averaged over all links of an NPU, and compute utilisation, in windows "
         f"of {width}."
     )
     chart = Chart(
-        _utilisation(windows),
+        _utilisation(watched),
         f"Horizontal: time ({_unit(runs)}). Vertical: utilisation in per cent, a row per endpoint "
         "configuration.",
         "intervals with busy links and an idle processor, which are exposed communication.",
@@ -175,21 +208,21 @@ def _unit(runs: Sequence[TrainingResult]) -> str:
     return time_unit(max(run.total.ps for run in runs))[1]
 
 
-def _utilisation(windows: pl.DataFrame) -> Figure:
+def _utilisation(runs: Sequence[TrainingResult]) -> Figure:
     """Returns link and compute utilisation per window, a row per configuration."""
-    parts = windows.partition_by("configuration", maintain_order=True)
-    factor, unit = time_unit(int(windows["start_ps"].max() or 1))  # type: ignore[arg-type]
-    count, gap = len(parts), 0.03
+    several = [windows(run) for run in runs]
+    factor, unit = time_unit(max(rows[-1].start_ps for rows in several) or 1)
+    count, gap = len(several), 0.03
     height = (1 - gap * (count - 1)) / count
     traces: list[Any] = []
     axes: dict[str, Any] = {}
-    for row, part in enumerate(parts, start=1):
-        name, number = part["configuration"][0], "" if row == 1 else str(row)
-        for quantity, what, colour, fill in _BUSY:
-            shares = part[quantity].to_list()
+    for row, parts in enumerate(several, start=1):
+        name, number = parts[0].run.configuration.name, "" if row == 1 else str(row)
+        for share_of, what, colour, fill in _BUSY:
+            shares = [share_of(part) for part in parts]
             hover = f"<b>{name}</b>, {what} from %{{x:.4g}} {unit}: %{{customdata}}<extra></extra>"
             traces.append(
-                line([start / factor for start in part["start_ps"]], shares, colour, hover,
+                line([part.start_ps / factor for part in parts], shares, colour, hover,
                      name=what, legendgroup=what, showlegend=row == 1, line={"shape": "hv"},
                      fill=fill, customdata=[format_share(share) for share in shares],
                      xaxis=f"x{number}", yaxis=f"y{number}")
@@ -205,26 +238,17 @@ def _utilisation(windows: pl.DataFrame) -> Figure:
 
 
 def _layers(runs: Sequence[TrainingResult]) -> Section:
-    import polars as pl
-
-    found = pl.concat(layer_frame(run) for run in runs)
-    columns: list[Column[dict[str, Any]]] = [
-        Column("configuration", lambda row: row["configuration"]),
-        # Sorted in the order of the model.
-        Column("layer", lambda row: (row["place"], row["layer"]), lambda v: v[1], kind="text"),
-        *(
-            Column[Any](name, itemgetter(of), format_time)
-            for name, of in _OF_LAYERS.items()
-            if found[of].sum()
-        ),
-        Column("bytes communicated", lambda row: row["bytes"], format_size),
+    rows = [row for run in runs for row in layers(run)]
+    unused = {name for name in rows[0].values if not any(row.values[name] for row in rows)}
+    columns = [
+        column for column in of_scope(LAYERS, "runs") if column.key not in unused - {"bytes"}
     ]
-    waited = int(found["waited_ps"].sum()) / sum(run.total.ps for run in runs)
-    table = ReportTable(columns, found.with_row_index("place").to_dicts())
+    waited = sum(row.values["waited_ps"] for row in rows) / sum(run.total.ps for run in runs)
     lead = (
         f"Sum over all iterations. {SORTING} Wait time, {format_share(waited)} of the total, is "
         "listed at the next computed layer. Gradients of a bucket are listed at the last layer of "
         "the bucket. Rows named (none) hold time outside layers, such as the wait for the last "
         "collectives."
     )
+    table = ReportTable(columns, rows)
     return Section("Time per layer", lead, table=table, source="layers.parquet")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tutti.training.endpoint import Ring
 from tutti.training.spans import communication
 from tutti.view.palette import GREEN, OLIVE, ORANGE, PINK, others
-from tutti.view.quantity import format_rate, format_share, format_time
+from tutti.view.quantity import format_rate, format_share, format_time, plural
+from tutti.view.view import Fact
 from tutti.workloads.parallel import Parallelism
 
 if TYPE_CHECKING:
@@ -95,23 +96,35 @@ def _exposed(run: TrainingResult) -> str:
     return f"{computing}, {format_time(run.exposed)} of exposed communication"
 
 
-def facts(runs: Sequence[TrainingResult]) -> list[tuple[str, str]]:
-    """Returns name and value of the settings of a training step."""
-    step = runs[0].step
+def headline(run: TrainingResult) -> str:
+    """Returns model, batch, NPUs and iterations of a run on one line."""
+    step = run.step
+    shape = " x ".join(str(ring.nodes) for ring in step.rings)
+    if step.traces:
+        return f"{step.model.name}, {len(step.traces)} traces on {shape}"
+    what = f"{step.batch} {step.model.samples} on each {replica(step)} of {shape}"
+    return f"{step.model.name}, {what}, {plural(run.iterations, 'iteration')}"
+
+
+def inputs(step: Step) -> list[Fact]:
+    """Returns the settings of a training step."""
     model, npu = step.model, step.npu
+    divided = _divided(step.parallelism)
+    memory = f"{npu.sms} SMs, memory {_rate(npu.memory)}"
     return [
-        ("model", f"{model.name}, {model.parameters / 1e6:,.1f} M weights"),
-        ("batch", f"{step.batch} {model.samples} per {replica(step)}"),
-        *([("parallelism", divided)] if (divided := _divided(step.parallelism)) else []),
+        Fact(
+            "model", f"{model.name}, {model.parameters / 1e6:,.1f} M weights", "model", model.name
+        ),
+        Fact("batch", f"{step.batch} {model.samples} per {replica(step)}", "batch", step.batch),
+        *([Fact("parallelism", divided)] if divided else []),
         *_network(step),
-        ("NPU", f"{_tflops(npu.arithmetic.per_second)}, {npu.sms} SMs, memory {_rate(npu.memory)}"),
-        ("iterations", str(runs[0].iterations)),
-        ("chunks", f"{step.chunk}, {step.order}"),
-        ("bytes per element", str(step.element)),
+        Fact("NPU", f"{tflops(npu.arithmetic.per_second)}, {memory}", "npus", step.npus),
+        Fact("chunks", f"{step.chunk}, {step.order}"),
+        Fact("bytes per element", str(step.element)),
     ]
 
 
-def _network(step: Step) -> list[tuple[str, str]]:
+def _network(step: Step) -> list[Fact]:
     """Returns the network and the algorithms of a step."""
     rows = []
     if step.platform is None:
@@ -121,12 +134,13 @@ def _network(step: Step) -> list[tuple[str, str]]:
             for ring in step.rings
             if isinstance(ring, Ring)
         ]
-        rows.append(("torus", "; ".join(rings)))
+        rows.append(Fact("torus", "; ".join(rings)))
     else:
         dimensions = ", ".join(f"{one.name} {one.nodes}" for one in step.rings)
-        rows.append(("platform", f"{step.platform.name}, {step.platform.network}: {dimensions}"))
+        text = f"{step.platform.name}, {step.platform.network}: {dimensions}"
+        rows.append(Fact("platform", text))
     chosen = [f"{name} {_notation(given)}" for name, given in step.algorithms.items()]
-    return rows + ([("algorithms", "; ".join(chosen))] if chosen else [])
+    return rows + ([Fact("algorithms", "; ".join(chosen))] if chosen else [])
 
 
 def _notation(given: str | Schedule | Channels) -> str:
@@ -184,13 +198,8 @@ def taken(configuration: Configuration, npu: Npu) -> tuple[str, str]:
     return f"{sms} of {npu.sms}" if sms else "none", memory
 
 
-def left(configuration: Configuration, npu: Npu) -> tuple[tuple[float, str], tuple[float, str]]:
-    """Returns operations and bytes per second available to compute, as number and text."""
-    per_second, memory = configuration.compute(npu)
-    return (per_second, _tflops(per_second)), (memory.core.bytes_per_second, _rate(memory))
-
-
-def _tflops(per_second: int) -> str:
+def tflops(per_second: int) -> str:
+    """Formats operations per second."""
     return f"{per_second / 1e12:,.4g} TFLOP/s"
 
 

@@ -1,0 +1,199 @@
+"""The options of `tutti train plan`, and the GPUs and the batch that they define."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.base.files.mistakes import mistake, shown
+from tutti.platforms.files.presets import platform_of
+from tutti.platforms.files.scaled import enough_gpus, scaled
+from tutti.platforms.npus import NpuPeaks, npu, npu_names
+from tutti.training.plan import Cluster, least_gpus
+from tutti.training.plan.cluster import EFFICIENCY, USABLE
+from tutti.workloads.pieces import Pieces
+from tutti.workloads.transfers import CpCommType
+
+if TYPE_CHECKING:
+    from tutti.platforms.files.platform_file import RawPlatform
+    from tutti.workloads import Model
+
+_TOKENS = 4 << 20
+"""Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,
+section 3.4.1)."""
+_PLATFORM = "dgx_h100_cluster"
+
+_DEGREES = "Degrees that the search keeps"
+
+
+@dataclass
+class Job:
+    """The model, the GPUs and the batch."""
+
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A decoder of `tutti train list`, such as llama3_70b:tokens=8192.",
+            show_default=False,
+        ),
+    ]
+    platform: Annotated[
+        str | None,
+        typer.Option("--platform", "-p", help=f"Name or file of a platform with GPUs. Default: "
+                     f"{_PLATFORM}."),
+    ] = None  # fmt: skip
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", "-g", min=2,
+                     help="Number of GPUs. Default: those of the platform; of a rail-optimised "
+                     "cluster, as many as have twice the memory of weights, gradients and "
+                     "optimizer states."),
+    ] = None  # fmt: skip
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch-tokens", min=1, metavar="TOKENS",
+                     help="Tokens of a global batch; default: 4,194,304."),
+    ] = None  # fmt: skip
+    global_batch: Annotated[
+        int | None,
+        typer.Option("--global-batch", min=1, metavar="SEQUENCES",
+                     help="Sequences of a global batch, instead of --batch-tokens."),
+    ] = None  # fmt: skip
+    npu: Annotated[
+        str | None,
+        typer.Option("--gpu", help="The GPU, such as h100; default: the one that the name of the "
+                     "platform contains."),
+    ] = None  # fmt: skip
+    precision: Annotated[str, typer.Option("--precision", help="Matrix products: bf16 or fp8.")] = (
+        "bf16"
+    )
+    efficiency: Annotated[
+        float,
+        typer.Option("--efficiency", min=0.01, max=1.0,
+                     help="Fraction of the peak that kernels reach. The default is fitted to three "
+                     "published runs of Llama 3 405B on H100; use a measured value for others."),
+    ] = EFFICIENCY  # fmt: skip
+    usable: Annotated[
+        float,
+        typer.Option("--memory-fraction", min=0.01, max=1.0,
+                     help="Fraction of the memory for states and activations. The default is "
+                     "assumed."),
+    ] = USABLE  # fmt: skip
+
+
+@dataclass
+class Degrees:
+    """Degrees of parallelism and the exchange that the search keeps."""
+
+    tensor: Annotated[
+        int | None,
+        typer.Option("--tensor", min=1, rich_help_panel=_DEGREES, help="Fixes the degree TP."),
+    ] = None
+    context: Annotated[
+        int | None,
+        typer.Option("--context", min=1, rich_help_panel=_DEGREES, help="Fixes the degree CP."),
+    ] = None
+    pipeline: Annotated[
+        int | None,
+        typer.Option("--pipeline", min=1, rich_help_panel=_DEGREES, help="Fixes the degree PP."),
+    ] = None
+    expert: Annotated[
+        int | None,
+        typer.Option("--expert", min=1, rich_help_panel=_DEGREES, help="Fixes the degree EP."),
+    ] = None
+    data: Annotated[
+        int | None,
+        typer.Option("--data", min=1, rich_help_panel=_DEGREES, help="Fixes the degree DP."),
+    ] = None
+    cp_comm_type: Annotated[
+        CpCommType,
+        typer.Option("--cp-comm-type", rich_help_panel=_DEGREES,
+                     help="Exchange of keys and values of context parallelism: gathered before "
+                     "attention, or a ring (p2p) that overlaps with it."),
+    ] = "all_gather"  # fmt: skip
+
+
+@dataclass
+class Shown:
+    """What to simulate and to show."""
+
+    top: Annotated[int, typer.Option("--top", min=1, help="Rows of the table.")] = 10
+    simulate: Annotated[
+        int | None,
+        typer.Option("--simulate", min=0, help="Number of plans to simulate; default: 10, or 2 "
+                     "beyond 2,048 GPUs."),
+    ] = None  # fmt: skip
+
+
+def defaults_of(job: Job, cluster: Cluster) -> str:
+    """Returns the defaults that decide the result; empty without any."""
+    named = []
+    if job.platform is None:
+        named.append(f"platform {_PLATFORM}")
+    if job.gpus is None:
+        named.append(f"{cluster.gpus:,} GPUs")
+    if job.batch is None and job.global_batch is None:
+        named.append(f"global batch of {_TOKENS:,} tokens")
+    return f"defaults: {'; '.join(named)}" if named else ""
+
+
+def _gpus(job: Job, model: Model, platform: RawPlatform, peaks: NpuPeaks) -> int:
+    """Returns the number of GPUs, which has a default."""
+    if job.gpus is not None:
+        return job.gpus
+    capacity = peaks.memory_bytes.bytes * job.usable
+    return enough_gpus(platform, 2 * least_gpus(model, capacity), source="--platform")
+
+
+def cluster_of(job: Job, model: Model) -> Cluster:
+    """Returns the GPUs.
+
+    Raises:
+        ConfigError: An option is invalid, or the platform does not name its GPU.
+    """
+    if job.precision not in ("bf16", "fp8"):
+        raise mistake("unknown precision", source="--precision", value=shown(job.precision),
+                      expected="bf16 or fp8")  # fmt: skip
+    platform = platform_of(job.platform or _PLATFORM, folder=Path(), source="--platform")
+    name = job.npu
+    if name is None:
+        words = platform.name.split("_")
+        named = [npu for npu in npu_names() if npu in words]
+        if not named:
+            raise mistake(f"platform {platform.name} does not name its GPU", source="--gpu",
+                          expected=f"one of {', '.join(npu_names())}")  # fmt: skip
+        name = named[0]
+    peaks = npu(name)
+    return Cluster(
+        platform=scaled(platform, _gpus(job, model, platform, peaks), source="--platform"),
+        npu=peaks,
+        precision=job.precision,  # type: ignore[arg-type]
+        efficiency=job.efficiency,
+        usable=job.usable,
+        smaller=partial(scaled, platform, source="--platform"),
+    )
+
+
+def sequences_of(job: Job, model: Model) -> int:
+    """Returns the global batch in sequences.
+
+    Raises:
+        ConfigError: The tokens are not a number of sequences, or both options are given.
+    """
+    if job.global_batch is not None:
+        if job.batch is not None:
+            raise mistake(
+                "conflicts with --global-batch", source="--batch-tokens", expected="one of both"
+            )
+        return job.global_batch
+    tokens = Pieces(model).decoder.tokens
+    batch = job.batch or _TOKENS
+    if batch % tokens:
+        raise mistake("is not a number of sequences", source="--batch-tokens", value=f"{batch:,}",
+                      expected=f"a multiple of {tokens:,} tokens")  # fmt: skip
+    return batch // tokens

@@ -1,0 +1,122 @@
+"""What a search of parallelisations shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutti.training.plan.explain import explained, table_of
+from tutti.training.plan.timing import KINDS
+from tutti.view.quantity import format_share, format_time
+from tutti.view.tables import Column, ReportTable, records_of
+from tutti.view.view import Data, Fact, View, figures
+from tutti.workloads.pieces import Pieces
+
+if TYPE_CHECKING:
+    from tutti.training.plan import PlanSearch, Ranked
+
+_SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
+_DEGREES = ("tensor", "context", "pipeline", "expert", "data")
+_CAPTION = (
+    "TP, CP, PP x chunks, EP, DP: tensor, context, pipeline, expert, data; MB: sequences of a "
+    "micro-batch; Z: ZeRO stage; F: full recomputation; bubble to DP: shares of the step; ~: "
+    "estimated, not simulated"
+)
+
+
+class Row(NamedTuple):
+    """A plan of a search."""
+
+    search: PlanSearch
+    ranked: Ranked
+
+
+def _degree(kind: Any, row: Row) -> int:  # noqa: ANN401 - a literal
+    return row.ranked.plan.degree(kind)
+
+
+def _degree_text(kind: str, row: Row) -> str:
+    chunks = row.ranked.plan.kinds.interleaved if kind == "pipeline" else 1
+    return f"{_degree(kind, row)}{f'x{chunks}' if chunks > 1 else ''}"
+
+
+def _step(row: Row) -> str:
+    exact = "" if row.ranked.simulated else "~"
+    return f"{exact}{format_time(row.ranked.timing.step * 1e12)}"
+
+
+def _share(kind: str, row: Row) -> str:
+    """Returns the share of a kind, or of the bubble, in the step in per cent."""
+    timing = row.ranked.timing
+    seconds = timing.exposed.get(kind, 0.0) if kind else timing.idle
+    return f"{100 * seconds / timing.step:.1f}" if seconds else "-"
+
+
+def _memory(row: Row) -> dict[str, int]:
+    memory = row.ranked.memory
+    return {**asdict(memory), "total": memory.total}
+
+
+PLANS: tuple[Column[Row], ...] = (
+    *(Column(_SHORT[kind], partial(_degree_text, kind), kind="number") for kind in _DEGREES),
+    *(Column(kind, partial(_degree, kind), key=kind, terminal=False) for kind in _DEGREES),
+    Column("order", lambda row: list(row.ranked.plan.kinds.order), key="order", terminal=False),
+    Column("interleaved", lambda row: row.ranked.plan.kinds.interleaved, key="interleaved",
+           terminal=False),
+    Column("MB", lambda row: row.ranked.plan.micro_batch, key="micro_batch", kind="number"),
+    Column("micro-batches", lambda row: row.ranked.plan.kinds.micro_batches, key="micro_batches",
+           terminal=False),
+    Column("Z", lambda row: row.ranked.plan.kinds.zero, key="zero", kind="number"),
+    Column("", lambda row: row.ranked.plan.kinds.recompute, key="recompute", kind="number",
+           terminal=lambda value: "F" if value == "full" else ""),
+    Column("within domain", lambda row: row.ranked.plan.inside(row.search.cluster.domain),
+           key="within_domain", terminal=False),
+    Column("step", _step, kind="number"),
+    Column("step", lambda row: row.ranked.timing.step, key="step_s", terminal=False),
+    Column("estimated step", lambda row: row.ranked.estimated.step, key="estimated_step_s",
+           terminal=False),
+    Column("simulated", lambda row: row.ranked.simulated is not None, key="simulated",
+           terminal=False),
+    Column("MFU", lambda row: row.search.mfu(row.ranked.timing), format_share, key="mfu"),
+    Column("compute", lambda row: row.ranked.timing.compute, key="compute_s", terminal=False),
+    Column("GB", _memory, key="memory_bytes", kind="number",
+           terminal=lambda memory: f"{memory['total'] / 1e9:.0f}"),
+    Column("bubble", partial(_share, ""), kind="number"),
+    Column("bubble", lambda row: row.ranked.timing.idle, key="bubble_s", terminal=False),
+    *(Column(_SHORT[kind], partial(_share, kind), kind="number") for kind in KINDS),
+    Column("exposed", lambda row: dict(row.ranked.timing.exposed), key="exposed_s",
+           terminal=False),
+)  # fmt: skip
+"""The quantities of a plan; times in seconds."""
+
+
+def plan_view(search: PlanSearch, top: int) -> View:
+    """Returns what a search of parallelisations shows.
+
+    Args:
+        search: The search.
+        top: The number of plans to list.
+    """
+    cluster, model, batch = search.cluster, search.model, search.batch
+    tokens = Pieces(model).decoder.tokens
+    sequences = f"{batch:,} sequences of {tokens:,} tokens, {cluster.precision}"
+    rows = [Row(search, ranked) for ranked in search.fitting[:top]]
+    texts = list(explained(search))
+    return View(
+        headline=Fact("", f"{model.name} on {cluster.gpus:,} {cluster.npu.name}, {sequences}"),
+        facts=figures(
+            model=model.name,
+            gpus=cluster.gpus,
+            npu=cluster.npu.name,
+            precision=cluster.precision,
+            batch_sequences=batch,
+            capacity_bytes=cluster.capacity,
+            exceeding_plans=len(search.exceeding),
+            explanations=texts,
+        ),
+        table=ReportTable(PLANS, rows),
+        caption=_CAPTION,
+        data=[Data("plans", lambda: records_of(PLANS, rows))],
+        below=[*texts, f"\n{table_of(search.fitting[0])}"],
+    )

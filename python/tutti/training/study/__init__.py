@@ -1,0 +1,1 @@
+"""The studies of training steps: one per command."""

@@ -1,0 +1,68 @@
+"""The study of hidden and exposed all-reduces of a training step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.base.units import Time
+from tutti.collectives.experiment import lay_out, run_once
+from tutti.study.console import remark
+from tutti.study.files import folder
+from tutti.study.progress import Progress
+from tutti.study.study import present
+from tutti.training.view.overlap import overlap_view
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tutti.base.units import Size
+    from tutti.collectives.files.resolve import Experiment
+    from tutti.schedules.ir import Schedule
+    from tutti.training.overlap import Overlap, Overlapped
+
+
+def run_overlap(
+    experiment: Experiment, step: Overlap, settings: Mapping[str, str | int], how: str,
+    *, verify: bool,
+) -> None:  # fmt: skip
+    """Times the all-reduces of a step by each algorithm of an experiment, shows and writes them.
+
+    Args:
+        experiment: An all_reduce with algorithms and one rank count; its sizes are ignored.
+        step: The layers, and what their forward passes wait for.
+        settings: The settings to record: `model`, `ranks` and `batch`.
+        how: How the batch is divided, for the headline.
+        verify: Whether to verify schedules.
+
+    Raises:
+        AlgorithmError: An algorithm does not support the ranks.
+        ConfigError: The output folder cannot be created.
+    """
+    runs = _runs(experiment, step, verify=verify)
+    present(overlap_view(runs, settings, how), folder(experiment.output))
+
+
+def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
+    notations = experiment.algorithms or ()
+    runs: dict[str, Overlapped] = {}
+    unverified: dict[str, str] = {}
+    sizes = len({layer.gradients for layer in step.layers if layer.gradients.bytes})
+    total = sizes * len(notations)
+    done = 0
+    with Progress("all-reduces", work=total, total=total) as progress:
+        for notation in notations:
+            laid_out = lay_out(experiment, notation, experiment.ranks[0])
+
+            def all_reduce(size: Size, laid_out: Schedule = laid_out) -> Time:
+                nonlocal done
+                done += 1
+                run = run_once(experiment, laid_out, size, verify=verify)
+                if run.not_verified is not None:
+                    unverified[laid_out.name] = run.not_verified
+                progress.advance(1, done)
+                return Time(ps=run.completion_ps)
+
+            runs[notation] = step.run(all_reduce)
+    for name, reason in unverified.items():
+        remark(f"{name} is not verified: {reason}")
+    return runs

@@ -1,0 +1,68 @@
+"""The study of the algorithms of a training step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.study.console import remark, wrote
+from tutti.study.progress import Progress
+from tutti.study.study import Study
+from tutti.training.search import AlgorithmSearch
+from tutti.training.step import watched
+from tutti.training.view.page import steps_view
+from tutti.training.view.search import refusals, search_view
+from tutti.view import folder
+from tutti.view.quantity import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.training.files.step_file import Training
+
+
+def run_search(training: Training, algorithms: Sequence[str] | None, limit: int) -> None:
+    """Searches the algorithms of a step with each of its configurations, shows and writes them.
+
+    Args:
+        training: The step.
+        algorithms: The notations to try; None for all of the registry.
+        limit: The most simulations per configuration; 0 for no limit.
+
+    Raises:
+        AlgorithmError: A given algorithm performs no collective of the step.
+        ConfigError: The output folder cannot be created.
+        Exit: Ctrl-C interrupted the searches; their results so far were shown and written.
+        WorkloadError: The step has no fixed number of iterations.
+    """
+    study = Study[AlgorithmSearch](training.output, "configuration")
+    configurations = training.configurations
+    step = watched(training.step, configurations[0])
+    searches: list[AlgorithmSearch] = []
+    try:
+        for configuration in configurations:
+            search = AlgorithmSearch(step, configuration, algorithms=algorithms, limit=limit)
+            searches.append(search)
+            _search(search)
+    except KeyboardInterrupt:
+        study.is_interrupted = True
+    if searches:
+        study.present(search_view(searches))
+    for search in searches:
+        if not search.is_complete:
+            stopped = f"stopped after {plural(len(search.trials), 'trial')}"
+            more = "further trials may find a faster step"
+            remark(f"{search.configuration.name}: {stopped}; {more}")
+    for text in refusals(searches):
+        remark(text)
+    study.end(sum(search.is_complete for search in searches), len(configurations))
+    best = [search.best for search in searches]
+    wrote(*folder.write(steps_view(best, training.title), study.output))
+
+
+def _search(search: AlgorithmSearch) -> None:
+    """Runs a search; the number of its simulations is known for the first round only."""
+    most = min(search.work, search.limit or search.work)
+    with Progress(
+        f"searching {search.configuration.name}", work=most, handles_interrupts=True
+    ) as progress:
+        search.run(lambda count: progress.reach(count, -(-count // most) * most, count))

@@ -1,0 +1,142 @@
+"""What a search of the algorithms of a training step shows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.text import Text
+
+from tutti.view.quantity import count, flag, format_share, format_time
+from tutti.view.tables import Column, ReportTable, frame_of, records_of
+from tutti.view.view import Data, Fact, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import RenderableType
+
+    from tutti.training.search import AlgorithmSearch, SearchedCollective, Trial
+
+_CAPTION = (
+    "default: change of the step time from the algorithms of the file, or rings; of bound: lower "
+    "bound of any algorithms / step time"
+)
+
+
+class Searched(NamedTuple):
+    """A collective of a search, and its number."""
+
+    search: AlgorithmSearch
+    place: int
+    collective: SearchedCollective
+
+
+class TrialOf(NamedTuple):
+    """A trial of a search."""
+
+    search: AlgorithmSearch
+    trial: Trial
+
+
+def _gain(search: AlgorithmSearch) -> str:
+    gain = search.best.total.ps / search.default.total.ps - 1
+    return f"-{format_share(-gain)}" if gain else "equal"
+
+
+def _once(text: Callable[[AlgorithmSearch], str]) -> Callable[[Searched], str]:
+    """Returns the text of a search in the row of its first collective."""
+    return lambda row: "" if row.place else text(row.search)
+
+
+COLLECTIVES: tuple[Column[Searched], ...] = (
+    Column("configuration", _once(lambda search: search.configuration.name), kind="wrap"),
+    Column("collective", lambda row: row.collective.name, kind="wrap"),
+    Column("group", lambda row: f"{row.collective.group} {row.collective.ranks}", kind="wrap"),
+    Column("best algorithm", lambda row: row.search.chosen[row.collective.key], kind="wrap"),
+    Column("step time", _once(lambda search: format_time(search.best.total.ps)), kind="number"),
+    Column("default", _once(_gain), kind="number"),
+    Column("of bound", _once(lambda search: format_share(search.best.of_bound)), kind="number"),
+)
+"""The choice for a collective; the first one of a search also has the values of the step."""
+
+SEARCHES: tuple[Column[AlgorithmSearch], ...] = (
+    Column("configuration", lambda search: search.configuration.name, key="configuration"),
+    Column("time", lambda search: search.best.total.ps, format_time, key="time_ps"),
+    Column("default", lambda search: search.default.total.ps, format_time, key="default_ps"),
+    Column("lower bound", lambda search: search.best.bound.time.ps, format_time, key="bound_ps"),
+    Column("of bound", lambda search: search.best.of_bound, format_share, key="of_bound"),
+    Column("complete", lambda search: search.is_complete, flag, key="is_complete"),
+    Column("algorithms", lambda search: search.chosen, key="algorithms"),
+)
+"""The quantities of a search."""
+
+
+def _is_chosen(row: TrialOf) -> bool:
+    return row.search.chosen[row.trial.collective.key] == row.trial.algorithm
+
+
+TRIALS: tuple[Column[TrialOf], ...] = (
+    Column("configuration", lambda row: row.search.configuration.name, key="configuration"),
+    Column("default", lambda row: row.search.default.total.ps, format_time, key="default_ps"),
+    Column("lower bound", lambda row: row.search.best.bound.time.ps, format_time, key="bound_ps"),
+    Column("round", lambda row: row.trial.round, count, key="round"),
+    Column("collective", lambda row: row.trial.collective.name, key="collective"),
+    Column("group", lambda row: row.trial.collective.group, key="group"),
+    Column("ranks", lambda row: row.trial.collective.ranks, count, key="ranks"),
+    Column("algorithm", lambda row: row.trial.algorithm, key="algorithm"),
+    Column("time", lambda row: row.trial.time_ps, format_time, key="time_ps"),
+    Column("refused", lambda row: row.trial.refused or None, key="refused"),
+    Column("chosen", _is_chosen, flag, key="is_chosen"),
+)
+"""The quantities of a trial: the time of the step, or why the algorithm was refused."""
+
+
+def search_view(searches: Sequence[AlgorithmSearch]) -> View:
+    """Returns what searches with one or more endpoint configurations show.
+
+    Args:
+        searches: Searches of one step, of which the last may be incomplete.
+    """
+    rows = [
+        Searched(search, place, collective)
+        for search in searches
+        for place, collective in enumerate(search.collectives)
+    ]
+    trials = [TrialOf(search, trial) for search in searches for trial in search.trials]
+    name = searches[0].step.model.name
+    return View(
+        headline=Fact("step", f"{name}: algorithms by the time of the step"),
+        table=ReportTable(COLLECTIVES, rows),
+        caption=_CAPTION,
+        data=[
+            Data("trials", lambda: frame_of(TRIALS, trials), ["search.parquet"]),
+            Data("results", lambda: records_of(SEARCHES, searches)),
+        ],
+        below=_choice(min(searches, key=lambda search: search.best.total.ps)),
+    )
+
+
+def _choice(best: AlgorithmSearch) -> list[RenderableType]:
+    """Returns the choice for the fastest configuration as a table of a training file."""
+    chosen = [f'"{key}" = "{algorithm}"' for key, algorithm in best.changes.items()]
+    heading = Text(f"\nfor {best.configuration.name}, the fastest:", "bold")
+    return [heading, "[algorithms]", *chosen] if chosen else []
+
+
+def refusals(searches: Sequence[AlgorithmSearch]) -> list[str]:
+    """Returns a line per reason for which algorithms do not run on this network.
+
+    Reasons that differ in NPUs only are shown as the first one.
+    """
+    reasons: dict[tuple[str, str], str] = {}
+    names: dict[tuple[str, str], dict[str, None]] = {}
+    for search in searches:
+        for (collective, notation), reason in search.refused.items():
+            kind = collective.key, re.sub(r"\d+", "#", reason)
+            reasons.setdefault(kind, reason)
+            names.setdefault(kind, {})[notation] = None
+    return [
+        f"refused for {kind[0]}: {', '.join(names[kind])}: {reason}"
+        for kind, reason in reasons.items()
+    ]
