@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tutti
 from tutti.base.units import Time, TimePerByte
-from tutti.training import exposed_frame
+from tutti.training import frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.exposed import exposed
 from tutti.training.fabric import Dimension
@@ -58,7 +58,7 @@ def test_parts_add_up_to_the_exposed_time(which: str, name: str) -> None:
     if which == "tables" and name == "ace":
         configuration = dataclasses.replace(configuration, background=True)
     run = STEPS[which].run(configuration)
-    found = exposed_frame(run)
+    found = frame([run], "exposed")
     assert found["npu"].unique().sort().to_list() == list(range(run.record.npus))
     for npu in range(run.record.npus):
         of_npu = found.filter(npu=npu)
@@ -70,7 +70,7 @@ def test_parts_add_up_to_the_exposed_time(which: str, name: str) -> None:
 
 def test_groups_have_the_names_of_their_dimensions() -> None:
     run = STEPS["tensor"].run(configurations()["ideal"])
-    assert set(exposed_frame(run)["group"]) == {"local", "vertical"}
+    assert set(frame([run], "exposed")["group"]) == {"local", "vertical"}
     assert group_name(run, 3) == "local x vertical"
     alone = (RINGS[0], dataclasses.replace(RINGS[1], nodes=1))
     run = dataclasses.replace(STEPS["data"], rings=alone).run(configurations()["ideal"])

@@ -11,7 +11,7 @@ import pytest
 
 import tutti
 from tutti.base.units import Time, TimePerByte
-from tutti.training import link_frame, server_frame, stall_frame
+from tutti.training import frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
 from tutti.training.step import Step, TrainingResult
@@ -60,7 +60,7 @@ def page(path: Path) -> tuple[str, dict[str, Any]]:
 
 def test_links_of_a_platform_have_both_ends(every: dict[str, list[TrainingResult]]) -> None:
     run = every["platform"][0]
-    found = link_frame(run)
+    found = frame([run], "links")
     assert run.step.platform is not None
     assert run.step.platform.routes is not None
     topology = run.step.platform.routes.topology
@@ -83,7 +83,7 @@ def test_links_of_a_torus_have_ring_and_direction(
     name: str, every: dict[str, list[TrainingResult]]
 ) -> None:
     run = every[name][0]
-    found = link_frame(run)
+    found = frame([run], "links")
     names = ["local +", "local -", "vertical +", "vertical -"]
     assert found["link"].to_list() == names * run.record.npus
     assert found["npu"].unique().sort().to_list() == list(range(run.record.npus))
@@ -96,7 +96,7 @@ def test_links_of_a_torus_have_ring_and_direction(
 def test_a_representative_npu_has_the_links_of_every_npu(
     every: dict[str, list[TrainingResult]],
 ) -> None:
-    one, all_npus = (link_frame(every[name][0]) for name in ("representative", "every"))
+    one, all_npus = (frame([every[name][0]], "links") for name in ("representative", "every"))
     for npu in range(4):
         assert all_npus.filter(npu=npu).drop("npu").equals(one.drop("npu"))
 
@@ -110,7 +110,7 @@ def test_heat_map_and_the_busiest_links(
     assert ('id="links-choice"' in head) == (name != "representative")
     section = head.split("<h2>Link utilisation</h2>")[1].split("</section>")[0]
     rows = section.count("<tr") - 1
-    assert rows == sum(min(len(link_frame(run)), 10) for run in runs)
+    assert rows == sum(min(len(frame([run], "links")), 10) for run in runs)
     traces = figures["links"]["data"]
     if name == "platform":
         texts = [
@@ -120,7 +120,7 @@ def test_heat_map_and_the_busiest_links(
         assert {trace["visible"] for trace in traces if trace["meta"] == 1} == {False}
         return
     cells = [value for trace in traces for row in trace["z"] for value in row]
-    assert sorted(cells) == sorted(pl.concat(map(link_frame, runs))["utilisation"])
+    assert sorted(cells) == sorted(frame(runs, "links")["utilisation"])
     assert ("NPU 0, vertical +" in section) == (name == "every")
 
 
@@ -138,8 +138,8 @@ def test_large_topologies_have_only_the_table(
 
 def test_stalls_have_resources_and_servers(every: dict[str, list[TrainingResult]]) -> None:
     run = every["representative"][0]
-    found = stall_frame(run)
-    servers = server_frame(run).filter(~pl.col("is_link"))
+    found = frame([run], "stalls")
+    servers = frame([run], "servers").filter(~pl.col("is_link"))
     causes = ["entry", "fsm", "next_partition", "port"]
     assert found["cause"].to_list() == [*causes, *servers["server"]]
     assert found["waited_ps"].to_list()[4:] == servers["waited_ps"].to_list()

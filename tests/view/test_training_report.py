@@ -7,12 +7,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pytest
 
 import tutti
 from tutti.base.units import Size, Time, TimePerByte
-from tutti.training import layer_frame, server_frame, window_frame
+from tutti.training import frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
 from tutti.training.parts import NO_LAYER
@@ -52,7 +51,7 @@ def test_layer_times_add_up_to_the_total(model: str, bucket: str | None, name: s
     changes = {"bucket": Size.parse(bucket)} if bucket else {}
     run = step(model, **changes).run(configurations()[name])
     layers = [layer.name for layer in run.step.model.layers]
-    assert layer_frame(run)["layer"].to_list() == [*layers, NO_LAYER]
+    assert frame([run], "layers")["layer"].to_list() == [*layers, NO_LAYER]
     adds_up(run)
 
 
@@ -76,7 +75,7 @@ def test_times_of_a_partitioned_model_add_up(parallelism: Parallelism, tmp_path:
 
 def adds_up(run: TrainingResult) -> None:
     """Checks that computing and waiting of all layers add up to the run."""
-    found = layer_frame(run)
+    found = frame([run], "layers")
     computed = sum(sum(found[column]) for column in COMPUTING)
     assert computed == run.compute
     assert computed + sum(found["waited_ps"]) == run.total.ps
@@ -87,7 +86,7 @@ def adds_up(run: TrainingResult) -> None:
 
 def test_windows_account_for_all_link_and_processor_time(runs: list[TrainingResult]) -> None:
     for run in runs:
-        found = window_frame(run)
+        found = frame([run], "windows")
         assert run.step.window is not None
         width, end = run.step.window.ps, run.total.ps
         assert found["start_ps"].to_list() == list(range(0, end, width))
@@ -102,7 +101,7 @@ def test_windows_account_for_all_link_and_processor_time(runs: list[TrainingResu
 
 def test_step_without_a_window_has_no_windows() -> None:
     run = step().run(configurations()["ideal"])
-    assert window_frame(run).is_empty()
+    assert frame([run], "windows").is_empty()
     training = step(window=Time.parse("5 us"))
     assert watched(training, run.configuration) is training
     once = watched(step(), run.configuration, windows=10).window
@@ -111,7 +110,7 @@ def test_step_without_a_window_has_no_windows() -> None:
 
 
 def test_servers_and_links_have_names(runs: list[TrainingResult]) -> None:
-    found = pl.concat(server_frame(run) for run in runs)
+    found = frame(runs, "servers")
     ace = found.filter(configuration="ace")
     assert {"memory", "sram_read", "alu"} <= set(ace["server"])
     links = ace.filter("is_link")["server"].to_list()

@@ -9,9 +9,12 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
+from tutti.study.files import folder
+from tutti.study.study import present
 from tutti.training.files.step_file import find_model
 from tutti.training.overlap import Overlap
-from tutti.training.study.overlap import run_overlap
+from tutti.training.study.overlap import time_overlap
+from tutti.training.view.overlap import overlap_view
 from tutti.view.quantity import plural
 from tutti.workloads import Chiplet, recorded, timed
 
@@ -71,13 +74,10 @@ def overlap(
     _check(experiment)
     layers = _layers(model, batch, share)
     how = f", {plural(batch, 'sample')} each, split by {share}"
-    run_overlap(
-        experiment,
-        Overlap(layers, waits=waits, order=order),
-        {"model": model, "ranks": experiment.ranks[0], "batch": batch},
-        "" if model.startswith(f"{RECORDED}:") else how,
-        verify=verify,
-    )
+    runs = time_overlap(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
+    settings: dict[str, str | int] = {"model": model, "ranks": experiment.ranks[0], "batch": batch}
+    how = "" if model.startswith(f"{RECORDED}:") else how
+    present(overlap_view(runs, settings, how), folder(experiment.output))
 
 
 def _check(experiment: Experiment) -> None:

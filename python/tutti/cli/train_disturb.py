@@ -9,9 +9,13 @@ import typer
 
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
+from tutti.study.console import remark
+from tutti.study.files import folder
+from tutti.study.progress import Progress
+from tutti.study.study import present
 from tutti.training.files.step_file import load_training
-from tutti.training.slowdowns import Disturbances
-from tutti.training.study.disturbed import run_disturbed
+from tutti.training.slowdowns import Disturbances, effects
+from tutti.training.view.disturbed import disturbed_view
 
 
 def disturb(
@@ -71,7 +75,20 @@ def disturb(
         cables=tuple(cable or ()),
         load=load,
     )
-    run_disturbed(load_training(file, changes or (), output=to), what, draws, seed)
+    training = load_training(file, changes or (), output=to)
+    output = folder(training.output)
+    work = len(what.kinds()) * draws + 1
+    with Progress("disturbances", work=work, total=work) as progress:
+        rows = effects(
+            training.step,
+            training.configurations[0],
+            what,
+            draws=draws,
+            seed=seed,
+            report=lambda done: progress.reach(done, work, done),
+        )
+    present(disturbed_view(rows, training.title), output)
+    remark(f"{draws} draws of each disturbance, from seed {seed}")
 
 
 def _slow(text: str | None) -> tuple[float, float]:

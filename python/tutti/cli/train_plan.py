@@ -15,9 +15,16 @@ from tutti.cli.train_plan_options import (
     sequences_of,
 )
 from tutti.study.console import remark
+from tutti.study.progress import Progress
+from tutti.study.study import present
 from tutti.training.files.step_file import find_model
-from tutti.training.plan import FixedDegrees
-from tutti.training.study.plan import run_plans
+from tutti.training.plan import FixedDegrees, search
+from tutti.training.plan.view import plan_view
+
+_SIMULATED = 10
+_SIMULATED_LARGE = 2
+_LARGE = 2048
+"""Simulated plans by default: for more GPUs than `_LARGE`, fewer."""
 
 
 @grouped
@@ -44,6 +51,19 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     cluster = cluster_of(job, model)
     if defaults := defaults_of(job, cluster):
         remark(defaults)
-    fixed = FixedDegrees(**asdict(degrees))
-    batch = sequences_of(job, model)
-    run_plans(model, cluster, batch, fixed, simulated=output.simulate, top=output.top)
+    most = output.simulate
+    if most is None:
+        most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE
+    with Progress("simulating plans", work=max(most, 1), total=most) as progress:
+        plans = search(
+            model,
+            cluster,
+            sequences_of(job, model),
+            fixed=FixedDegrees(**asdict(degrees)),
+            simulated=most,
+            progress=lambda done: progress.advance(1, done),
+        )
+    present(plan_view(plans, output.top))
+    for ranked in plans.fitting[: output.top]:
+        if ranked.problem:
+            remark(f"not simulated: {ranked.problem}")

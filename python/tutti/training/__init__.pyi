@@ -21,10 +21,4 @@ from .search import SearchedCollective as SearchedCollective
 from .search import Trial as Trial
 from .slowdowns import Disturbances as Disturbances
 from .step import Step as Step
-from .view.quantities import exposed_frame as exposed_frame
 from .view.quantities import frame as frame
-from .view.quantities import layer_frame as layer_frame
-from .view.quantities import link_frame as link_frame
-from .view.quantities import server_frame as server_frame
-from .view.quantities import stall_frame as stall_frame
-from .view.quantities import window_frame as window_frame

@@ -7,42 +7,26 @@ from typing import TYPE_CHECKING
 from tutti.base.units import Time
 from tutti.collectives.experiment import lay_out, run_once
 from tutti.study.console import remark
-from tutti.study.files import folder
 from tutti.study.progress import Progress
-from tutti.study.study import present
-from tutti.training.view.overlap import overlap_view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tutti.base.units import Size
     from tutti.collectives.files.resolve import Experiment
     from tutti.schedules.ir import Schedule
     from tutti.training.overlap import Overlap, Overlapped
 
 
-def run_overlap(
-    experiment: Experiment, step: Overlap, settings: Mapping[str, str | int], how: str,
-    *, verify: bool,
-) -> None:  # fmt: skip
-    """Times the all-reduces of a step by each algorithm of an experiment, shows and writes them.
+def time_overlap(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
+    """Returns the iterations of a step with the all-reduces of each algorithm of an experiment.
 
     Args:
         experiment: An all_reduce with algorithms and one rank count; its sizes are ignored.
         step: The layers, and what their forward passes wait for.
-        settings: The settings to record: `model`, `ranks` and `batch`.
-        how: How the batch is divided, for the headline.
         verify: Whether to verify schedules.
 
     Raises:
         AlgorithmError: An algorithm does not support the ranks.
-        ConfigError: The output folder cannot be created.
     """
-    runs = _runs(experiment, step, verify=verify)
-    present(overlap_view(runs, settings, how), folder(experiment.output))
-
-
-def _runs(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
     notations = experiment.algorithms or ()
     runs: dict[str, Overlapped] = {}
     unverified: dict[str, str] = {}

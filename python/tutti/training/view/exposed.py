@@ -71,8 +71,8 @@ def _chart(
     traces = []
     for (kind, group), by_name in parts.items():
         name = f"{collective(kind)} on {group}"
-        texts = [_text(by_name[one], name) if one in by_name else "" for one in names]
-        times = [by_name[one].exposed_ps / factor if one in by_name else 0 for one in names]
+        texts = [_text(by_name[shown], name) if shown in by_name else "" for shown in names]
+        times = [by_name[shown].exposed_ps / factor if shown in by_name else 0 for shown in names]
         traces.append(bars(names, times, colours[kind, group], across=True, name=name,
                            customdata=texts, marker={"line": {"width": 0}}))  # fmt: skip
     return chart(

@@ -35,19 +35,19 @@ _BAR = {
 
 def links_section(runs: Sequence[TrainingResult]) -> Section:
     """Returns the section: a heat map of links, and a table of the busiest."""
-    found = [link_times(run) for run in runs]
+    every_link = [link_times(run) for run in runs]
     step = runs[0].step
     several = len(runs) > 1
     if step.platform is not None:
         lead, axes = "Every link of the topology. ", "The topology, without scale."
-        figure = _topology(runs, found)
+        figure = _topology(runs, every_link)
     elif max(run.record.npus for run in runs) > 1:
         lead = "The links of every NPU, by ring and direction. "
         axes = "Horizontal: NPU. Vertical: link."
-        figure = _npus(found)
+        figure = _npus(every_link)
     else:
         lead = "The links of an NPU, by ring and direction; they are equal on all NPUs. "
-        figure, several = _representative(found), False
+        figure, several = _representative(every_link), False
         axes = "Horizontal: link. Vertical: endpoint configuration."
     lead += (
         "The utilisation of a link is its busy time as a share of the total time. The table lists "
@@ -63,11 +63,13 @@ def links_section(runs: Sequence[TrainingResult]) -> Section:
         "the busiest links, and large differences between links, which waste bandwidth.",
         "links",
     )
-    return Section("Link utilisation", lead, {"links": drawn}, _busiest(found), choice,
+    return Section("Link utilisation", lead, {"links": drawn}, _busiest(every_link), choice,
                    source="links.parquet")  # fmt: skip
 
 
-def _topology(runs: Sequence[TrainingResult], found: Sequence[Sequence[LinkTime]]) -> Figure | None:
+def _topology(
+    runs: Sequence[TrainingResult], every_link: Sequence[Sequence[LinkTime]]
+) -> Figure | None:
     """Returns the topology of the platform; None if it is too large to draw."""
     routes = runs[0].step.platform.routes if runs[0].step.platform else None
     if routes is None:
@@ -78,16 +80,16 @@ def _topology(runs: Sequence[TrainingResult], found: Sequence[Sequence[LinkTime]
                     f"{format_size(link.bytes)}<br>busy {format_time(link.busy_ps)}")
             for link in links
         ]
-        for links in found
+        for links in every_link
     ]  # fmt: skip
     return heat_map(routes.topology, several)
 
 
-def _npus(found: Sequence[Sequence[LinkTime]]) -> Figure:
+def _npus(every_link: Sequence[Sequence[LinkTime]]) -> Figure:
     """Returns a map per configuration: links of an NPU by NPU."""
-    busiest = _most(found)
+    busiest = _most(every_link)
     traces = []
-    for index, links in enumerate(found):
+    for index, links in enumerate(every_link):
         rows: dict[str, list[LinkTime]] = {}
         for link in links:
             rows.setdefault(link.link, []).append(link)
@@ -98,11 +100,11 @@ def _npus(found: Sequence[Sequence[LinkTime]]) -> Figure:
     return _chart(traces, Axis("NPU", category=True, more={"nticks": 16}), height)
 
 
-def _representative(found: Sequence[Sequence[LinkTime]]) -> Figure:
+def _representative(every_link: Sequence[Sequence[LinkTime]]) -> Figure:
     """Returns a map of links by configuration."""
-    names = list(dict.fromkeys(link.link for links in found for link in links))
-    configurations = [links[0].run.configuration.name for links in found][::-1]
-    trace = _map(names, configurations, found[::-1], _most(found))
+    names = list(dict.fromkeys(link.link for links in every_link for link in links))
+    configurations = [links[0].run.configuration.name for links in every_link][::-1]
+    trace = _map(names, configurations, every_link[::-1], _most(every_link))
     return _chart([trace], Axis(category=True), 150 + 34 * len(configurations))
 
 
@@ -129,8 +131,8 @@ def _chart(traces: Sequence[Trace], x: Axis, height: int) -> Figure:
     return chart(traces, x, y, height, showlegend=False, margin={"b": 110})
 
 
-def _most(found: Sequence[Sequence[LinkTime]]) -> float:
-    return max((link.utilisation for links in found for link in links), default=0.0) or 1.0
+def _most(every_link: Sequence[Sequence[LinkTime]]) -> float:
+    return max((link.utilisation for links in every_link for link in links), default=0.0) or 1.0
 
 
 def _text(link: LinkTime) -> str:
@@ -141,10 +143,10 @@ def _text(link: LinkTime) -> str:
     )
 
 
-def _busiest(found: Sequence[Sequence[LinkTime]]) -> ReportTable[LinkTime]:
+def _busiest(every_link: Sequence[Sequence[LinkTime]]) -> ReportTable[LinkTime]:
     rows = [
         link
-        for links in found
+        for links in every_link
         for link in sorted(links, key=lambda link: -link.utilisation)[:_MOST_LISTED]
     ]
     return ReportTable(of_scope(LINKS, "runs"), rows)

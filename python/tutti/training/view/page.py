@@ -6,9 +6,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tutti.training.exposed import exposed_parts
-from tutti.training.links import link_times
-from tutti.training.parts import layers, servers, stalls, windows
+from tutti.training.parts import layers, windows
 from tutti.view.charts import Axis, bars, chart, line
 from tutti.view.errors import ReportError
 from tutti.view.page import SORTING, Chart, Section, page_of
@@ -22,19 +20,16 @@ from .endpoint import endpoint_sections
 from .exposed import exposed_section, first_parts
 from .links import links_section
 from .notebook import drawn
-from .quantities import EXPOSED, LAYERS, LINKS, PARTS, QUANTITIES, SERVERS, STALLS, WINDOWS
+from .quantities import EXPOSED, LAYERS, PARTS, QUANTITIES, TABLES, frame
 from .timeline import timeline_section
 from .trace import write_training_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.training.step import TrainingResult
     from tutti.view.charts import Figure
-    from tutti.view.tables import Column
 
 CONVENTIONS = (
     "Times are predictions for NPU 0; all NPUs of a stage execute the same program. The total is "
@@ -58,16 +53,7 @@ _BUSY = (
 def write_training_report(
     path: str | Path, runs: Sequence[TrainingResult], title: str = "", npus: Sequence[int] = (0,)
 ) -> Path:
-    """Writes the report of a training step with one or more endpoint configurations.
-
-    Args:
-        path: The file to write; its folder must exist.
-        runs: Runs of one step; their windows, if any, give utilisation over time.
-        title: The title of the experiment, above the question of the page.
-        npus: Up to 8 NPUs whose timeline is drawn.
-
-    Returns:
-        The path written.
+    """Writes the page of :func:`steps_view` to a file of an existing folder; returns its path.
 
     Raises:
         ReportError: `runs` is empty, or an NPU was not simulated.
@@ -113,26 +99,11 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
 
 
 def _data(runs: Sequence[TrainingResult]) -> list[Data]:
-    def rows(
-        columns: Sequence[Column[Any]],
-        rows_of: Callable[[TrainingResult], Sequence[Any]],
-        file: str = "",
-        name: str = "",
-    ) -> Data:
-        def frame() -> pl.DataFrame:
-            return frame_of(columns, [row for run in runs for row in rows_of(run)])
-
-        return Data(name, frame, [file] if file else [])
-
+    parts = [part for part in TABLES if part != "results"]
     return [
         results(QUANTITIES, runs),
-        rows(EXPOSED, lambda run: exposed_parts(run, [0]), name="exposed"),
-        rows(EXPOSED, exposed_parts, "exposed.parquet"),
-        rows(LAYERS, layers, "layers.parquet"),
-        rows(LINKS, link_times, "links.parquet"),
-        rows(SERVERS, servers, "servers.parquet"),
-        rows(STALLS, stalls, "stalls.parquet"),
-        rows(WINDOWS, windows, "windows.parquet"),
+        Data("exposed", lambda: frame_of(EXPOSED, first_parts(runs))),
+        *(Data("", partial(frame, runs, part), [f"{part}.parquet"]) for part in parts),
     ]
 
 

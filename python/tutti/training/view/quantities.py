@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from tutti.training.exposed import CollectiveTime, exposed_parts
-from tutti.training.links import LinkTime, link_times
-from tutti.training.parts import (
-    LayerTimes,
-    Server,
-    Stall,
-    Window,
-    layers,
-    servers,
-    stalls,
-    windows,
-)
+from tutti.training.exposed import exposed_parts
+from tutti.training.links import link_times
+from tutti.training.parts import layers, servers, stalls, windows
 from tutti.view.palette import BLUE, FAINT, RED, SKY
 from tutti.view.quantity import (
     count,
@@ -26,103 +17,22 @@ from tutti.view.quantity import (
     format_size,
     format_time,
     three,
-)
+)  # fmt: skip
 from tutti.view.tables import Column, frame_of
 
 from .text import cause, collective, server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
+    from tutti.training.exposed import CollectiveTime
+    from tutti.training.links import LinkTime
+    from tutti.training.parts import LayerTimes, Server, Stall, Window
     from tutti.training.results import TrainingResult
 
 
-class _OfRun(Protocol):
-    @property
-    def run(self) -> TrainingResult:
-        """The run."""
-
-
-Part = TypeVar("Part", bound=_OfRun)
-
-
-def frame(runs: Sequence[TrainingResult]) -> pl.DataFrame:
-    """Returns a row per run: the inputs, the breakdown of time (ps), and bytes of an NPU."""
-    return frame_of(QUANTITIES, runs)
-
-
-def exposed_frame(run: TrainingResult, npus: Sequence[int] | None = None) -> pl.DataFrame:
-    """Returns a row per simulated NPU, collective and process group, the most exposed first.
-
-    The sum of ``exposed_ps`` is the exposed time of an NPU. ``in_flight_ps`` is the time in which
-    at least one of the collectives was in flight. The collective `shift` is a send between pipeline
-    stages.
-
-    Args:
-        run: The run.
-        npus: The NPUs; by default all simulated ones.
-
-    Raises:
-        WorkloadError: An NPU was not simulated.
-    """
-    return frame_of(EXPOSED, exposed_parts(run, npus))
-
-
-def layer_frame(run: TrainingResult) -> pl.DataFrame:
-    """Returns a row per layer of an NPU in order, as :func:`tutti.training.parts.layers`."""
-    return frame_of(LAYERS, layers(run))
-
-
-def link_frame(run: TrainingResult) -> pl.DataFrame:
-    """Returns a row per link: every link of a platform, or those of each simulated NPU of a torus.
-
-    Columns: as the attributes of :class:`tutti.training.links.LinkTime`.
-    """
-    return frame_of(LINKS, link_times(run))
-
-
-def server_frame(run: TrainingResult) -> pl.DataFrame:
-    """Returns a row per server of the endpoint, and per link.
-
-    ``waited_ps`` is the total waiting time of packets, ``utilisation`` a fraction of the time with
-    communication.
-    """
-    return frame_of(SERVERS, servers(run))
-
-
-def stall_frame(run: TrainingResult) -> pl.DataFrame:
-    """Returns a row per cause of stalls in the endpoint of an NPU.
-
-    Columns: as the attributes of :class:`tutti.training.parts.Stall`.
-    """
-    return frame_of(STALLS, stalls(run))
-
-
-def window_frame(run: TrainingResult) -> pl.DataFrame:
-    """Returns a row per window of the step: its start, and the utilisation of links and compute."""
-    return frame_of(WINDOWS, windows(run))
-
-
-def _gigabytes(rate: float) -> str:
-    return f"{rate / 1e9:.0f} GB/s"
-
-
-_COMPUTE: Column[TrainingResult] = Column(
-    "compute only", lambda run: run.compute - run.overlap, format_time, key="compute_ps",
-    terminal=False,
-)  # fmt: skip
-_OVERLAP: Column[TrainingResult] = Column(
-    "overlap", lambda run: run.overlap, format_time, key="overlap_ps", short="hidden"
-)
-_EXPOSED: Column[TrainingResult] = Column(
-    "exposed communication", lambda run: run.exposed, format_time, key="exposed_ps",
-    short="exposed",
-)  # fmt: skip
-_IDLE: Column[TrainingResult] = Column("idle", lambda run: run.idle, format_time, key="idle_ps")
-PARTS = ((_COMPUTE, BLUE), (_OVERLAP, SKY), (_EXPOSED, RED), (_IDLE, FAINT))
-"""The parts of the time of a run, which add up to it, and their colours."""
 QUANTITIES: tuple[Column[TrainingResult], ...] = (
     Column("model", lambda run: run.step.model.name, key="model", scope="file"),
     Column("batch", lambda run: run.step.batch, count, key="batch", scope="file"),
@@ -132,12 +42,14 @@ QUANTITIES: tuple[Column[TrainingResult], ...] = (
     Column("total", lambda run: run.total.ps, format_time, key="total_ps", short="time"),
     Column("last iteration", lambda run: run.period.ps, format_time, key="period_ps", scope="file"),
     Column("compute", lambda run: run.compute, format_time),
-    _COMPUTE,
-    _EXPOSED,
-    _OVERLAP,
-    _IDLE,
-    Column("send rate", lambda run: run.network_rate, format_rate, terminal=_gigabytes,
-           short="sent"),
+    Column("compute only", lambda run: run.compute - run.overlap, format_time, key="compute_ps",
+           terminal=False),
+    Column("exposed communication", lambda run: run.exposed, format_time, key="exposed_ps",
+           short="exposed"),
+    Column("overlap", lambda run: run.overlap, format_time, key="overlap_ps", short="hidden"),
+    Column("idle", lambda run: run.idle, format_time, key="idle_ps"),
+    Column("send rate", lambda run: run.network_rate, format_rate, short="sent",
+           terminal=lambda rate: f"{rate / 1e9:.0f} GB/s"),
     Column("bytes sent", lambda run: run.sent, format_size, key="sent_bytes", scope="file"),
     Column("memory reads", lambda run: run.read, format_size, key="read_bytes", short="read"),
     Column("lower bound", lambda run: run.bound.time.ps, format_time, key="bound_ps",
@@ -152,13 +64,16 @@ A quantity added here appears in the terminal, in `--json`, in reports, in noteb
 """
 
 
-def _configuration(_: type[Part], kind: str = "") -> Column[Part]:
-    return Column("configuration", lambda row: row.run.configuration.name, key="configuration",
-                  kind=kind)  # fmt: skip
-
+_COLOURS = {"compute only": BLUE, "overlap": SKY, "exposed communication": RED, "idle": FAINT}
+PARTS = [(column, colour) for name, colour in _COLOURS.items()
+         for column in QUANTITIES if column.name == name]  # fmt: skip
+"""The parts of the time of a run, which add up to it, and their colours."""
+_CONFIGURATION = Column[Any](
+    "configuration", lambda row: row.run.configuration.name, key="configuration", kind="wrap"
+)
 
 EXPOSED: tuple[Column[CollectiveTime], ...] = (
-    _configuration(CollectiveTime, "wrap"),
+    _CONFIGURATION,
     Column("NPU", lambda row: row.npu, count, key="npu", scope="file"),
     Column("collective", lambda row: row.collective, key="collective", scope="file"),
     Column("collective", lambda row: collective(row.collective), scope="runs"),
@@ -178,7 +93,7 @@ def _of_layer(key: str, row: LayerTimes) -> int:
 
 
 LAYERS: tuple[Column[LayerTimes], ...] = (
-    _configuration(LayerTimes),
+    _CONFIGURATION,
     Column("layer", lambda row: row.layer, key="layer", scope="file"),
     # Sorted in the order of the model.
     Column("layer", lambda row: (row.place, row.layer), lambda value: value[1], kind="text",
@@ -203,7 +118,7 @@ def link_label(row: LinkTime) -> str:
 
 
 LINKS: tuple[Column[LinkTime], ...] = (
-    _configuration(LinkTime),
+    _CONFIGURATION,
     Column("NPU", lambda row: row.npu, count, key="npu", scope="file"),
     Column("source", lambda row: row.source, key="source", scope="file"),
     Column("target", lambda row: row.target, key="target", scope="file"),
@@ -221,7 +136,7 @@ def _server(row: Server) -> str:
 
 
 SERVERS: tuple[Column[Server], ...] = (
-    _configuration(Server),
+    _CONFIGURATION,
     Column("server", lambda row: row.name, key="server", scope="file"),
     Column("link", lambda row: row.is_link, flag, key="is_link", scope="file"),
     Column("server or link", _server, kind="nowrap", scope="runs"),
@@ -234,7 +149,7 @@ SERVERS: tuple[Column[Server], ...] = (
 """The quantities of a server of the endpoint, or of a link."""
 
 STALLS: tuple[Column[Stall], ...] = (
-    _configuration(Stall),
+    _CONFIGURATION,
     Column("cause", lambda row: row.cause, key="cause", scope="file"),
     Column("cause", lambda row: cause(row.cause), scope="runs"),
     Column("mean number waiting", lambda row: row.waiting, three, key="waiting"),
@@ -244,9 +159,35 @@ STALLS: tuple[Column[Stall], ...] = (
 """The quantities of a cause of stalls."""
 
 WINDOWS: tuple[Column[Window], ...] = (
-    _configuration(Window),
+    _CONFIGURATION,
     Column("start", lambda row: row.start_ps, format_time, key="start_ps"),
     Column("links", lambda row: row.links, format_share, key="links"),
     Column("compute", lambda row: row.compute, format_share, key="compute"),
 )
 """The quantities of a window of a step."""
+
+Part = Literal["results", "exposed", "layers", "links", "servers", "stalls", "windows"]
+TABLES: dict[Part, tuple[Sequence[Column[Any]], Callable[[TrainingResult], Sequence[Any]]]] = {
+    "results": (QUANTITIES, lambda run: [run]),
+    "exposed": (EXPOSED, exposed_parts),
+    "layers": (LAYERS, layers),
+    "links": (LINKS, link_times),
+    "servers": (SERVERS, servers),
+    "stalls": (STALLS, stalls),
+    "windows": (WINDOWS, windows),
+}
+"""The tables of runs: the quantities of a row, and the rows of a run."""
+
+
+def frame(runs: Sequence[TrainingResult], part: Part = "results") -> pl.DataFrame:
+    """Returns a table of runs; times in picoseconds, utilisations as fractions.
+
+    Args:
+        runs: The runs.
+        part: `results`: a row per run, with inputs, breakdown of time, and bytes of an NPU. Or rows
+            of :class:`~tutti.training.exposed.CollectiveTime` (`exposed`),
+            :class:`~tutti.training.links.LinkTime` (`links`), or of the rows in
+            :mod:`tutti.training.parts`.
+    """
+    columns, rows_of = TABLES[part]
+    return frame_of(columns, [row for run in runs for row in rows_of(run)])

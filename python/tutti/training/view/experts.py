@@ -1,0 +1,135 @@
+"""What the times of dispatch and combine of a layer of experts show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.view.quantity import count, format_share, format_size, format_time
+from tutti.view.tables import Column, ReportTable, records_of
+from tutti.view.view import Data, Fact, View, figures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tutti.training.experts import ExpertTimes, StageTimes
+    from tutti.workloads.experts import ExpertLayer
+
+_CAPTION = (
+    "network, node: bytes per rank to other nodes and within the node, dispatch and combine\n"
+    "imbalance: busiest rank over mean; bound/even: bound over that of an even load"
+)
+
+
+def _stage(stage: StageTimes) -> dict[str, Any]:
+    return {
+        "bound_ps": stage.bound_ps,
+        "time_ps": stage.time_ps,
+        "relative_bound": stage.relative_bound,
+        "bottleneck": stage.bottleneck,
+        "network_bytes_per_rank": stage.network_bytes,
+        "node_bytes_per_rank": stage.node_bytes,
+    }
+
+
+def _times(stage: StageTimes) -> str:
+    """Returns the median and the interval of a stage."""
+    low, high = format_time(stage.best_ps.low), format_time(stage.best_ps.high)
+    unit = high.split()[1]
+    return f"{format_time(stage.best_ps.median)}\n{low.removesuffix(f' {unit}')}-{high}"
+
+
+def _bytes(row: ExpertTimes) -> str:
+    stages = row.dispatch, row.combine
+    network = sum(stage.network_bytes for stage in stages)
+    return f"{format_size(network)}\n{format_size(sum(stage.node_bytes for stage in stages))}"
+
+
+def _over_even(row: ExpertTimes) -> float:
+    return max(stage.relative_bound.median for stage in (row.dispatch, row.combine))
+
+
+QUANTITIES: tuple[Column[ExpertTimes], ...] = (
+    Column("ranks", lambda row: row.ranks, count, key="ranks", short="ranks\n"),
+    Column("kernel", lambda row: row.kernel, key="kernel", terminal=False),
+    Column("kernel\nbottleneck", lambda row: f"{row.kernel}\n{row.dispatch.bottleneck}",
+           kind="wrap"),
+    Column("dispatch\ninterval", lambda row: row.dispatch, _times),
+    Column("combine\ninterval", lambda row: row.combine, _times),
+    Column("dispatch", lambda row: _stage(row.dispatch), key="dispatch", terminal=False),
+    Column("combine", lambda row: _stage(row.combine), key="combine", terminal=False),
+    Column("network\nnode", _bytes, kind="number"),
+    Column("imba-\nlance", lambda row: row.imbalance, key="imbalance", kind="number",
+           terminal=lambda imbalance: f"{imbalance.median:.2f}"),
+    Column("bound/\neven", _over_even, "{:.2f}".format),
+    Column("from", lambda row: "flow" if row.dispatch.time_ps else "bound", kind="number",
+           short="from\n"),
+)  # fmt: skip
+"""The quantities of a kernel on a number of ranks."""
+
+
+def experts_view(
+    results: Sequence[ExpertTimes], layer: ExpertLayer, platform: str, settings: Mapping[str, Any]
+) -> View:
+    """Returns what the times of kernels on numbers of ranks show.
+
+    Args:
+        results: The times.
+        layer: The layer of experts.
+        platform: The name of the platform.
+        settings: The settings to record, with `routing`.
+    """
+    decisions = _decisions(results)
+    tokens = f"top-{layer.top_k}, {layer.tokens:,} tokens of {layer.hidden:,} per rank"
+    formats = f"{layer.dispatch} dispatch, {layer.combine} combine"
+    routing = f"{settings['routing']} routing on {platform}"
+    return View(
+        headline=Fact("", f"{layer.experts} experts, {tokens}, {formats}, {routing}"),
+        facts=figures(layer=layer, platform=platform, **settings, decisions=decisions),
+        table=ReportTable(QUANTITIES, results),
+        caption=_CAPTION,
+        data=[Data("results", lambda: records_of(QUANTITIES, results))],
+        below=decisions,
+    )
+
+
+def _decisions(results: Sequence[ExpertTimes]) -> list[str]:
+    """Returns the choice of the kernel per number of ranks, and the cost of more ranks."""
+    best: list[ExpertTimes] = []
+    lines = []
+    for ranks in sorted({fastest.ranks for fastest in results}):
+        ranked = sorted(
+            (times for times in results if times.ranks == ranks), key=lambda times: times.total_ps
+        )
+        best.append(ranked[0])
+        if len(ranked) > 1:
+            lines.append(_choice(*ranked))
+    least = min(best, key=lambda fastest: fastest.total_ps)
+    for fastest in best:
+        if fastest is not least:
+            factor = fastest.total_ps / least.total_ps
+            lines.append(
+                f"{fastest.ranks:,} ranks take {factor:.2f} times as long as {least.ranks:,} "
+                f"({format_time(fastest.total_ps)} and {format_time(least.total_ps)})"
+            )
+    return lines
+
+
+def _choice(first: ExpertTimes, second: ExpertTimes) -> str:
+    """Returns the kernel to use, and the margin that work outside the network must not exceed."""
+    high = first.dispatch.best_ps.high + first.combine.best_ps.high
+    low = second.dispatch.best_ps.low + second.combine.best_ps.low
+    margin = format_time(second.total_ps - first.total_ps)
+    if first.total_ps == second.total_ps:
+        return f"{first.ranks:,} ranks: either kernel: the times are equal"
+    if high > low:
+        return (
+            f"{first.ranks:,} ranks: either kernel: {second.kernel} is {margin} slower, within "
+            "the intervals"
+        )
+    how = "" if first.dispatch.time_ps else ", by lower bounds"
+    extra = "its launches and exchange of counts" if first.kernel == "normal" else "its launches"
+    return (
+        f"{first.ranks:,} ranks: use {first.kernel}, which saves {margin} "
+        f"({format_share(1 - first.total_ps / second.total_ps)}){how}, unless {extra} take that "
+        "much more"
+    )
