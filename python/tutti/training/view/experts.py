@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tutti.view.quantity import count, format_share, format_size, format_time
@@ -94,22 +96,20 @@ def experts_view(
 
 def _decisions(results: Sequence[ExpertTimes]) -> list[str]:
     """Returns the choice of the kernel per number of ranks, and the cost of more ranks."""
-    best: list[ExpertTimes] = []
-    lines = []
-    for ranks in sorted({fastest.ranks for fastest in results}):
-        ranked = sorted(
-            (times for times in results if times.ranks == ranks), key=lambda times: times.total_ps
-        )
-        best.append(ranked[0])
-        if len(ranked) > 1:
-            lines.append(_choice(*ranked))
-    least = min(best, key=lambda fastest: fastest.total_ps)
-    for fastest in best:
-        if fastest is not least:
-            factor = fastest.total_ps / least.total_ps
+    lines: list[str] = []
+    several = groupby(sorted(results, key=attrgetter("ranks", "total_ps")), attrgetter("ranks"))
+    best = []
+    for _, kernels in several:
+        first, *others = kernels
+        best.append(first)
+        lines += [_choice(first, other) for other in others]
+    least = min(best, key=attrgetter("total_ps"))
+    for times in best:
+        if times is not least:
+            factor = times.total_ps / least.total_ps
             lines.append(
-                f"{fastest.ranks:,} ranks take {factor:.2f} times as long as {least.ranks:,} "
-                f"({format_time(fastest.total_ps)} and {format_time(least.total_ps)})"
+                f"{times.ranks:,} ranks take {factor:.2f} times as long as {least.ranks:,} "
+                f"({format_time(times.total_ps)} and {format_time(least.total_ps)})"
             )
     return lines
 

@@ -71,8 +71,9 @@ def _chart(
     traces = []
     for (kind, group), by_name in parts.items():
         name = f"{collective(kind)} on {group}"
-        texts = [_text(by_name[shown], name) if shown in by_name else "" for shown in names]
-        times = [by_name[shown].exposed_ps / factor if shown in by_name else 0 for shown in names]
+        shown = [by_name.get(configuration) for configuration in names]
+        texts = [_text(row, name) if row else "" for row in shown]
+        times = [row.exposed_ps / factor if row else 0 for row in shown]
         traces.append(bars(names, times, colours[kind, group], across=True, name=name,
                            customdata=texts, marker={"line": {"width": 0}}))  # fmt: skip
     return chart(
