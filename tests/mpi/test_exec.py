@@ -252,7 +252,15 @@ def test_a_signal_ends_the_ranks(setting: Setting, sent: signal.Signals, tmp_pat
     started_at = tmp_path / "began"
     rank = ["/bin/sh", "-c", f"echo $$ >>{started_at}; exec sleep 600"]
     # nohup, with which the tests may run, ignores SIGHUP.
-    command = ["env", "--default-signal", TUTTI, "mpi", "exec", "--plan", setting.plan]
+    command: list[str | Path] = [
+        "env",
+        "--default-signal",
+        TUTTI,
+        "mpi",
+        "exec",
+        "--plan",
+        setting.plan,
+    ]
     command += [*setting.start(), *rank]
     with subprocess.Popen(command, env=os.environ | AROUND, stderr=subprocess.DEVNULL) as run:
         while not started_at.exists() or len(started_at.read_text().splitlines()) < RANKS:

@@ -14,9 +14,9 @@ import pytest
 from rich.console import Console
 
 import tutti
+from tutti.base.units import Time, TimePerByte
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
-from tutti.base.units import Time, TimePerByte
 from tutti.networks import coherence, flit, mesh
 from tutti.networks.coherence.view import run as coherence_run
 from tutti.networks.flit.view import load as flit_load
@@ -81,6 +81,8 @@ def comparison() -> pl.DataFrame:
 def collective() -> tutti.Run:
     ring = tutti.schedule("ring", ranks=4)
     return tutti.simulate(ring, tutti.platforms.platform("cray_xc30"), size="1 KiB")
+
+
 def steps() -> list[TrainingResult]:
     rings = (Ring("local", 4, TimePerByte.parse("25 GB/s"), Time.parse("400 ns")),)
     step = Step(model=build("dlrm_small"), batch=2, rings=rings, iterations=1)

@@ -128,6 +128,8 @@ def figures_of(columns: Iterable[Column[Any]], row: object) -> list[Fact]:
         Fact(*(column.fact_of(row) or ("", "")), column.key, column.value(row))
         for column in columns
     ]
+
+
 def figures(**values: object) -> list[Fact]:
     """Returns facts of `--json` only, by key; a value may be a function that returns it."""
     return [Fact(key, key=key, value=value) for key, value in values.items()]
