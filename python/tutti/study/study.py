@@ -44,6 +44,8 @@ def present(view: View, output: Path | None = None) -> None:
         output: The folder for its files; None if it has none.
     """
     terminal.show(view, out())
+    for text in view.log:
+        remark(text)
     record(**fields.figures(view))
     for name, rows in fields.tables(view).items():
         record_table(name, rows)
@@ -57,14 +59,14 @@ class Study(Generic[Result]):
     """One call of a command that computes results.
 
     Attributes:
-        output: The folder for files.
+        output: The folder for files, or None.
         is_interrupted: Whether Ctrl-C ended a computation.
     """
 
     def __init__(
         self,
-        output: Path,
-        noun: str,
+        output: Path | None,
+        noun: str = "",
         cycles: Callable[[Result], int] | None = None,
         *,
         extra: str | None = "reports",
@@ -72,22 +74,27 @@ class Study(Generic[Result]):
         """Creates the output folder.
 
         Args:
-            output: The folder for files.
-            noun: What a result is, in remarks.
+            output: The folder for files; None to write none.
+            noun: What a result is, in remarks; empty to omit the remark on the duration.
             cycles: Returns the simulated cycles of a result, for remarks; None to omit them.
             extra: The extra that the files require.
 
         Raises:
             ConfigError: The folder cannot be created, or the extra is not installed.
         """
-        self.output = folder(output, extra=extra)
+        self.output = None if output is None else folder(output, extra=extra)
         self.is_interrupted = False
         self._noun, self._cycles = noun, cycles
 
-    def single(self, compute: Callable[[], Result]) -> Result:
-        """Returns one result; Ctrl-C ends the command."""
+    def single(self, compute: Callable[[], Result], name: str = "running") -> Result:
+        """Returns one result; Ctrl-C ends the command.
+
+        Args:
+            compute: Computes the result.
+            name: The task, for the progress bar.
+        """
         started = time.monotonic()
-        with Progress("running"):
+        with Progress(name):
             result = compute()
         self._remark("", [result], started)
         return result
@@ -145,8 +152,23 @@ class Study(Generic[Result]):
                 self._remark(f"{prefix}{plural(len(results), self._noun)}", results, started)
         return results, value
 
+    def measured(
+        self, name: str, compute: Callable[[Callable[[int, int], None]], Found], work: int = 0
+    ) -> Found:
+        """Returns what processes measure; Ctrl-C ends them and the command.
+
+        Args:
+            name: The task, for the progress bar.
+            compute: Measures, and calls its argument with the finished and the total number.
+            work: The expected total number; 0 if it is unknown.
+        """
+        with Progress(name, work=work, total=work, handles_interrupts=True) as progress:
+            return compute(lambda done, expected: progress.reach(done, expected, done))
+
     def _remark(self, count: str, results: Sequence[Result], started: float) -> None:
         """Prints the number of results, their simulated cycles, and the duration."""
+        if not self._noun:
+            return
         cycles = f"{sum(map(self._cycles, results)):,} cycles" if self._cycles else ""
         parts = ", ".join(filter(None, (count, cycles)))
         remark(f"{parts} in {time.monotonic() - started:.1f} s".strip())
@@ -166,5 +188,5 @@ class Study(Generic[Result]):
             Exit: The computation was interrupted.
         """
         if self.is_interrupted:
-            remark(f"interrupted: {finished:,} of {plural(planned, self._noun)} finished")
+            remark(f"interrupted: {finished:,} of {plural(planned, self._noun or "result")} finished")
             raise typer.Exit(int(ExitCode.INTERRUPTED))

@@ -42,6 +42,8 @@ def view_html(view: View) -> str:
     """Returns the facts of a view, its table with the columns of the terminal, and its drawing."""
     facts = [(fact.name, fact.text) for fact in view.every_fact if fact.text]
     table = _table_html(view.table) if view.table else ""
+    for heading, part in view.parts:
+        table += f"<p>{escape(heading)}</p>{_table_html(part)}"
     return facts_html(facts, table + (view.inline() if view.inline else ""))
 
 

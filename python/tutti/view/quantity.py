@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tutti.base.units import Size
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -45,6 +47,11 @@ def format_time(ps: float) -> str:
 def format_size(size_bytes: float) -> str:
     """Formats bytes in powers of two with at most four digits: `65536` is `64 KiB`."""
     return _scaled(size_bytes, _SIZE_UNITS)
+
+
+def exact_size(size_bytes: int) -> str:
+    """Formats bytes without rounding: `4095` is `4095 B`."""
+    return str(Size(bytes=size_bytes))
 
 
 def format_rate(bytes_per_s: float) -> str:
@@ -138,6 +145,11 @@ def span(values: Sequence[int], show: Callable[[int], str] = count) -> str:
     """Formats the range of values: `8 B`, or `8 B to 4 KiB`."""
     low, high = show(min(values)), show(max(values))
     return low if low == high else f"{low} to {high}"
+
+
+def range_text(first: int, last: int | None, show: Callable[[int], str] = count) -> str:
+    """Formats a range, perhaps without an end: `8 B to 4 KiB`, or `from 8 B`."""
+    return f"from {show(first)}" if last is None else f"{show(first)} to {show(last)}"
 
 
 def sentence(text: str) -> str:

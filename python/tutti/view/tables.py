@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
+from .breakable import Breakable, unbroken
 from .quantity import (
     count,
     estimate,
+    exact_size,
     flag,
     format_limit,
     format_rate,
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
 
     import polars as pl
     from rich.table import Table as TerminalTable
+    from rich.text import Text
 
 Row = TypeVar("Row")
 MOST_ROWS = 3000
 """Maximum number of rows of a table on a page; the results file has all rows."""
 _UNITS: dict[Any, str] = {
+    exact_size: "B",
     format_limit: "fraction",
     format_rate: "B/s",
     format_share: "fraction",
@@ -79,7 +83,7 @@ class Column(Generic[Row]):
 
         colour: Returns the colour of the swatch before the text.
         soft: Returns a second line, in a softer colour.
-        short: The heading in the terminal, if it is narrower than on a page.
+        short: The heading in the terminal, if it is narrower than on a page; may have markup.
         terminal: Formats the value for the terminal, or states whether the terminal shows the
             column.
     """
@@ -159,6 +163,7 @@ class ReportTable(Generic[Row]):
         bold: Returns whether a row is bold.
         look: The class of the HTML table; a "sortable" table is sorted by its headings.
         gap: The spaces between columns in the terminal.
+        has_second_lines: Whether the terminal shows the second lines of columns, too.
     """
 
     columns: Sequence[Column[Row]]
@@ -166,6 +171,7 @@ class ReportTable(Generic[Row]):
     bold: Callable[[Row], bool] | None = None
     look: str = "sortable"
     gap: int = 1
+    has_second_lines: bool = False
 
     def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `most` rows: whether each is bold, and its cells."""
@@ -190,9 +196,6 @@ class ReportTable(Generic[Row]):
     def terminal(self, caption: str = "") -> TerminalTable:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table as TerminalTable
-        from rich.text import Text
-
-        from .breakable import Breakable
 
         table = TerminalTable(box=None, pad_edge=False, padding=(0, self.gap, 0, 0),
                               caption_justify="left", caption=caption)  # fmt: skip
@@ -206,12 +209,21 @@ class ReportTable(Generic[Row]):
             )
         for row in self.rows:
             style = "bold" if self.bold and self.bold(row) else ""
-            cells = (
-                (Breakable if column.style == "wrap" else Text)(column.text(row))
-                for column in columns
-            )
-            table.add_row(*cells, style=style)
+            cells = (_narrow(column, column.text(row), style) for column in columns)
+            table.add_row(*cells)
+            if self.has_second_lines and any(column.soft and column.soft(row) for column in columns):
+                second = ((column, column.soft(row) if column.soft else "") for column in columns)
+                table.add_row(*(_narrow(column, text, "dim") for column, text in second))
         return table
+
+
+def _narrow(column: Column[Any], text: str, style: str = "") -> Breakable | Text:
+    """Returns the cell of a table in the terminal."""
+    from rich.text import Text
+
+    if column.style == "wrap":
+        return Breakable(unbroken(text), styles=(style,))
+    return Text(text, style)
 
 
 def of_scope(columns: Iterable[Column[Row]], scope: str) -> list[Column[Row]]:
@@ -223,8 +235,8 @@ def frame_of(columns: Iterable[Column[Row]], rows: Iterable[Row]) -> pl.DataFram
     """Returns a data frame of the columns with a key; absent values and NaN are null.
 
     Args:
-        columns: The columns: integers if shown by `count`, `format_size` or `format_time`, Booleans
-            if by `flag`, texts without `show`, else floats.
+        columns: The columns: integers if shown by `count`, `exact_size`, `format_size` or
+            `format_time`, Booleans if by `flag`, texts without `show`, else floats.
         rows: The rows, in order.
     """
     import polars as pl
@@ -260,6 +272,7 @@ def _type_of(column: Column[Any]) -> type[pl.DataType]:
     types: dict[Any, type[pl.DataType]] = {
         None: pl.String,
         count: pl.UInt64,
+        exact_size: pl.Int64,
         flag: pl.Boolean,
         format_size: pl.Int64,
         format_time: pl.Int64,

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 def show(view: View, console: Console) -> None:
-    """Prints a view: headline, inputs or table, and facts."""
+    """Prints a view: headline, inputs or tables, and facts."""
     if view.headline.text:
         console.print(view.headline.text, style="bold", markup=False)
     if view.table:
         console.print(view.table.terminal(view.caption))
-    facts = view.facts if view.table else [*view.inputs, *view.facts]
+    for heading, table in view.parts:
+        if heading:
+            console.print(f"\n{heading}", style="bold", markup=False)
+        console.print(table.terminal())
+    facts = view.facts if view.table or view.parts else [*view.inputs, *view.facts]
     if any(fact.text for fact in facts):
         console.print(facts_table(facts))
     for part in view.below:

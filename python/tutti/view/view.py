@@ -69,6 +69,7 @@ class View:
         facts: Values of the result; a page shows them in its sections.
         table: The table of the terminal, if there are several results.
         caption: The text below that table.
+        parts: Headings and tables of the terminal and of notebooks, if a result has several.
         data: Data frames for `--json` and files.
         below: Further tables and texts of the terminal.
         drawings: Functions that draw a file, by the file's name.
@@ -76,6 +77,7 @@ class View:
         sections: Returns the sections of the page.
         findings: Further findings of the page, each group with a heading.
         remarks: Sentences below the answer of the page.
+        log: Remarks on stderr and in `--json`.
         conventions: Definitions of terms and units, at the end of the page.
         provenance: Names and values of what produced the data, at the end of the page.
     """
@@ -90,6 +92,7 @@ class View:
     facts: Sequence[Fact] = ()
     table: ReportTable[Any] | None = None
     caption: str = ""
+    parts: Sequence[tuple[str, ReportTable[Any]]] = ()
     data: Sequence[Data] = ()
     below: Sequence[RenderableType] = ()
     drawings: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)
@@ -97,6 +100,7 @@ class View:
     sections: Callable[[], Sequence[Section]] = tuple
     findings: Sequence[tuple[str, Sequence[str | Finding]]] = ()
     remarks: Sequence[str] = ()
+    log: Sequence[str] = ()
     conventions: str = ""
     provenance: Sequence[tuple[str, str]] = ()
 
