@@ -161,19 +161,18 @@ def test_a_line_needs_two_numbers_of_peers() -> None:
 def test_a_table_fits_into_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
-    from tutti.cli import mpi_bench_shown
-    from tutti.mpi.bench import summarise
+    from tutti.mpi.view.bench import statistics_view
+    from tutti.view import terminal
 
     row = {"datatype": "float32", "operation": "sum", "root": 0, "count": 250, "model_ps": 10**6}
     measured = blocks([10**6, 2 * 10**6]).with_columns(
         *(pl.lit(value).alias(name) for name, value in row.items())
     )
     settings = Settings(blocks=2, each=1)
-    with pytest.MonkeyPatch.context() as patch:
-        for width, is_terminal in ((80, True), (200, True), (80, False)):
-            console = Console(width=width, force_terminal=is_terminal, highlight=False)
-            patch.setattr(mpi_bench_shown, "out", lambda console=console: console)
-            mpi_bench_shown.show_blocks(summarise(measured), settings)
+    measured = measured.with_columns(crowded=False, clock_error_ps=0)
+    view = statistics_view(measured, summarise(measured), settings)
+    for width, is_terminal in ((80, True), (200, True), (80, False)):
+        terminal.show(view, Console(width=width, force_terminal=is_terminal, highlight=False))
     narrow, wide, piped = (
         output for output in capsys.readouterr().out.split("# 4 ranks") if output
     )

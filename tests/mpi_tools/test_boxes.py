@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tutti.mpi.bench import BLOCKS
-from tutti.mpi.view import plot_blocks
+from tutti.mpi.view.bench import plot_blocks
 
 if TYPE_CHECKING:
     from pathlib import Path

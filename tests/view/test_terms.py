@@ -16,7 +16,7 @@ from tutti.base.units import Time, TimePerByte
 from tutti.collectives.view.comparison import comparison_view
 from tutti.formats.measurements import read_measurements
 from tutti.measured.advise import advise
-from tutti.measured.advise.view import write_advice_report
+from tutti.measured.advise.view import advice_view
 from tutti.networks import coherence
 from tutti.networks import flit as noc
 from tutti.networks import mesh as smart
@@ -94,7 +94,7 @@ def _coherence(path: Path) -> Path:
 
 def _advice(path: Path) -> Path:
     cluster = Path(__file__).parents[2] / "examples" / "22_advise" / "cluster.csv"
-    return write_advice_report(path, advise(read_measurements(cluster).rows))
+    return page_of(advice_view(advise(read_measurements(cluster).rows))).write(path)
 
 
 def _training(path: Path) -> Path:

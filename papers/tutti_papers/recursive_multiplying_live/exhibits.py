@@ -16,7 +16,7 @@ from tutti.mpi.bench import summarise
 from tutti.mpi.bench_multicast import FITTED_PEERS, fit
 from tutti.mpi.distance import NOTE
 from tutti.mpi.machine import this_machine
-from tutti.mpi.view import plot_multicasts
+from tutti.mpi.view.bench import plot_multicasts
 from tutti.view.plot import plot_boxes
 from tutti_papers import Conclusion, Exhibit, ExhibitResult
 from tutti_papers.exhibits import plot_curves

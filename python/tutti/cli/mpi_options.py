@@ -1,4 +1,4 @@
-"""Options of commands that start MPI processes: MPI library, launcher, emulated distance."""
+"""Options of `tutti mpi`: MPI library, launcher, emulated distance, rules of a plan."""
 
 from __future__ import annotations
 
@@ -33,6 +33,43 @@ Emulate = Annotated[
         "--emulate",
         metavar="MODEL",
         help="Delay messages by a model: pipelining_postal:alpha_p=1ms,...",
+    ),
+]
+
+
+Rules = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[COLLECTIVE[:SIZES]=SCHEDULE]...",
+        help="Schedule of a collective: an algorithm, or a .schedule file; optionally for sizes "
+        "such as 0-4K or 64K- only, both limits inclusive.",
+    ),
+]
+Ranks = Annotated[
+    str,
+    typer.Option(
+        "--ranks",
+        "-r",
+        help="Rank counts, required: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
+        "(with its factor).",
+    ),
+]
+ForEvery = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--for-every",
+        metavar="ALGORITHM",
+        help="A rule for every collective that this algorithm performs, after the given rules; "
+        "`untuned`: the MPICH default (its algorithms and thresholds of 2005); `usual`: the same, "
+        "without the sizes at which the native collective was faster. May be repeated.",
+    ),
+]
+ExactTypes = Annotated[
+    bool,
+    typer.Option(
+        "--exact-types",
+        help="Accept all_reduce schedules whose results can differ in bits between ranks: "
+        "libtutti_mpi uses them for exact operations only, such as sums of integers.",
     ),
 ]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.cli.options import expanded_ranks, size
+from tutti.mpi.view.plan import rank_ranges
 from tutti.schedules.bits import bits_differ
 from tutti.schedules.errors import AlgorithmError
 
@@ -131,17 +132,6 @@ def rank_list(text: str) -> list[int]:
         problem = "is not a list of rank counts for a plan"
         raise mistake(problem, source="--ranks", value=shown(text), expected=expected)
     return counts
-
-
-def rank_ranges(counts: Iterable[int]) -> str:
-    """Formats rank counts as ``2-5, 8``."""
-    ranges: list[list[int]] = []
-    for count in sorted(set(counts)):
-        if ranges and ranges[-1][-1] == count - 1:
-            ranges[-1].append(count)
-        else:
-            ranges.append([count])
-    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in ranges)
 
 
 def _check_range(option: str, text: str, first: int, last: int) -> None:

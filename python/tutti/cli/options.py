@@ -342,6 +342,30 @@ def size(text: str, option: str) -> str:
     return written
 
 
+def size_bytes(text: str | None, option: str, default: int) -> int:
+    """Returns a size in bytes, or the default of an option that is not given.
+
+    Raises:
+        ConfigError: The text is not a size.
+    """
+    return default if text is None else _core.parse_size(size(text, option))
+
+
+def growing_sizes(begin: str | None, end: str | None, factor: int) -> list[int]:
+    """Returns the sizes of `-b`, `-e` and `-f` in bytes, smallest first.
+
+    Raises:
+        ConfigError: They are no range of sizes.
+    """
+    from tutti.collectives.sizes import growing
+
+    first, last = size_bytes(begin, "-b", 0), size_bytes(end, "-e", 0)
+    if last < first or first < 1:
+        raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
+                      expected="1 byte or more, and the smaller size first")  # fmt: skip
+    return growing(first, last, factor)
+
+
 def rank_counts(text: str) -> list[Any]:
     """Parses rank counts to numbers and ranges, as in a file.
 

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import ExitCode, Kind, TuttiError
 
-__all__ = ["CalibrationError", "ProofError", "TuningError"]
-
 
 class CalibrationError(TuttiError, ValueError):
     """Raised for measurements that do not permit a calibration."""

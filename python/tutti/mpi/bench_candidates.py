@@ -14,8 +14,6 @@ from tutti.schedules.ir import schedule
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["candidates_of", "every_schedule"]
-
 OWN: Final = "own"
 CALL: Final = "call:"
 EVERY: Final = "every"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tutti.mpi.plan import CollectivePlan
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["OPERATIONS", "TYPES", "Group", "Job", "RunInfo", "Settings", "failure_text"]
-
 TYPES: Final = (
     "int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64",
 )  # fmt: skip

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["FITTED_PEERS", "MULTICASTS", "fit", "measure_multicasts"]
-
 MULTICASTS: Final[dict[str, type[pl.DataType]]] = {
     "peers": pl.Int64,
     "blocking": pl.Boolean,

@@ -15,8 +15,6 @@ from tutti.mpi.errors import MpiError
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["NOT_COVERED", "Call", "Library", "running_library"]
-
 NOT_COVERED: Final = -1
 _BAD_PLAN: Final = -2
 _MESSAGE_SIZE: Final = 512

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tutti._core import Op
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Copy", "Fold", "Message", "PlannedStep", "decoded", "encoded", "lowered", "shifted"]
-
 _FOLD, _COPY = 0, 1
 _LARGEST = 2**32 - 1
 _MOST_BYTES = 5

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.underneath import Kind
 
-__all__ = ["Command", "read_command"]
-
 _OF_AN_MPI: Final = re.compile(r"(mpiexec|mpirun)([.-]\w+)*|orterun|prterun|mpiexec\.hydra")
 _OF_A_SYSTEM: Final = re.compile(r"srun|aprun|jsrun|lrun|ibrun|palsrun|flux|pbsdsh")
 _RANKS: Final = re.compile(r"(?:-n|--?np|--?ntasks)(?:=?(\d+))?")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.capi import Call, Library
 
-__all__ = ["Communicator"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 _NO_ERROR: Final = 0
 _NUMBERS: Final = "biufc"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tutti.base.units import TimePerByte
 
-__all__ = ["EMULATE", "NOTE", "Distance"]
-
 EMULATE: Final = "TUTTI_MPI_EMULATE"
 NOTE: Final = "distance is emulated"
 """Every output with such times contains this note."""

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import ExitCode, Kind, TuttiError
 
-__all__ = ["BenchError", "LaunchError", "MpiCallError", "MpiError", "PlanError"]
-
 
 class BenchError(TuttiError, RuntimeError):
     """Raised for a benchmark over MPI that is impossible or failed."""

@@ -23,18 +23,6 @@ from tutti.mpi.errors import LaunchError
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Kind, Mpi
 
-__all__ = [
-    "SHARED",
-    "Finished",
-    "common_folder",
-    "ended_by_signals",
-    "guard",
-    "preloaded",
-    "rank_options",
-    "run_ranks",
-    "stay_here",
-]
-
 Preload = Path | Sequence[Path] | None
 _GRACE_SECONDS: Final = 10.0
 """Between a request to end the ranks and killing the launcher."""

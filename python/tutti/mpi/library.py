@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["Built", "built", "files", "is_built", "sources"]
-
 LIBRARY: Final = "libtutti_mpi.so"
 BENCH: Final = "tutti_mpi_bench"
 _SOURCE_SUFFIXES: Final = {".c", ".h", ".inc"}

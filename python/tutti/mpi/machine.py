@@ -6,8 +6,6 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["cores_at_hand", "this_machine"]
-
 
 def this_machine() -> str:
     """Returns its name, usable cores, processor and operating system."""

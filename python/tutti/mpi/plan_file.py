@@ -18,8 +18,6 @@ from tutti.mpi.planned import COLLECTIVES, MOST_CHUNKS, MOST_SLOTS, NO_END, Plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["VERSION", "decoded", "encoded"]
-
 VERSION: Final = 3
 """The only version that is read and written."""
 

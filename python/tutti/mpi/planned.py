@@ -13,8 +13,6 @@ from tutti.mpi.rendezvous import deferred, joined, needs_buffers
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
 
-__all__ = ["PlannedSchedule", "Rule"]
-
 COLLECTIVES: Final = tuple(name for name in _core.collectives() if name != "all_to_all_v")
 """The index of a collective is its number in the file. Plans hold no sizes of blocks."""
 

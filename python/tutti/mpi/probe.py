@@ -15,8 +15,6 @@ from tutti.mpi.underneath import named
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["Probe", "probe"]
-
 _PROGRAM: Final = r"""
 #include <mpi.h>
 #include <stdio.h>

@@ -18,8 +18,6 @@ from tutti.mpi.underneath import NAMES
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Kind, Mpi
 
-__all__ = ["check_program", "ldd", "linked_mpi"]
-
 _ELF: Final = b"\x7fELF"
 _SONAMES: Final[dict[str, Kind]] = {
     "libmpi.so.40": "openmpi",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.plan import PlannedSchedule
 
-__all__ = ["prove", "read_proved", "remember"]
-
 _LARGE: Final = 1 << 20
 """Size of a plan that takes seconds to verify: a ring of 512 ranks has 9.4 MB and takes 9 s."""
 _CLAIMS = RANK_ORDER | SAME_ON_ALL | SAME_ORDER

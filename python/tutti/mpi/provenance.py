@@ -11,8 +11,6 @@ from tutti import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["provenance"]
-
 
 def provenance(arguments: Sequence[str], **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """Returns the command line that reproduces a plan, the time, the version and `more`."""

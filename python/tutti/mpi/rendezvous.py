@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.code import Message
 
-__all__ = ["deferred", "joined", "needs_buffers"]
-
 
 def joined(steps: Sequence[PlannedStep]) -> list[PlannedStep]:
     """Joins every step of sends only with the next one, unless that overwrites their chunks.

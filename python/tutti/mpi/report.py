@@ -12,8 +12,6 @@ from tutti.mpi.errors import LaunchError
 if TYPE_CHECKING:
     import os
 
-__all__ = ["Covered", "PassedOn", "Report"]
-
 
 @dataclass(frozen=True)
 class Covered:

@@ -21,8 +21,6 @@ from typing import Final, Literal, NamedTuple
 from tutti.mpi.errors import MpiError
 from tutti.mpi.wrapper_cache import remembered
 
-__all__ = ["Kind", "Mpi", "Wrapper", "find_mpi", "launcher_kind", "launchers_on_path", "named"]
-
 Kind = Literal["openmpi", "mpich", "other"]
 
 NAMES: Final[dict[Kind, str]] = {

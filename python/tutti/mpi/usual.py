@@ -10,8 +10,6 @@ pays where libtutti_mpi is not slower, which `usual` ensures: see docs/performan
 
 from __future__ import annotations
 
-__all__ = ["to_beat", "untuned", "usual"]
-
 Choice = tuple[str, tuple[int, int | None]]
 
 _KIB = 1024

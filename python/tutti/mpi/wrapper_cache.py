@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["cache_folder", "identity", "remember", "remembered"]
-
 _FILE: Final = "wrapper.json"
 
 

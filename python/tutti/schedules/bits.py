@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
 
-__all__ = ["bits_differ", "is_exact"]
-
 
 def is_exact(datatype: str) -> bool:
     """Whether sums, products, minima and maxima of a type have the same bits in every order.

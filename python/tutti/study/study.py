@@ -188,5 +188,7 @@ class Study(Generic[Result]):
             Exit: The computation was interrupted.
         """
         if self.is_interrupted:
-            remark(f"interrupted: {finished:,} of {plural(planned, self._noun or "result")} finished")
+            remark(
+                f"interrupted: {finished:,} of {plural(planned, self._noun or 'result')} finished"
+            )
             raise typer.Exit(int(ExitCode.INTERRUPTED))

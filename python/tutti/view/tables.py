@@ -211,7 +211,9 @@ class ReportTable(Generic[Row]):
             style = "bold" if self.bold and self.bold(row) else ""
             cells = (_narrow(column, column.text(row), style) for column in columns)
             table.add_row(*cells)
-            if self.has_second_lines and any(column.soft and column.soft(row) for column in columns):
+            if self.has_second_lines and any(
+                column.soft and column.soft(row) for column in columns
+            ):
                 second = ((column, column.soft(row) if column.soft else "") for column in columns)
                 table.add_row(*(_narrow(column, text, "dim") for column, text in second))
         return table

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from tutti.cli import tune_shown
 from tutti.measured.errors import ProofError, TuningError
-from tutti.measured.tune import Proof, TuningDecision, Written, prove, watch
+from tutti.measured.tune import Proof, TuningDecision, Written, prove, study, watch
 from tutti.measured.tune.times import OWN
 from tutti.measured.tune.watch import Call, Traffic, sent_by_mpi, sent_by_schedule
 from tutti.mpi.launch import Finished
@@ -217,9 +216,9 @@ def test_the_exit_code_states_what_was_proved(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     proofs = [Proof("all_reduce", 4, 8, "ring", 0, verdict, "no size") for verdict in verdicts]
-    monkeypatch.setattr("tutti.cli.tune_shown.proofs", lambda *_, **__: proofs)
+    monkeypatch.setattr("tutti.measured.tune.study.proofs", lambda *_, **__: proofs)
     context = pytest.raises(typer.Exit) if code else contextlib.nullcontext()
     with context as ended:
-        tune_shown.prove([written("plan", decision("ring"))], mpi("openmpi"))
+        study.prove([written("plan", decision("ring"))], mpi("openmpi"))
     assert ended is None or ended.value.exit_code == code
     assert output in capsys.readouterr().err

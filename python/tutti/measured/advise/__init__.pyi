@@ -9,7 +9,6 @@ from .confidence import near_fastest as near_fastest
 from .decide import PREDICTIONS as PREDICTIONS
 from .decide import Decision as Decision
 from .decide import SizeRange as SizeRange
-from .decide import decision_frame as decision_frame
 from .next import UNDECIDED as UNDECIDED
 from .next import NextMeasurement as NextMeasurement
 from .rules import WrittenRules as WrittenRules

@@ -28,6 +28,8 @@ from tutti.measured.advise.scope import (
     describable,
 )
 from tutti.measured.predict.model import calibrate
+from tutti.view.notebook import view_html
+from tutti.view.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,16 +39,6 @@ if TYPE_CHECKING:
     from tutti.measured.advise.next import NextMeasurement
     from tutti.measured.advise.questions import Target
     from tutti.measured.advise.scope import Scope
-
-__all__ = [
-    "FARTHEST",
-    "FEWEST_RANK_COUNTS",
-    "Advice",
-    "AdviceRequest",
-    "Extrapolation",
-    "Usage",
-    "advise",
-]
 
 FARTHEST: Final = 16
 """Factor in ranks beyond which a prediction has a warning."""
@@ -119,6 +111,19 @@ class Advice:
     def ranges(self) -> list[SizeRange]:
         """Neighbouring sizes with the same choice, joined."""
         return ranges(self.decisions)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """A row per range of sizes, with the figures of its least certain size; times in us."""
+        from .view import regions
+
+        return frame_of(regions(), self.ranges)
+
+    def _repr_html_(self) -> str:
+        """Returns facts and decisions for notebooks."""
+        from .view import advice_view
+
+        return view_html(advice_view(self))
 
 
 @dataclass(frozen=True)

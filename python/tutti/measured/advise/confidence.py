@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["NEAR", "Predictor", "covariance", "near_fastest"]
-
 NEAR: Final = 0.05
 """A choice is right if it takes at most this share longer than the fastest algorithm."""
 _DRAWS: Final = 4096

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from tutti.measured.advise.confidence import Predictor
     from tutti.measured.advise.scope import Scope
 
-__all__ = ["PREDICTIONS", "TIE", "Decision", "DefaultRatio", "SizeRange", "decision_frame",
-"decisions",
-           "default_ratios", "joined_choices", "predictions", "ranges"]  # fmt: skip
-
 PREDICTIONS: Final[dict[str, type[pl.DataType]]] = {
     "system": pl.String,
     "library": pl.String,
@@ -263,34 +259,6 @@ def ranges(found: Iterable[Decision]) -> list[SizeRange]:
         return one.collective, one.ranks, one.shape or "", one.algorithm
 
     return [SizeRange(tuple(some)) for _, some in groupby(found, key)]
-
-
-def decision_frame(found: Iterable[SizeRange]) -> pl.DataFrame:
-    """Returns ranges of sizes as a frame, with the figures of the least certain size.
-
-    Args:
-        found: as :func:`ranges` returns them.
-    """
-    return pl.DataFrame(
-        [
-            {
-                "collective": one.first.collective,
-                "ranks": one.first.ranks,
-                "shape": one.first.shape,
-                "first_bytes": one.first.size_bytes,
-                "last_bytes": one.last.size_bytes,
-                "algorithm": one.first.algorithm,
-                "size_bytes": one.least_certain.size_bytes,
-                **{name: getattr(one.least_certain, name) for name in _FIGURES},
-            }
-            for one in found
-        ],
-        infer_schema_length=None,
-    )
-
-
-_FIGURES: Final = ("predicted_us", "low_us", "high_us", "confidence", "runner_up", "runner_up_us",
-                   "default_us", "gain")  # fmt: skip
 
 
 def default_ratios(scope: Scope) -> dict[tuple[str, int], DefaultRatio]:

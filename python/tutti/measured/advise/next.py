@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tutti.measured.advise.decide import Decision
     from tutti.measured.advise.scope import Scope
 
-__all__ = ["UNDECIDED", "NextMeasurement", "next_measurements"]
-
 UNDECIDED: Final = 0.8
 """Confidence below which a choice is undecided."""
 _GROWTH: Final = 2

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from tutti.measured.advise.scope import Scope
 
-__all__ = ["CANDIDATES", "JOB", "OVER", "Target", "candidates", "measured_ranks",
-           "measured_sizes", "questions", "runs_on", "targets"]  # fmt: skip
-
 CANDIDATES: Final = ("measured", "library", "known")
 """Which algorithms to decide among: those measured, of these the ones that the library has, or
 those measured and all others that the library has."""

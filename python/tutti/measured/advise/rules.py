@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from tutti.measured.tune.mpich import Stock
 
-__all__ = ["TARGETS_OF", "AdvisedRule", "WrittenRules", "library_counterpart", "rules",
-           "write_rules"]  # fmt: skip
-
 TARGETS_OF: Final = {"openmpi": ("openmpi", "openmpi6"), "mpich": ("mpich",)}
 """The formats of rules, by MPI library."""
 

@@ -20,19 +20,6 @@ from tutti.schedules.errors import AlgorithmError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "CANDIDATE",
-    "DEFAULT",
-    "MOST_RANKS",
-    "MOST_ROWS",
-    "UNKNOWN_RANKS",
-    "Scope",
-    "choose_scope",
-    "classified",
-    "describable",
-    "library_family",
-]
-
 CANDIDATE: Final = "algorithm"
 """A row of a known algorithm, for the calibration."""
 DEFAULT: Final = "default"

@@ -1,25 +1,53 @@
-"""The report page of an advice: decision map, ranges of sizes, predictions and measurements."""
+"""What an advice shows: ranges of sizes, decision map, predictions, what to measure next."""
 
 from __future__ import annotations
 
+from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tutti.base.errors import capped
 from tutti.collectives.view.comparison_charts import stepped
 from tutti.collectives.view.quantities import shorten
 from tutti.view.charts import TEXT, Axis, chart, heat, legend_entry
-from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Finding, Page, Section
+from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Finding, Section
 from tutti.view.palette import styles
-from tutti.view.quantity import count, format_share, format_size, format_time, plural, span
-from tutti.view.tables import Column, ReportTable
+from tutti.view.quantity import (
+    count,
+    exact_size,
+    format_share,
+    format_size,
+    format_time,
+    plural,
+    range_text,
+    span,
+)
+from tutti.view.tables import Column, ReportTable, frame_of, of_scope
+from tutti.view.view import Data, Fact, View
+
+from .advice import FARTHEST, FEWEST_RANK_COUNTS
+from .next import UNDECIDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tutti.measured.advise import Advice, Decision, SizeRange
+    from tutti.formats.measurements import Measurements
+    from tutti.measured.advise import (
+        Advice,
+        Decision,
+        Extrapolation,
+        NextMeasurement,
+        SizeRange,
+        Usage,
+        WrittenRules,
+    )
+    from tutti.measured.advise.rules import AdvisedRule
     from tutti.view.charts import Figure
 
 _PS_PER_US = 10**6
+_MOST_REASONS = 8
+_NOTHING = 0.01
+"""Slowdowns of rules below this share are not reported."""
 _MAP = (
     (
         "Horizontal: size. Vertical: ranks. Colour: the algorithm with the shortest predicted "
@@ -37,34 +65,41 @@ _CONVENTIONS = (
 )
 
 
-def write_advice_report(path: str | Path, advice: Advice) -> Path:
-    """Writes the report of an advice.
+def advice_view(advice: Advice, rows: Measurements | None = None) -> View:
+    """Returns what an advice shows.
 
     Args:
-        path: the file to write; its folder must exist.
-        advice: the decisions, and what they are based on.
-
-    Returns:
-        The path written.
+        advice: The decisions, and what they are based on.
+        rows: The measurements, to count those that are not used.
     """
     names = advice.predictions["algorithm"].unique().sort().to_list()
     colours = {name: style.colour for name, style in styles(names).items()}
-    collectives = list(dict.fromkeys(one.collective for one in advice.decisions))
-    page = Page(
+    collectives = list(dict.fromkeys(row.collective for row in advice.decisions))
+    return View(
         kind="advice",
         kicker="collective communication",
         question=_question(advice, collectives),
         answer=_answer(advice, collectives),
-        findings=[(one, _findings(one, advice, colours)) for one in collectives],
-        facts=_facts(advice, collectives),
-        sections=[section for one in collectives for section in _sections(one, advice, colours)],
+        findings=[(name, _findings(name, advice, colours)) for name in collectives],
+        headline=Fact("machine", advice.scope.description, "scope", advice.scope.description),
+        inputs=_inputs(advice, collectives),
+        facts=[*_usage(advice.usage, rows), *_facts(advice)],
+        parts=_parts(advice, collectives),
+        data=[
+            Data("", lambda: advice.predictions, ["advice.parquet", "advice.csv"]),
+            Data("decisions", lambda: advice.frame, ["decisions.csv"]),
+            Data("measure_next", lambda: frame_of(NEXT, advice.next)),
+        ],
+        sections=lambda: [
+            section for name in collectives for section in _sections(name, advice, colours)
+        ],
+        log=[*_log(advice, collectives), *(_log_of_rows(advice.usage, rows) if rows else ())],
         conventions=_CONVENTIONS,
-    )
-    return page.write(path)
+    )  # fmt: skip
 
 
 def _question(advice: Advice, collectives: Sequence[str]) -> str:
-    largest = max(one.ranks for one in advice.decisions)
+    largest = max(each.ranks for each in advice.decisions)
     system = advice.scope.system or "this system"
     if len(collectives) == 1:
         return f"Which {collectives[0]} algorithm is fastest on {count(largest)} ranks of {system}?"
@@ -74,7 +109,7 @@ def _question(advice: Advice, collectives: Sequence[str]) -> str:
 def _answer(advice: Advice, collectives: Sequence[str]) -> list[str]:
     """Returns the algorithms of the largest job, with the lowest confidence of each collective."""
     shown = collectives if len(collectives) <= MOST_SENTENCES else collectives[:-1]
-    lines = [_best(one, advice, named=len(collectives) > 1) for one in shown[:MOST_SENTENCES]]
+    lines = [_best(each, advice, named=len(collectives) > 1) for each in shown[:MOST_SENTENCES]]
     if len(collectives) > len(lines):
         rest = len(collectives) - len(lines) + 1
         lines[-1] = f"The findings list {plural(rest, 'more collective')}."
@@ -82,53 +117,196 @@ def _answer(advice: Advice, collectives: Sequence[str]) -> list[str]:
 
 
 def _best(collective: str, advice: Advice, *, named: bool) -> str:
-    found = [one for one in advice.ranges if one.first.collective == collective]
-    largest = max(one.first.ranks for one in found)
-    last = [one for one in found if one.first.ranks == largest]
-    parts = [f"{one.first.algorithm} for {_sizes(one)}" for one in last]
-    least = min(one.least_certain.confidence for one in last)
+    ranges = _of(advice, collective)
+    largest = max(each.first.ranks for each in ranges)
+    last = [each for each in ranges if each.first.ranks == largest]
+    parts = [f"{each.first.algorithm} for {_sizes(each)}" for each in last]
+    least = min(each.least_certain.confidence for each in last)
     name = f"{collective}: " if named else ""
     return f"{name}{shorten(parts, 3, ', ')}, with a confidence of {_percent(least)} or more."
 
 
 def _findings(collective: str, advice: Advice, colours: Mapping[str, str]) -> list[str | Finding]:
     """Returns the ranges of the largest job."""
-    found = [one for one in advice.ranges if one.first.collective == collective]
-    largest = max(one.first.ranks for one in found)
+    ranges = _of(advice, collective)
+    largest = max(each.first.ranks for each in ranges)
     return [
         Finding(
-            one.first.algorithm,
-            f"{_sizes(one)} on {count(largest)} ranks",
-            f"confidence {_percent(one.least_certain.confidence)} or more",
-            colours[one.first.algorithm],
+            each.first.algorithm,
+            f"{_sizes(each)} on {count(largest)} ranks",
+            f"confidence {_percent(each.least_certain.confidence)} or more",
+            colours[each.first.algorithm],
         )
-        for one in found
-        if one.first.ranks == largest
+        for each in ranges
+        if each.first.ranks == largest
     ]
 
 
-def _facts(advice: Advice, collectives: Sequence[str]) -> list[tuple[str, str]]:
-    measured = sorted({one for each in advice.extrapolations for one in each.measured})
-    predicted = sorted({one.ranks for one in advice.extrapolations})
-    factor = max(one.factor for one in advice.extrapolations)
+def _inputs(advice: Advice, collectives: Sequence[str]) -> list[Fact]:
+    measured = sorted({ranks for each in advice.extrapolations for ranks in each.measured})
+    predicted = sorted({each.ranks for each in advice.extrapolations})
+    factor = max(each.factor for each in advice.extrapolations)
     return [
-        ("machine", advice.scope.description),
-        ("collectives", ", ".join(collectives)),
-        ("measurements used", count(advice.usage.used)),
-        ("ranks measured", ", ".join(count(one) for one in measured)),
-        ("ranks predicted", ", ".join(count(one) for one in predicted)),
-        ("extrapolation", f"up to {factor:.3g} times the ranks measured"),
-        ("sizes", span([one.size_bytes for one in advice.decisions], format_size)),
+        Fact("collectives", ", ".join(collectives)),
+        Fact("measurements used", count(advice.usage.used)),
+        Fact("ranks measured", _listed(measured)),
+        Fact("ranks predicted", _listed(predicted)),
+        Fact("extrapolation", f"up to {factor:.3g} times the ranks measured"),
+        Fact("sizes", span([row.size_bytes for row in advice.decisions], format_size)),
     ]
+
+
+def _usage(usage: Usage, rows: Measurements | None) -> list[Fact]:
+    """Returns how many rows were used."""
+    if rows is None:
+        return []
+    unused = sum(usage.unused.values())
+    of_default = f", {usage.defaults:,} of the library's default" if usage.defaults else ""
+    read, left_out = len(rows.rows), len(rows.omitted)
+    text = f"{usage.used:,} used{of_default}, {unused:,} not used; {left_out:,} left out"
+    return [
+        Fact("rows", f"{plural(read, 'row')} read: {text}", "rows", read),
+        Fact("", "", "rows_used", usage.used),
+        Fact("", "", "rows_of_default", usage.defaults),
+        Fact("", "", "rows_unused", usage.unused),
+        Fact("", "", "rows_left_out", left_out),
+    ]
+
+
+def _facts(advice: Advice) -> list[Fact]:
+    """Returns the basis of the figures, of the gain, and the number of undecided choices."""
+    undecided = sum(row.confidence < UNDECIDED for row in advice.decisions)
+    verb = "has" if undecided == 1 else "have"
+    facts = [
+        Fact("figures", "for the size with the lowest confidence; times with 90 % intervals"),
+        Fact("undecided", f"{undecided:,} of {plural(len(advice.decisions), 'decision')} {verb} "
+             f"less than {format_share(UNDECIDED)} confidence"),
+    ]  # fmt: skip
+    if any(row.gain is not None for row in advice.decisions):
+        ranks = _listed(sorted({ratio.ranks for ratio in advice.ratios.values()}))
+        text = (
+            "how much longer the library's default takes. Its ratio to the fastest algorithm "
+            f"measured, on {ranks} ranks, is carried over."
+        )
+        facts.insert(1, Fact("gain", text))
+    return facts
+
+
+def _parts(advice: Advice, collectives: Sequence[str]) -> list[tuple[str, ReportTable[Any]]]:
+    """Returns the ranges of sizes of each collective, and what to measure next."""
+    parts: list[tuple[str, ReportTable[Any]]] = []
+    for name in collectives:
+        jobs = [each for each in advice.extrapolations if each.collective == name]
+        factors = ", ".join(f"{each.ranks:,} ({each.factor:.3g}x)" for each in jobs)
+        on = f"measured on {_listed(jobs[0].measured)} ranks; predicted on {factors}"
+        parts.append((f"{name}: {on}", _region_table(_of(advice, name))))
+    if advice.next:
+        parts.append(("measure next:", ReportTable(of_scope(NEXT, "run"), advice.next)))
+    return parts
+
+
+def _of(advice: Advice, collective: str) -> list[SizeRange]:
+    return [each for each in advice.ranges if each.first.collective == collective]
+
+
+def _log(advice: Advice, collectives: Sequence[str]) -> Iterator[str]:
+    """Yields warnings where predictions have little basis, and what is missing."""
+    yield from map(capped, advice.scope.remarks)
+    for name in collectives:
+        if all(row.runner_up is None for row in advice.decisions if row.collective == name):
+            yield f"warning: {name}: only one algorithm was measured: nothing to choose among"
+        yield from _far(name, [each for each in advice.extrapolations if each.collective == name])
+    slower = sum(row.gain is not None and row.gain < 0 for row in advice.decisions)
+    if slower:
+        decisions = plural(slower, "decision")
+        yield f"{decisions} with a negative gain: the default is predicted to be faster"
+    yield from _missing(advice)
+
+
+def _far(collective: str, farther: Sequence[Extrapolation]) -> Iterator[str]:
+    """Yields a warning on few measured rank counts, and on far or near predictions."""
+    counts = farther[0].measured
+    if len(counts) < FEWEST_RANK_COUNTS:
+        yield (
+            f"warning: {collective}: only {plural(len(counts), 'rank count')} measured: the growth "
+            f"with the rank count is uncertain; measure {FEWEST_RANK_COUNTS} or more"
+        )
+    for job in farther:
+        if job.factor > FARTHEST:
+            yield (
+                f"warning: {collective} on {job.ranks:,} ranks: {job.factor:.3g} times the largest "
+                f"measured rank count: decisions beyond {FARTHEST} times are a hypothesis"
+            )
+        elif job.factor <= 1:
+            yield (
+                f"{collective} on {job.ranks:,} ranks: not larger than the measured {counts[-1]:,} "
+                "ranks: a measurement there is better than this prediction"
+            )
+
+
+def _missing(advice: Advice) -> Iterator[str]:
+    """Names candidates that do not exist on a number of ranks."""
+    missing: dict[tuple[str, int], list[str]] = {}
+    for collective, name, ranks in advice.missing:
+        missing.setdefault((collective, ranks), []).append(name)
+    same: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for (collective, ranks), names in missing.items():
+        same.setdefault((collective, tuple(names)), []).append(ranks)
+    for (collective, left), counts in same.items():
+        yield (
+            f"{collective} on {_listed(counts)} ranks: without candidates that may not exist "
+            f"there, as they were not measured on such a rank count: {', '.join(left)}"
+        )
+
+
+def _log_of_rows(usage: Usage, rows: Measurements) -> Iterator[str]:
+    """Yields the reasons why rows are of no use."""
+    reasons = sorted(usage.unused.items(), key=lambda reason: (-reason[1], reason[0]))
+    for why, lines in reasons[:_MOST_REASONS]:
+        yield capped(f"not used: {plural(lines, 'row')}: {why}")
+    others = sum(lines for _, lines in reasons[_MOST_REASONS:])
+    if others:
+        yield f"not used: {plural(others, 'row')} for other reasons"
+    if usage.assumed:
+        assumed = plural(usage.assumed, "row")
+        yield f"{assumed} without a number of nodes: --ranks-per-node, or else 1, is assumed"
+    if rows.rows["emulated"].any():
+        yield "distance was emulated: no network was measured"
+
+
+def rule_remarks(written: WrittenRules) -> Iterator[str]:
+    """Yields the notes of written rules, and what the library lacks."""
+    for note in written.notes:
+        yield f"{written.target}: {note}"
+    if written.target == "openmpi6":
+        return  # it has the same algorithms
+    for (collective, ranks), rules in groupby(
+        written.rules, lambda rule: (rule.collective, rule.ranks)
+    ):
+        yield from _lacking(f"{written.target}: {collective} on {ranks:,} ranks", list(rules))
+
+
+def _lacking(where: str, rules: Sequence[AdvisedRule]) -> Iterator[str]:
+    """Names algorithms without a rule, the largest slowdown, and sizes that keep the default."""
+    names = sorted({name for rule in rules for name in rule.unruled.split(", ") if name})
+    worst = max((rule for rule in rules if rule.is_rule), key=lambda rule: rule.loss, default=None)
+    if names:
+        slower = ""
+        if worst is not None and worst.loss >= _NOTHING:
+            share, at = format_share(worst.loss), exact_size(worst.loss_size)
+            slower = f"; instead, {worst.schedule} takes up to {share} longer, at {at}"
+        yield f"{where}: no rule for {', '.join(names)}{slower}"
+    kept = [range_text(rule.first, rule.last, exact_size) for rule in rules if not rule.is_rule]
+    if kept:
+        yield f"{where}: the default stays: {', '.join(kept)}"
 
 
 def _sections(collective: str, advice: Advice, colours: Mapping[str, str]) -> Iterator[Section]:
-    mine = [one for one in advice.decisions if one.collective == collective]
-    found = [one for one in advice.ranges if one.first.collective == collective]
+    mine = [each for each in advice.decisions if each.collective == collective]
     yield Section(
         "Fastest algorithm by ranks and size",
         charts={f"{collective}-map": Chart(_decision_map(mine, colours), *_MAP, "cells")},
-        table=_regions(found, colours),
+        table=_region_table(_of(advice, collective), colours),
         part=collective,
     )
     rows = advice.predictions.filter(collective=collective).to_dicts()
@@ -137,26 +315,26 @@ def _sections(collective: str, advice: Advice, colours: Mapping[str, str]) -> It
     yield Section("Predictions", lead, table=table, source="advice.csv")
 
 
-def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> Figure:
-    sizes = sorted({one.size_bytes for one in found})
-    jobs = list(dict.fromkeys((one.ranks, one.shape) for one in found))
-    cell = {(one.ranks, one.shape, one.size_bytes): one for one in found}
+def _decision_map(decisions: Sequence[Decision], colours: Mapping[str, str]) -> Figure:
+    sizes = sorted({each.size_bytes for each in decisions})
+    jobs = list(dict.fromkeys((each.ranks, each.shape) for each in decisions))
+    cell = {(each.ranks, each.shape, each.size_bytes): each for each in decisions}
     cells = [[cell.get((*job, size)) for size in sizes] for job in jobs]
-    names = sorted({one.algorithm for one in found})
+    names = sorted({each.algorithm for each in decisions})
     shown = heat(
         x=[format_size(size) for size in sizes],
         y=[f"{ranks:,}" + (f" ({shape})" if shape else "") for ranks, shape in jobs],
-        z=[[names.index(one.algorithm) if one else None for one in row] for row in cells],
+        z=[[names.index(each.algorithm) if each else None for each in row] for row in cells],
         zmin=-0.5,
         zmax=len(names) - 0.5,
         colorscale=stepped([colours[name] for name in names]),
         showscale=False,
         xgap=2,
         ygap=2,
-        text=[[f"{100 * one.confidence:.0f}" if one else "" for one in row] for row in cells],
+        text=[[f"{100 * each.confidence:.0f}" if each else "" for each in row] for row in cells],
         texttemplate="%{text}",
         textfont={"size": 11},
-        customdata=[[_text(one) if one else "not predicted" for one in row] for row in cells],
+        customdata=[[_text(each) if each else "not predicted" for each in row] for row in cells],
         hovertemplate=TEXT,
     )
     legend = [legend_entry(name, colours[name]) for name in names]
@@ -167,36 +345,79 @@ def _decision_map(found: Sequence[Decision], colours: Mapping[str, str]) -> Figu
     return chart([shown, *legend], x, y, height, legend=fixed)
 
 
-def _text(one: Decision) -> str:
+def _text(each: Decision) -> str:
     lines = [
-        f"<b>{one.ranks:,} ranks, {format_size(one.size_bytes)}</b>",
-        f"fastest: {one.algorithm}, {_time(one.predicted_us)}",
-        f"90 % interval: {_interval(one)}",
-        f"confidence: {_percent(one.confidence)}",
+        f"<b>{each.ranks:,} ranks, {format_size(each.size_bytes)}</b>",
+        f"fastest: {each.algorithm}, {_time(each.predicted_us)}",
+        f"90 % interval: {_interval(each)}",
+        f"confidence: {_percent(each.confidence)}",
     ]
-    if one.runner_up_us is not None:
-        lines.append(f"runner-up: {one.runner_up}, {_time(one.runner_up_us)}")
-    if one.default_us is not None:
-        lines.append(f"library's default: {_time(one.default_us)}")
+    if each.runner_up_us is not None:
+        lines.append(f"runner-up: {each.runner_up}, {_time(each.runner_up_us)}")
+    if each.default_us is not None:
+        lines.append(f"library's default: {_time(each.default_us)}")
     return "<br>".join(lines)
 
 
-def _regions(found: Sequence[SizeRange], colours: Mapping[str, str]) -> ReportTable[SizeRange]:
-    columns: list[Column[SizeRange]] = [
-        Column("ranks", lambda one: one.first.ranks, count, soft=lambda one: one.first.shape or ""),
-        Column("sizes", _sizes, kind="nowrap", soft=_least_certain_at),
-        Column("smallest size", lambda one: one.first.size_bytes, format_size, kind="hidden"),
-        Column("largest size", lambda one: one.last.size_bytes, format_size, kind="hidden"),
-        Column("fastest", lambda one: one.first.algorithm, kind="wrap",
-               colour=lambda one: colours[one.first.algorithm]),
-        Column("time", lambda one: one.least_certain.predicted_us, _time,
-               soft=lambda one: _interval(one.least_certain), exported="us"),
-        Column("runner-up", lambda one: one.least_certain.runner_up, kind="wrap"),
-        Column("gain", lambda one: one.least_certain.gain, _signed, exported="fraction"),
-        Column("confidence", lambda one: one.least_certain.confidence, _percent,
-               exported="fraction"),
+def regions(colours: Mapping[str, str] = MappingProxyType({})) -> list[Column[SizeRange]]:
+    """Returns the quantities of a range of sizes, with the figures of its least certain size.
+
+    Args:
+        colours: The colour of each algorithm.
+    """
+    return [
+        Column("collective", lambda row: row.first.collective, key="collective", scope="file"),
+        Column("ranks", lambda row: row.first.ranks, count, key="ranks",
+               soft=lambda row: row.first.shape or "", short="ranks\n"),
+        Column("shape", lambda row: row.first.shape, key="shape", scope="file"),
+        Column("sizes", _sizes, kind="nowrap", soft=_least_certain_at, short="sizes\n[dim]size[/]"),
+        Column("smallest size", lambda row: row.first.size_bytes, format_size, kind="hidden",
+               key="first_bytes"),
+        Column("largest size", lambda row: row.last.size_bytes, format_size, kind="hidden",
+               key="last_bytes"),
+        Column("fastest", lambda row: row.first.algorithm, kind="wrap", key="algorithm",
+               colour=lambda row: colours[row.first.algorithm], soft=_runner_up,
+               short="fastest algorithm\n[dim]runner-up[/]"),
+        Column("size", lambda row: row.least_certain.size_bytes, format_size, key="size_bytes",
+               scope="file"),
+        Column("time", lambda row: row.least_certain.predicted_us, _time, exported="us",
+               key="predicted_us", soft=lambda row: _interval(row.least_certain),
+               short="time\n[dim]interval[/]"),
+        Column("from", lambda row: row.least_certain.low_us, _time, key="low_us", scope="file"),
+        Column("to", lambda row: row.least_certain.high_us, _time, key="high_us", scope="file"),
+        Column("confidence", lambda row: row.least_certain.confidence, _percent,
+               exported="fraction", key="confidence", short="confi-\ndence"),
+        Column("runner-up", lambda row: row.least_certain.runner_up, key="runner_up",
+               scope="file"),
+        Column("its time", lambda row: row.least_certain.runner_up_us, _time, key="runner_up_us",
+               scope="file"),
+        Column("default", lambda row: row.least_certain.default_us, _time, key="default_us",
+               scope="file"),
+        Column("gain", lambda row: row.least_certain.gain, _signed, exported="fraction",
+               key="gain", short="gain\n"),
     ]  # fmt: skip
-    return ReportTable(columns, found, look="regions")
+
+
+NEXT: tuple[Column[NextMeasurement], ...] = (
+    Column("collective", lambda row: row.collective, key="collective"),
+    Column("algorithm", lambda row: row.algorithm, kind="wrap", key="algorithm"),
+    Column("ranks", lambda row: row.ranks, count, key="ranks"),
+    Column("size", lambda row: row.size_bytes, format_size, key="size_bytes"),
+    Column("undecided choices", lambda row: row.cells, count, key="cells", short="undecided"),
+    Column("within a factor of", lambda row: row.factor, "{:.2g}".format, key="factor",
+           short="factor"),
+    Column("probable mistakes", lambda row: row.wrong, "{:.3g}".format, key="wrong", scope="file"),
+)  # fmt: skip
+"""The quantities of a measurement that makes decisions more certain."""
+
+
+def _region_table(
+    ranges: Sequence[SizeRange], colours: Mapping[str, str] = MappingProxyType({})
+) -> ReportTable[SizeRange]:
+    """Returns the table of ranges, without gains if no default was measured."""
+    has_gain = any(row.least_certain.gain is not None for row in ranges)
+    columns = of_scope(regions(colours), "run")
+    return ReportTable(columns if has_gain else columns[:-1], ranges, look="regions")
 
 
 def _predictions(
@@ -216,22 +437,36 @@ def _predictions(
     return ReportTable(columns, rows, bold=lambda row: row["place"] == 1)
 
 
-def _least_certain_at(one: SizeRange) -> str:
+def _least_certain_at(row: SizeRange) -> str:
     """States the size of the figures, if there are several."""
-    sizes = {each.size_bytes for each in one.decisions}
-    return f"at {format_size(one.least_certain.size_bytes)}" if len(sizes) > 1 else ""
+    sizes = {each.size_bytes for each in row.decisions}
+    return f"at {format_size(row.least_certain.size_bytes)}" if len(sizes) > 1 else ""
 
 
-def _sizes(one: SizeRange) -> str:
-    return span([one.first.size_bytes, one.last.size_bytes], format_size)
+def _runner_up(row: SizeRange) -> str:
+    """Returns the runner-up and its time."""
+    least = row.least_certain
+    time = "" if least.runner_up_us is None else f", {_time(least.runner_up_us)}"
+    return f"{least.runner_up or 'no other'}{time}"
 
 
-def _interval(one: Decision) -> str:
-    return f"{_time(one.low_us)} to {_time(one.high_us)}"
+def _sizes(row: SizeRange) -> str:
+    return span([row.first.size_bytes, row.last.size_bytes], format_size)
+
+
+def _listed(counts: Iterable[int]) -> str:
+    return ", ".join(map(count, counts))
+
+
+def _interval(row: Decision) -> str:
+    low, high = _time(row.low_us), _time(row.high_us)
+    shared = low.split()[1:] == high.split()[1:]
+    return f"{low.split()[0] if shared else low} to {high}"
 
 
 def _time(us: float) -> str:
-    return format_time(us * _PS_PER_US)
+    """Formats a predicted time with three digits."""
+    return format_time(float(f"{us * _PS_PER_US:.3g}"))
 
 
 def _percent(share: float) -> str:

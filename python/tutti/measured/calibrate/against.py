@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tutti.measured.calibrate.fit import Fit
 
-__all__ = ["AGAINST", "against", "choices"]
-
 AGAINST: dict[str, type[pl.DataType]] = {
     "model": pl.String,
     "statistic": pl.String,

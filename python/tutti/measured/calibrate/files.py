@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tutti.measured.calibrate.fit import Fit, Parameter
 
-__all__ = ["RESIDUALS", "Provenance", "platform_text", "residual_frame", "written"]
-
 RESIDUALS: dict[str, type[pl.DataType]] = {
     "model": pl.String,
     "statistic": pl.String,

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Fit", "Parameter", "fit"]
-
 _RESAMPLED = 1000
 _SEED = 20170911
 _ROUNDS = 10

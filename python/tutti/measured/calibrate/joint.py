@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["NOT_EXPRESSED", "JointFit", "fit_jointly", "joint_platform_text"]
-
 NOT_EXPRESSED: Final = (
     "the time of a call, which is part of the latencies",
     "the growth of latency with the number of nodes: latencies are averages of those measured",

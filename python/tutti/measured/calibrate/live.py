@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["probe"]
-
 _SCHEMA: dict[str, type[pl.DataType]] = {
     "kind": pl.String,
     "what": pl.String,

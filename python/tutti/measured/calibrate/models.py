@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tutti.measured.calibrate.points import Observation
     from tutti.platforms.machine import Platform
 
-__all__ = ["FOLDS", "MODELS", "FittedModel", "model_named", "platform_of", "small_size", "text_of"]
-
 
 @dataclass(frozen=True)
 class FittedModel:

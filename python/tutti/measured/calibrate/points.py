@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from tutti.schedules.ir import Schedule
 
-__all__ = [
-    "Kind",
-    "Observation",
-    "Observations",
-    "emulated",
-    "of_benchmarks",
-    "of_probes",
-    "of_results",
-    "read_results",
-]
-
 Kind = Literal["one_way", "burst", "round_trip", "issue", "multicast", "collective", "fold"]
 
 _ROUND_TRIP = "round_trip"

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tutti.measured.calibrate.points import Observation
     from tutti.platforms.machine import Protocols
 
-__all__ = ["ProtocolsFit", "fit_protocols"]
-
 _FEWEST_SIZES = 3
 """Sizes that show whether a line fits."""
 

@@ -20,8 +20,6 @@ from tutti.measured.predict.stages import Partners, Stage, closed_form, divided,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DEFAULTS", "Execution", "KnownAlgorithm", "execution", "known_algorithms"]
-
 DEFAULTS = frozenset({"default", "non_blocking"})
 """Names of what a library chooses by itself: any algorithm may run."""
 

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "DEVIATIONS_90",
-    "NAMES",
-    "SPREAD",
-    "Curve",
-    "CurveFit",
-    "fit_curve",
-    "fit_postal",
-    "knot_weights",
-    "prior",
-    "pseudo_huber",
-]
-
 DEVIATIONS_90 = 1.645
 """Standard deviations from the median of a normal distribution to an end of its 90 % interval."""
 
@@ -238,8 +225,6 @@ _NOISE = 0.15
 _STEP = 0.35
 """Standard deviation of the change from one size to the next, relative to the prior's."""
 _EVALUATIONS = 60
-_NOTHING = -20.0
-"""Logarithm of a time of zero, in us."""
 
 
 def fit_curve(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
@@ -263,34 +248,3 @@ def fit_curve(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
     found = least_squares(residuals, start, max_nfev=_EVALUATIONS)
     covariance = np.linalg.inv(found.jac.T @ found.jac)
     return CurveFit(found.x, np.sqrt(np.diag(covariance)), start)
-
-
-def fit_postal(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
-    """Fits one latency, one bandwidth and one reduction rate: the postal model.
-
-    It shows what the other parameters of the structural model are worth.
-
-    Args:
-        rows: the measurements.
-        times_us: their times, in us.
-        start: the prior means of the structural model, of which it takes latency and bandwidth.
-    """
-    curve, log_times = Curve(rows), np.log(times_us)
-    last = _SIZES[-1]
-    first = np.array([start[0], start[_TIME][-1] - math.log(last), start[_GAMMA][-1]])
-
-    def residuals(parameters: Floats) -> Floats:
-        errors = (np.log(curve(_postal(parameters))) - log_times) / _NOISE
-        return pseudo_huber(errors)
-
-    found = least_squares(residuals, first, max_nfev=_EVALUATIONS)
-    theta = _postal(found.x)
-    return CurveFit(theta, np.zeros_like(theta), start)
-
-
-def _postal(parameters: Floats) -> Floats:
-    """The parameters of the structural model that make it the postal model."""
-    latency, per_byte, gamma = parameters
-    times = np.logaddexp(latency, np.log(_SIZES) + per_byte)
-    rest = [per_byte, latency, _NOTHING, 0.0, 0.0]
-    return np.concatenate([times, np.zeros(len(_ISSUES)), np.full(len(_VECTORS), gamma), rest])

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Discrepancy", "Scales"]
-
 
 @dataclass(frozen=True)
 class Scales:

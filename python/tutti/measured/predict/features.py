@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Strings = NDArray[np.str_]
 
-__all__ = ["GROUPS", "LABELS", "Features", "features", "sides_of"]
-
 _SHORT_ON_NODE, _LONG_ON_NODE, _SHORT_BYTES = 0.2, 0.8, 65536.0
 """Time of a message between ranks of a node, relative to one between nodes: short messages save the
 adapter's latency, long ones are copied at about its rate. Assumed; on Leonardo a step of a ring on

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from tutti.measured.predict.discrepancy import Scales
     from tutti.measured.predict.model import Hardware
 
-__all__ = [
-    "KINDS",
-    "MODELS",
-    "Fold",
-    "carried_over",
-    "compared",
-    "cross_validate",
-    "folds",
-    "interval_scale",
-    "model_predictions",
-]
-
 KINDS: Final = ("nodes", "collective", "machine")
 """The kinds of folds."""
 

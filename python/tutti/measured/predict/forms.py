@@ -18,8 +18,6 @@ from tutti.measured.predict.stages import Stage, closed_form
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["FORMS", "replaced", "stages_of_form"]
-
 _EMPTY = 1e-9
 """Fraction of a message that has a latency but no size."""
 _TREES = 5.0

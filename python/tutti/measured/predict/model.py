@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["CalibratedModel", "Hardware", "calibrate", "usable"]
-
 _FEWEST = 10
 """Rows of an environment that suffice for a separate fit."""
 _LEAST_US = 0.1

@@ -16,8 +16,6 @@ from tutti.measured.predict.catalogue import is_default
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["GROUP", "SCORES", "joined", "score"]
-
 GROUP = (
     "system",
     "collective",

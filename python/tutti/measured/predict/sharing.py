@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tutti.measured.predict.stages import Partners, Stage
 
-__all__ = ["crossing", "link_load", "node_load"]
-
 _UNIFORM = 8
 """Links of a ring of L nodes carry L / 8 of what a node sends to uniformly chosen nodes."""
 _MEAN_SHIFT = 0.42

@@ -18,16 +18,6 @@ from tutti import _core
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = [
-    "Partners",
-    "Stage",
-    "closed_form",
-    "divided",
-    "next_power_of_two",
-    "segmented",
-    "striped",
-]
-
 Partners = Literal["neighbour", "doubling", "large_near", "large_far", "all", "shift", "root"]
 """Which ranks exchange messages in a stage.
 

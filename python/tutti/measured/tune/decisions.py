@@ -12,11 +12,9 @@ from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
 from tutti.schedules.bits import is_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tutti.measured.tune.targets import Counterpart
-
-__all__ = ["TuningDecision", "decide", "table"]
 
 
 @dataclass(frozen=True)
@@ -160,8 +158,3 @@ def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
 
 def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
     return decision.schedule, decision.fallback, decision.method, decision.conditions
-
-
-def table(decisions: Sequence[TuningDecision]) -> pl.DataFrame:
-    """Returns decisions as a frame, one row each."""
-    return pl.DataFrame([vars(one) for one in decisions], infer_schema_length=None)

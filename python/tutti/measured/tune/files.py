@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tutti.measured.tune.decisions import TuningDecision
     from tutti.measured.tune.mpich import Stock
 
-__all__ = ["Written", "write_all"]
-
 
 @dataclass(frozen=True)
 class Written:

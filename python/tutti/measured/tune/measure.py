@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
     from tutti.platforms.machine import Platform
 
-__all__ = [
-    "COLLECTIVES",
-    "METHODS",
-    "Question",
-    "by_measurement",
-    "by_model",
-    "fastest",
-    "in_time",
-    "notations",
-]
-
 COLLECTIVES = (
     "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all", "barrier",
 )  # fmt: skip

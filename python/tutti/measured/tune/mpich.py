@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tutti.measured.tune.targets import Counterpart
     from tutti.mpi.underneath import Mpi
 
-__all__ = ["Stock", "merged", "merged_device", "settings", "stock", "stock_of_file"]
-
 Tree = dict[str, Any]
 
 _NAMES = {
@@ -88,6 +86,29 @@ def stock(mpi: Mpi) -> Stock:
                     return found
     message = f"no library in {mpi.prefix} contains the selections of {mpi}"
     raise TuningError(message, kind="csel")
+
+
+def stock_for(base: Path | None, mpi: Mpi | None, *, strict: bool = False) -> Stock | None:
+    """Returns the stock selections of a file, or of an MPI library if it is MPICH.
+
+    Args:
+        base: MPICH's generic.json; None for that of the library.
+        mpi: The MPI library, or None.
+        strict: Whether a library without them is an error.
+
+    Raises:
+        TuningError: The file is not a tree, or the library has none.
+    """
+    if base is not None:
+        return Stock(stock_of_file(base))
+    if mpi is None or mpi.kind != "mpich":
+        return None
+    try:
+        return stock(mpi)
+    except TuningError:
+        if strict:
+            raise
+        return None
 
 
 def stock_of_file(path: Path) -> Tree:

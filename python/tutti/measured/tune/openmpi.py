@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tutti.measured.tune.decisions import TuningDecision
 
-__all__ = ["classic", "han", "json_rules", "settings"]
-
 _NUMBERS = {
     "all_gather": (0, "allgather"),
     "all_reduce": (2, "allreduce"),

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Proof", "proofs", "unproved"]
-
 _NO_SIZE = "no size in the range has an element for each part"
 
 

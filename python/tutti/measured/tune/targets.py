@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["TARGETS", "Counterpart", "counterpart", "counterparts"]
-
 TARGETS = ("plan", "openmpi", "openmpi6", "mpich", "ucc")
 """The outputs: a plan of libtutti_mpi, rules of Open MPI 5 (classic) and of 6 (JSON), MPICH's
 selections, UCC's tune string."""

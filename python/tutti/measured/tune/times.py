@@ -9,17 +9,6 @@ import polars as pl
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
 
-__all__ = [
-    "EMULATED",
-    "ESTIMATED",
-    "MEASURED",
-    "MODELLED",
-    "OWN",
-    "TIMES",
-    "mpi_of",
-    "speaks_for",
-]
-
 MODELLED: Final = "model"
 ESTIMATED: Final = "estimate"
 MEASURED: Final = "measurement"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tutti.measured.tune.decisions import TuningDecision
     from tutti.measured.tune.targets import Counterpart
 
-__all__ = ["settings"]
-
 _NAMES = {
     "all_reduce": "allreduce",
     "broadcast": "bcast",

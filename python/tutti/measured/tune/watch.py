@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
     from tutti.schedules.ir import Schedule
 
-__all__ = ["CALLS", "Call", "Traffic", "sent_by_library", "sent_by_mpi", "sent_by_schedule"]
-
 CALLS: Final = 2
 """Number of calls that are counted together."""
 _SECONDS = 120.0

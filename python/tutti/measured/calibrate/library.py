@@ -5,38 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.table import Table
 
 from tutti import _core
 from tutti.base.files.mistakes import mistake
-from tutti.collectives.frames import write
 from tutti.collectives.simulation import compare
 from tutti.formats.benchmarks import read_all
-from tutti.study.console import out, record_table, wrote
-from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.platforms.machine import Platform
 
-__all__ = ["compare_library"]
-
 _PS = 1e6
 """Picoseconds of a microsecond."""
 
 
 def compare_library(
-    file: Path, machine: Platform, to: Path, *, ranks: int | None, collective: str | None
-) -> None:
-    """Prints and writes measured times of a library, with the fastest schedule at each size.
+    file: Path, machine: Platform, *, ranks: int | None, collective: str | None
+) -> pl.DataFrame:
+    """Compares measured times of a library with the fastest schedule of a model.
 
     Args:
         file: Output of OSU, IMB or nccl-tests with collectives.
         machine: The fitted platform.
-        to: The folder for library.csv.
         ranks: The number of ranks, if the file does not state it.
         collective: The collective, if the file does not state it.
+
+    Returns:
+        A row per collective (`operation`), `ranks` and `size_bytes`: `library_us`, the fastest
+        `schedule` and its `predicted_us`.
 
     Raises:
         ConfigError: The file cannot be read, or has no collective.
@@ -48,16 +45,13 @@ def compare_library(
     if measured["ranks"].has_nulls():
         raise mistake("does not state the number of ranks", source=str(file),
                       expected="--ranks N")  # fmt: skip
-    found = []
-    for (operation, count), rows in measured.group_by("operation", "ranks", maintain_order=True):
-        predicted = _fastest(machine, str(operation), int(str(count)), rows["size_bytes"].to_list())
-        joined = rows.join(predicted, on="size_bytes")
-        out().print(f"{operation} on {count} ranks: library, fastest schedule of the model, ratio")
-        out().print(_table(joined))
-        found.append(joined)
-    every = pl.concat(found)
-    record_table("library", every)
-    wrote(write(every, to / "library.csv"), wrap=True)
+    return pl.concat(
+        rows.join(
+            _fastest(machine, str(operation), int(str(count)), rows["size_bytes"].to_list()),
+            on="size_bytes",
+        )
+        for (operation, count), rows in measured.group_by("operation", "ranks", maintain_order=True)
+    )
 
 
 def _collectives(frame: pl.DataFrame) -> pl.DataFrame:
@@ -93,21 +87,3 @@ def _fastest(machine: Platform, collective: str, ranks: int, sizes: list[int]) -
         .first()
         .select("size_bytes", "schedule", (pl.col("time_ps") / _PS).alias("predicted_us"))
     )
-
-
-def _table(joined: pl.DataFrame) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("size", "library"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("fastest schedule", overflow="fold")
-    for name in ("predicted", "ratio"):
-        table.add_column(name, justify="right")
-    for row in joined.iter_rows(named=True):
-        table.add_row(
-            format_size(row["size_bytes"]),
-            format_time(row["library_us"] * _PS),
-            row["schedule"],
-            format_time(row["predicted_us"] * _PS),
-            f"{row['library_us'] / row['predicted_us']:.2f}",
-        )
-    return table

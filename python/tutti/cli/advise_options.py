@@ -1,0 +1,147 @@
+"""Options of `tutti advise`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tutti.base.files.limits import RANKS
+from tutti.base.files.mistakes import mistake, shown
+from tutti.cli import options
+from tutti.measured.advise import AdviceRequest, library_family
+from tutti.measured.advise.questions import CANDIDATES
+
+_measured = partial(typer.Option, rich_help_panel="Measurements")
+_larger = partial(typer.Option, rich_help_panel="Larger job")
+_writing = partial(typer.Option, rich_help_panel="Writing")
+
+
+@dataclass
+class MeasuredInput:
+    """Files, and what they do not state."""
+
+    files: Annotated[
+        list[Path], typer.Argument(
+            metavar="FILE...", show_default=False,
+            help="CSV files of PICO or OSU, logs of OSU, IMB or nccl-tests, results of "
+            "`tutti mpi bench`.")
+    ]  # fmt: skip
+    algorithm: Annotated[
+        list[str] | None, _measured(
+            "--algorithm", "-a", metavar="[FILE=]NAME",
+            help="Algorithm of the rows of a file, or of all files, that state none.")
+    ] = None  # fmt: skip
+    measured_ranks: Annotated[
+        int | None, _measured("--measured-ranks", min=2, max=RANKS,
+                              help="Rank count of rows that do not state it.")
+    ] = None  # fmt: skip
+    system: Annotated[
+        str | None, _measured("--system", metavar="NAME",
+                              help="System to decide for; default: the most frequent.")
+    ] = None  # fmt: skip
+    library: Annotated[
+        str | None, _measured("--library", help="MPI library, such as openmpi or mpich; default: "
+                              "the most frequent.")
+    ] = None  # fmt: skip
+    memory: Annotated[
+        str | None, _measured("--memory", help="Memory of the buffers: host or gpu; default: the "
+                              "most frequent.")
+    ] = None  # fmt: skip
+
+
+@dataclass
+class LargerJob:
+    """What to decide."""
+
+    ranks: Annotated[
+        str | None, _larger("--ranks", "-r", help="Rank counts: a list 64,1024 or a range "
+                            "64:1024; default: 4 and 16 times the largest measured.")
+    ] = None  # fmt: skip
+    ranks_per_node: Annotated[
+        int | None, _larger("--ranks-per-node", min=1, max=RANKS,
+                            help="Ranks per node; default: the most frequent. Also those of rows "
+                            "that state only nodes.")
+    ] = None  # fmt: skip
+    shape: Annotated[
+        list[str] | None, _larger("--shape", help="Sides of a torus in nodes, such as 8x8x8; may "
+                                  "be repeated.")
+    ] = None  # fmt: skip
+    collective: Annotated[
+        list[str] | None, _larger("--collective", "-c", help="Collective; may be repeated; "
+                                  "default: all measured. Of files that state none, theirs.")
+    ] = None  # fmt: skip
+    begin: Annotated[
+        str | None, _larger("-b", "--begin", metavar="SIZE",
+                            help="Smallest size; default: the sizes measured.")
+    ] = None  # fmt: skip
+    end: Annotated[
+        str | None, _larger("-e", "--end", metavar="SIZE", help="Largest size.")
+    ] = None  # fmt: skip
+    factor: Annotated[
+        int | None, _larger("-f", "--factor", min=2,
+                            help="Factor between consecutive sizes; default: 4.")
+    ] = None  # fmt: skip
+    algorithms: Annotated[
+        str, _larger("--algorithms", help="measured, library (those of them that the library has), "
+                     "or known (also those that the library has, but that were not measured).")
+    ] = "measured"  # fmt: skip
+
+
+@dataclass
+class AdviceOutput:
+    """What to write."""
+
+    to: Annotated[
+        Path | None, _writing("--out", "-o", metavar="FOLDER", help="Output folder of "
+                              "predictions, report and rules. Default: none.")
+    ] = None  # fmt: skip
+    csel_base: Annotated[
+        Path | None, _writing("--csel-base", metavar="FILE",
+                              help="MPICH's generic.json; default: from its library.")
+    ] = None  # fmt: skip
+
+
+def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
+    """Returns what to decide.
+
+    Raises:
+        ConfigError: An option is invalid.
+    """
+    _check_word("--memory", measured.memory, ("host", "gpu"))
+    _check_word("--algorithms", job.algorithms, CANDIDATES)
+    ranks = options.expanded_ranks(job.ranks) if job.ranks is not None else None
+    return AdviceRequest(
+        ranks=ranks,
+        shapes=[part.strip() for text in job.shape or [] for part in text.split(",")] or None,
+        ranks_per_node=job.ranks_per_node,
+        collectives=job.collective,
+        algorithms=job.algorithms,
+        system=measured.system,
+        library=library_family(measured.library) if measured.library else None,
+        memory=measured.memory,
+        **_sizes(job),
+    )
+
+
+def _check_word(option: str, value: str | None, words: tuple[str, ...]) -> None:
+    if value is not None and value not in words:
+        raise mistake("unknown value", source=option, value=shown(value),
+                      expected=f"one of {', '.join(words)}")  # fmt: skip
+
+
+def _sizes(job: LargerJob) -> dict[str, Any]:
+    """Returns the sizes of the request: generated, or a part of those measured."""
+    if job.begin is not None and job.end is not None:
+        return {"sizes": options.growing_sizes(job.begin, job.end, job.factor or 4)}
+    if job.factor is not None:
+        raise mistake("needs the smallest and the largest size", source="-f",
+                      value=str(job.factor), expected="also -b and -e",
+                      hint="without them, the sizes are those measured")  # fmt: skip
+    return {
+        "smallest": options.size_bytes(job.begin, "-b", 0),
+        "largest": options.size_bytes(job.end, "-e", 1 << 62),
+    }

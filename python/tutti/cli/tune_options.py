@@ -1,0 +1,202 @@
+"""Options of `tutti tune`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.base.datatypes import DATATYPES
+from tutti.base.files.mistakes import mistake
+from tutti.cli import options
+from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
+from tutti.collectives.sizes import part_bytes
+from tutti.measured.errors import TuningError
+from tutti.measured.tune import TARGETS, Question
+from tutti.measured.tune.measure import COLLECTIVES, METHODS
+from tutti.measured.tune.study import Tuning
+from tutti.mpi.bench import Settings
+from tutti.mpi.errors import MpiError
+from tutti.mpi.underneath import find_mpi
+from tutti.platforms import platform
+from tutti.study.console import remark
+
+if TYPE_CHECKING:
+    from tutti.mpi.underneath import Mpi
+    from tutti.platforms.machine import Platform as Machine
+
+_measuring = partial(typer.Option, rich_help_panel="Measuring")
+_writing = partial(typer.Option, rich_help_panel="Writing")
+
+
+@dataclass
+class TuningInput:
+    """What to tune, and how."""
+
+    collectives: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[COLLECTIVE]...", help="What to tune; default: all_reduce."),
+    ] = None
+    ranks: options.Ranks = "4"
+    begin: options.Begin = "8"
+    end: options.End = "1M"
+    factor: Annotated[
+        int, typer.Option("-f", "--factor", min=2, help="Factor between consecutive sizes.")
+    ] = 4
+    by: Annotated[
+        str, typer.Option("--by", help="model, measurement, or both (measures the model's best).")
+    ] = "model"
+    platform: options.Platform = None
+    model: options.Model = None
+    algorithm: Annotated[
+        list[str] | None, typer.Option("--algorithm", "-a", metavar="NAME[:ARG]",
+                                       help="Algorithm to consider; may be repeated; default: all.")
+    ] = None  # fmt: skip
+    datatype: options.Datatype = "float32"
+
+
+@dataclass
+class Measuring:
+    """How to measure over MPI."""
+
+    blocks: Annotated[
+        int, _measuring("-n", "--repetitions", min=1,
+                        help="Number of repetitions: blocks per case, whose median is used.")
+    ] = 50  # fmt: skip
+    each: Annotated[
+        int, _measuring("--each", min=1,
+                        help="Back-to-back collectives in a block; 1 for rooted ones.")
+    ] = 10  # fmt: skip
+    most: Annotated[
+        int, _measuring("--most", min=1,
+                        help="With --by both: candidates per size and library.")
+    ] = 4  # fmt: skip
+    emulate: Emulate = None
+    mpicc: Mpicc = None
+    launcher: Launcher = None
+    launcher_option: LauncherOptions = None
+
+
+@dataclass
+class Writing:
+    """What to write, and whether to check it."""
+
+    targets: Annotated[
+        list[str] | None, _writing("--for", metavar="LIBRARY", help="plan, openmpi, openmpi6, "
+                                   "mpich or ucc; may be repeated; default: all.")
+    ] = None  # fmt: skip
+    csel_base: Annotated[
+        Path | None, _writing("--csel-base", metavar="FILE",
+                              help="MPICH's generic.json; default: from its library.")
+    ] = None  # fmt: skip
+    rules_version: Annotated[
+        int, _writing("--rules-version", min=1, max=2,
+                      help="Version of Open MPI's classic file; 2 needs 5.0.7.")
+    ] = 1  # fmt: skip
+    prove: Annotated[
+        bool,
+        typer.Option("--prove", help="Check the files: run with them, and compare message counts."),
+    ] = False
+    to: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")] = (
+        Path("out/tune")
+    )
+
+
+def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> Tuning:
+    """Returns what to tune.
+
+    Raises:
+        ConfigError: An option is invalid.
+        TuningError: A library is unknown.
+        MpiError: No MPI library was found, and one is needed.
+    """
+    targets = _targets(writing.targets)
+    return Tuning(
+        questions=_questions(request, targets),
+        by=request.by,
+        algorithms=request.algorithm or [],
+        machine=_machine(request),
+        mpi=_mpi(measuring, needed=request.by != "model" or writing.prove),
+        settings=Settings(
+            blocks=measuring.blocks,
+            each=measuring.each,
+            distance=distance(measuring.emulate),
+            options=measuring.launcher_option or [],
+        ),
+        most=measuring.most,
+        targets=targets,
+        strict=bool(writing.targets),
+        base=writing.csel_base,
+        second=writing.rules_version == 2,
+    )
+
+
+def _targets(named: list[str] | None) -> list[str]:
+    for name in named or []:
+        if name not in TARGETS:
+            known = ", ".join(TARGETS)
+            message = f"unknown library `{name}`: expected one of {known}"
+            fields = {"name": name, "known": known}
+            raise TuningError(message, kind="unknown_target", fields=fields)
+    return list(dict.fromkeys(named or TARGETS))
+
+
+def _machine(request: TuningInput) -> Machine | None:
+    if request.by not in METHODS:
+        expected = f"one of {', '.join(METHODS)}"
+        raise mistake("unknown method", source="--by", value=request.by, expected=expected)
+    if request.platform is None and request.by != "measurement":
+        raise mistake(
+            f"--by {request.by} needs a platform",
+            source="tutti tune",
+            expected="--platform NAME or FILE",
+            hint="`tutti calibrate --live` writes one; or measure: --by measurement",
+        )
+    if request.platform is None:
+        return None
+    return platform(request.platform, model=request.model)
+
+
+def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
+    """Finds the MPI library; without one, rules can still be written by a model."""
+    try:
+        return find_mpi(measuring.mpicc, measuring.launcher)
+    except MpiError:
+        if needed or measuring.mpicc is not None:
+            raise
+        return None
+
+
+def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
+    collectives = request.collectives or ["all_reduce"]
+    name = options.datatype(request.datatype) or "float32"
+    if name not in DATATYPES:
+        raise mistake("unknown datatype", source="-d", value=name,
+                      expected=", ".join(DATATYPES))  # fmt: skip
+    for collective in collectives:
+        if collective not in COLLECTIVES:
+            expected = f"one of {', '.join(COLLECTIVES)}"
+            raise mistake("cannot be tuned", source="COLLECTIVE", value=collective,
+                          expected=expected)  # fmt: skip
+    return [
+        Question(
+            collective, count, _sizes(request, collective, count, DATATYPES[name]), name, targets
+        )
+        for collective in collectives
+        for count in options.expanded_ranks(request.ranks or "4")
+    ]
+
+
+def _sizes(request: TuningInput, collective: str, ranks: int, width: int) -> list[int]:
+    """Returns sizes with an element for each part; a barrier has size 0."""
+    if collective == "barrier":
+        return [0]
+    sizes = options.growing_sizes(request.begin, request.end, request.factor)
+    unit = part_bytes(collective, ranks, width)
+    rounded = [-(-size // unit) * unit for size in sizes]
+    if rounded[0] != sizes[0]:
+        remark(f"{collective} on {ranks} ranks: sizes rounded up to multiples of {unit} B")
+    return sorted(set(rounded))

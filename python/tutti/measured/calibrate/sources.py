@@ -1,0 +1,145 @@
+"""The data of a calibration: points of benchmark files, of results of tutti, and of a live run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti.base.files.mistakes import mistake
+from tutti.formats.benchmarks import read_all
+from tutti.measured.calibrate.files import Provenance
+from tutti.measured.calibrate.live import probe
+from tutti.measured.calibrate.points import (
+    emulated,
+    of_benchmarks,
+    of_probes,
+    of_results,
+    read_results,
+)
+from tutti.mpi.machine import this_machine
+from tutti.study.console import remark
+from tutti.study.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tutti.measured.calibrate.points import Observation
+    from tutti.mpi.underneath import Mpi
+
+RESULTS = ".parquet"
+"""The suffix of results of `tutti mpi bench`."""
+
+
+@dataclass
+class Sources:
+    """Points by statistic, and their origin.
+
+    Attributes:
+        sets: The points of each statistic.
+        origins: Descriptions of the sources.
+        emulated: The emulated distance of each file; empty without any.
+        is_live: Whether some were measured now.
+    """
+
+    sets: dict[str, list[Observation]] = field(default_factory=dict)
+    origins: list[str] = field(default_factory=list)
+    emulated: list[str] = field(default_factory=list)
+    is_live: bool = False
+
+    def _add(self, statistic: str, points: Sequence[Observation]) -> None:
+        self.sets.setdefault(statistic, []).extend(points)
+
+    def add_files(
+        self,
+        paths: Sequence[Path],
+        *,
+        ranks: int | None,
+        collective: str | None,
+        algorithm: str | None,
+        window: int,
+    ) -> None:
+        """Adds points of files: benchmarks state means, results of tutti have every block.
+
+        Args:
+            paths: The files.
+            ranks: The number of ranks, if a file does not state it.
+            collective: The collective, if a file does not state it.
+            algorithm: The algorithm of the collectives.
+            window: Messages in flight of `osu_bw`.
+
+        Raises:
+            ConfigError: A file cannot be read.
+        """
+        self.origins += map(str, paths)
+        for path in paths:
+            if path.suffix == RESULTS:
+                frame = reported_results(path)
+                self.emulated.append(" and ".join(emulated(frame)))
+                for statistic in ("median", "minimum"):
+                    self._add(statistic, of_results(frame, statistic, source=str(path)))
+        texts = [path for path in paths if path.suffix != RESULTS]
+        if not texts:
+            return
+        self.emulated.append("")
+        frame = read_all(texts, ranks=ranks, operation=collective)
+        taken = of_benchmarks(frame, window=window, algorithm=algorithm)
+        for line in taken.wrong:
+            remark(f"discarded: {line}")
+        for operation, count in taken.unused.items():
+            hint = "" if algorithm else ": name their schedule with --algorithm"
+            remark(f"not used: {count} times of {operation}{hint}")
+        self._add("mean", taken.points)
+
+    def add_live(self, mpi: Mpi, samples: int, options: Sequence[str], to: Path) -> None:
+        """Adds the points of a live run on two ranks, and writes its samples into a folder."""
+        remark(f"measuring between two ranks of {mpi}")
+        with Progress("measuring", handles_interrupts=True):
+            measured = probe(
+                mpi, samples=samples, options=options,
+                starting=lambda: remark(f"compiling the benchmark program for {mpi}"),
+            )  # fmt: skip
+        measured.write_parquet(to / "probe.parquet")
+        for statistic in ("median", "minimum"):
+            self._add(statistic, list(of_probes(measured, statistic)))
+        self.origins.append(f"a live run of two ranks of {mpi}, {samples} samples of each")
+        self.is_live = True
+
+    def provenance(self, name: str, machine: str | None) -> Provenance:
+        """Returns the origin of the numbers of a platform.
+
+        Args:
+            name: The name of the platform.
+            machine: Describes the machine of the files.
+
+        Raises:
+            ConfigError: Some are of a network and some of emulated distance.
+        """
+        models = tuple(dict.fromkeys(model for model in self.emulated if model))
+        if models and (len(models) > 1 or not all(self.emulated) or self.is_live):
+            raise mistake(
+                "measurements of a network and of emulated distance in one fit",
+                source="tutti calibrate",
+                value=", ".join(self.origins),
+                expected="files of one network, or of one model",
+            )
+        where = machine or (this_machine() if self.is_live else "not stated")
+        return Provenance.now(name, ", ".join(self.origins), where, emulated=models)
+
+
+def reported_results(path: Path) -> pl.DataFrame:
+    """Reads results of `tutti mpi bench`, and reports emulated distance and wrong results.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    frame = read_results(path)
+    if "emulated" in frame.columns and frame["emulated"].any():
+        remark(f"{path}: distance was emulated: no network was measured")
+    if "wrong" in frame.columns and frame["wrong"].sum():
+        blocks = frame.filter(pl.col("wrong") > 0)
+        cases = ", ".join(blocks["schedule"].unique().sort())
+        remark(f"{path}: discarded {len(blocks)} blocks with wrong results: {cases}")
+    return frame

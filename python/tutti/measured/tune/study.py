@@ -1,0 +1,168 @@
+"""The study of a tuning: times candidates, writes the fastest for each library, checks files."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+import typer
+
+from tutti.base.errors import ExitCode
+from tutti.measured.errors import TuningError
+from tutti.measured.tune.files import write_all
+from tutti.measured.tune.measure import by_measurement, by_model, fastest, notations
+from tutti.measured.tune.mpich import stock_for
+from tutti.measured.tune.prove import Proof, proofs, unproved
+from tutti.mpi.library import built
+from tutti.mpi.provenance import provenance
+from tutti.study.console import remark, wrote
+from tutti.study.progress import Progress
+from tutti.study.study import Study
+
+from .view import checks_view, tuning_view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tutti.measured.tune.files import Written
+    from tutti.measured.tune.measure import Question
+    from tutti.mpi.bench import Settings
+    from tutti.mpi.underneath import Mpi
+    from tutti.platforms.machine import Platform
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """What to tune, how, and what to write.
+
+    Attributes:
+        questions: The collectives, rank counts and sizes.
+        by: One of :data:`tutti.measured.tune.measure.METHODS`.
+        algorithms: The algorithms to consider; empty for all.
+        machine: The platform of the model; None without a model.
+        mpi: The MPI library; None if there is none.
+        settings: How to measure.
+        most: Candidates per size and library that are measured, of those of the model.
+        targets: The libraries to write for.
+        strict: Whether nothing to write for a library is an error.
+        base: MPICH's generic.json; None for that of its library.
+        second: Whether Open MPI's classic file is of the second version.
+    """
+
+    questions: Sequence[Question]
+    by: str
+    algorithms: Sequence[str] = field(default_factory=list)
+    machine: Platform | None
+    mpi: Mpi | None
+    settings: Settings
+    most: int
+    targets: Sequence[str]
+    strict: bool
+    base: Path | None
+    second: bool
+
+
+def tune(tuning: Tuning, output: Path) -> list[Written]:
+    """Finds the fastest schedules, shows and writes them, and returns the files.
+
+    Raises:
+        ConfigError: The output folder cannot be created.
+        TuningError: Nothing can be written for a library that was named.
+    """
+    study = Study[pl.DataFrame](output, extra=None)
+    times = pl.concat([_times(study, tuning, question) for question in tuning.questions])
+    machine = tuning.machine.name if tuning.machine else None
+    written, left = write_all(
+        times, tuning.targets, output, provenance=provenance(sys.argv[1:], platform=machine),
+        stock=stock_for(tuning.base, tuning.mpi, strict=tuning.strict)
+        if "mpich" in tuning.targets else None, second=tuning.second,
+    )  # fmt: skip
+    for target, reason in left.items():
+        if tuning.strict:
+            raise TuningError(f"{target}: {reason}", kind="nothing")
+        remark(f"nothing for {target}: {reason}")
+    study.present(tuning_view(written, times))
+    for files in written:
+        where = files.path or files.shell
+        use = f"tutti mpi exec --plan {where} -- ..." if files.target == "plan" else ""
+        wrote(where, note=f"; use it with `{use or f'. {files.shell}'}`", wrap=True)
+    return written
+
+
+def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl.DataFrame:
+    """Returns times by a model, by measurement, or by both."""
+    modelled, names = [], list[str]()
+    if tuning.machine is not None and tuning.by != "measurement":
+        total = len(question.sizes)
+        with Progress(_label(question), work=total, total=total) as progress:
+            modelled = [
+                by_model(question, tuning.machine, list(tuning.algorithms), progress.advance)
+            ]
+        names = fastest(modelled[0], question, tuning.most)
+    if tuning.mpi is None or (modelled and tuning.by == "model"):
+        return pl.concat(modelled)
+    names = names or notations(question, tuning.algorithms)
+    return pl.concat([_measured(study, tuning, tuning.mpi, question, names), *modelled])
+
+
+def _measured(
+    study: Study[pl.DataFrame], tuning: Tuning, mpi: Mpi, question: Question, names: list[str]
+) -> pl.DataFrame:
+    """Returns measured times, and reports discarded blocks, and cases without any other blocks."""
+    built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
+    measured = study.measured(
+        _label(question),
+        lambda done: by_measurement(question, mpi, tuning.settings, names, done=done),
+        work=tuning.settings.blocks * (len(names) + 1) * len(question.sizes),
+    )
+    never = measured.filter(pl.col("late") >= pl.col("blocks"), pl.col("late") > 0)
+    dropped = int(measured["late"].sum()) - int(never["late"].sum())
+    if dropped:
+        every = int(measured["blocks"].sum()) + dropped
+        remark(f"{_label(question)}: {dropped} of {every} blocks started late and were discarded")
+    if not never.is_empty():
+        remark(f"{_label(question)}: all blocks of {len(never)} of {len(measured)} cases started "
+               "late: their times are those of a busy machine")  # fmt: skip
+    return measured
+
+
+def _label(question: Question) -> str:
+    return f"{question.collective} on {question.ranks} ranks"
+
+
+def prove(written: Sequence[Written], mpi: Mpi, launcher: Sequence[str] = ()) -> None:
+    """Runs the MPI library with the written files, with these options of its launcher.
+
+    Raises:
+        typer.Exit: The messages differ (3), or something could not be checked (1).
+    """
+    study = Study[list[Proof]](None)
+    missing: dict[str, str] = {}
+    failed = 0
+    for files in written:
+        reason = unproved(mpi, files)
+        checks = [] if reason else _checked(study, mpi, files, launcher)
+        if checks:
+            study.present(checks_view(files.target, checks, mpi))
+        if not any(proof.shows or not proof.holds for proof in checks):
+            missing[files.target] = reason or "no decision could be checked"
+        failed += sum(not proof.holds for proof in checks)
+    for target, reason in missing.items():
+        remark(f"{target}: not checked: {reason}")
+    if failed:
+        remark(f"{failed} of the runs sent unexpected messages")
+        raise typer.Exit(int(ExitCode.FAILED))
+    if missing or not written:
+        remark("some files were not checked; --for selects the libraries")
+        raise typer.Exit(int(ExitCode.UNPROVED))
+
+
+def _checked(
+    study: Study[list[Proof]], mpi: Mpi, files: Written, launcher: Sequence[str]
+) -> list[Proof]:
+    return study.measured(
+        f"checking {files.target}", lambda _: proofs(mpi, files, options=launcher)
+    )

@@ -1,0 +1,1 @@
+"""How plans, reports and measurements over MPI are shown."""
