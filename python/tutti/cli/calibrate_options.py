@@ -21,32 +21,24 @@ class CalibrationInput:
     """Measured data, or a live measurement."""
 
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="Output of OSU, IMB or nccl-tests, or results of `tutti mpi bench`.",
-            show_default=False,
-        ),
-    ] = None
+        list[Path] | None, typer.Argument(metavar="[FILE]...", show_default=False,
+            help="Output of OSU, IMB or nccl-tests, or results of `tutti mpi bench`.")
+    ] = None  # fmt: skip
     live: Annotated[
         bool, typer.Option("--live", help="Measure now, between two MPI processes.")
     ] = False
     ranks: Annotated[
-        int | None,
-        typer.Option(
-            "--ranks", "-r", min=2, max=RANKS, help="Rank count, if a file does not state it."
-        ),
-    ] = None
+        int | None, typer.Option("--ranks", "-r", min=2, max=RANKS,
+            help="Rank count, if a file does not state it.")
+    ] = None  # fmt: skip
     collective: Annotated[
         str | None,
         typer.Option("--collective", "-c", help="Collective, if a file does not state it."),
     ] = None
     algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm", "-a", metavar="NAME[:ARG]", help="Algorithm of the files' collectives."
-        ),
-    ] = None
+        str | None, typer.Option("--algorithm", "-a", metavar="NAME[:ARG]",
+            help="Algorithm of the files' collectives.")
+    ] = None  # fmt: skip
     window: Annotated[
         int, typer.Option("--window", min=1, help="Messages in flight of osu_bw (its -W).")
     ] = 64
@@ -68,37 +60,24 @@ class Fitting:
     """What to fit, what to validate against, and where to write."""
 
     model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model", metavar="MODEL", help="Model to fit; may be repeated; default: all."
-        ),
-    ] = None
+        list[str] | None, typer.Option("--model", metavar="MODEL",
+            help="Model to fit; may be repeated; default: all.")
+    ] = None  # fmt: skip
     against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against",
-            metavar="FILE",
+        Path | None, typer.Option("--against", metavar="FILE",
             help="Results of `tutti mpi bench` to validate the fitted model against; or output of "
-            "OSU, IMB or nccl-tests: the collectives of a library, to compare with the fastest "
-            "schedules.",
-        ),
-    ] = None
+                 "OSU, IMB or nccl-tests: the collectives of a library, to compare with the "
+                 "fastest schedules.")
+    ] = None  # fmt: skip
     joint: Annotated[
-        bool,
-        typer.Option(
-            "--joint", help="Fit one model to all collectives and algorithms of the files."
-        ),
-    ] = False
+        bool, typer.Option("--joint",
+            help="Fit one model to all collectives and algorithms of the files.")
+    ] = False  # fmt: skip
     name: Annotated[str, typer.Option("--name", help="The platform's name.")] = _NAME
     to: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="Output folder, or a platform file NAME.toml in it.",
-        ),
-    ] = Path("out/calibrate")
+        Path, typer.Option("--out", "-o", metavar="FOLDER",
+            help="Output folder, or a platform file NAME.toml in it.")
+    ] = Path("out/calibrate")  # fmt: skip
 
 
 def destination(fitting: Fitting) -> tuple[Path, str]:

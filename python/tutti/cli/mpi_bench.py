@@ -24,11 +24,9 @@ Factor = Annotated[
     int, typer.Option("-f", "--factor", min=2, help="Factor between consecutive sizes.")
 ]
 Blocks = Annotated[
-    int,
-    typer.Option(
-        "-n", "--repetitions", min=1, help="Number of repetitions: blocks per case, or multicasts."
-    ),
-]
+    int, typer.Option("-n", "--repetitions", min=1,
+        help="Number of repetitions: blocks per case, or multicasts.")
+]  # fmt: skip
 Warmup = Annotated[
     int, typer.Option("-w", "--warmup", min=0, help="Warm-up blocks, which are not recorded.")
 ]
@@ -44,14 +42,9 @@ Ranks = Annotated[
     str, typer.Option("--ranks", "-r", help="Rank counts: 4,8,12 or 4:64; one run each.")
 ]
 Algorithms = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--algorithm",
-        "-a",
-        metavar="NAME[:ARG]",
-        help="Algorithm; own; call:NAME[:ARG]; every; every:40. May be repeated.",
-    ),
-]
+    list[str] | None, typer.Option("--algorithm", "-a", metavar="NAME[:ARG]",
+        help="Algorithm; own; call:NAME[:ARG]; every; every:40. May be repeated.")
+]  # fmt: skip
 Platform = Annotated[
     str | None,
     typer.Option("--platform", "-p", help="Name or file of a platform that predicts the times."),
@@ -109,12 +102,13 @@ def bench(
         bench_multicasts(prepared(mpicc, launcher, settings), peers, settings, to)
         return
     benchmarks = [
-        Benchmark(what, count, options.growing_sizes(smallest, end or smallest, factor),
+        Benchmark(what, count, options.growing_sizes(smallest, end or smallest, factor, least=0),
                   options.datatype(datatype) or "float32", operation, root)
         for count in options.expanded_ranks(ranks)
     ]  # fmt: skip
-    mpi = prepared(mpicc, launcher, settings)
-    machine = settings.distance.platform if settings.distance else None
-    machine = machine if platform is None else platform_named(platform)
-    usual = "recursive_doubling" if what == "all_reduce" else "direct"
-    bench_collectives(mpi, benchmarks, algorithm or [usual], settings, machine=machine, output=to)
+    emulated = settings.distance.platform if settings.distance else None
+    bench_collectives(
+        prepared(mpicc, launcher, settings), benchmarks,
+        algorithm or ["recursive_doubling" if what == "all_reduce" else "direct"], settings,
+        machine=platform_named(platform) if platform else emulated, output=to,
+    )  # fmt: skip

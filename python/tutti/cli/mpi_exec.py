@@ -17,11 +17,9 @@ Words = Annotated[
 ]
 PlanFile = Annotated[Path | None, typer.Option("--plan", help="The plan file.", show_default=False)]
 ReportFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help="Output file of the report, as JSON; `-` means stderr."
-    ),
-]
+    Path | None, typer.Option("--out", "-o", metavar="FILE",
+        help="Output file of the report, as JSON; `-` means stderr.")
+]  # fmt: skip
 Counts = Annotated[
     bool, typer.Option("--counts", help="Count messages and bytes for each pair of ranks.")
 ]

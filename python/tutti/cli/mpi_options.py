@@ -14,64 +14,40 @@ Mpicc = Annotated[
     typer.Option("--mpicc", metavar="PROGRAM", help="Compiler wrapper of the MPI library to use."),
 ]
 Launcher = Annotated[
-    str | None,
-    typer.Option(
-        "--launcher",
-        metavar="PROGRAM",
-        help="Launcher of the ranks, such as srun; default: mpiexec.",
-    ),
-]
+    str | None, typer.Option("--launcher", metavar="PROGRAM",
+        help="Launcher of the ranks, such as srun; default: mpiexec.")
+]  # fmt: skip
 LauncherOptions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--launcher-option", metavar="TEXT", help="Additional launcher option; may be repeated."
-    ),
-]
+    list[str] | None, typer.Option("--launcher-option", metavar="TEXT",
+        help="Additional launcher option; may be repeated.")
+]  # fmt: skip
 Emulate = Annotated[
-    str | None,
-    typer.Option(
-        "--emulate",
-        metavar="MODEL",
-        help="Delay messages by a model: pipelining_postal:alpha_p=1ms,...",
-    ),
-]
+    str | None, typer.Option("--emulate", metavar="MODEL",
+        help="Delay messages by a model: pipelining_postal:alpha_p=1ms,...")
+]  # fmt: skip
 
 
 Rules = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[COLLECTIVE[:SIZES]=SCHEDULE]...",
+    list[str] | None, typer.Argument(metavar="[COLLECTIVE[:SIZES]=SCHEDULE]...",
         help="Schedule of a collective: an algorithm, or a .schedule file; optionally for sizes "
-        "such as 0-4K or 64K- only, both limits inclusive.",
-    ),
-]
+             "such as 0-4K or 64K- only, both limits inclusive.")
+]  # fmt: skip
 Ranks = Annotated[
-    str,
-    typer.Option(
-        "--ranks",
-        "-r",
+    str, typer.Option("--ranks", "-r",
         help="Rank counts, required: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
-        "(with its factor).",
-    ),
-]
+             "(with its factor).")
+]  # fmt: skip
 ForEvery = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--for-every",
-        metavar="ALGORITHM",
+    list[str] | None, typer.Option("--for-every", metavar="ALGORITHM",
         help="A rule for every collective that this algorithm performs, after the given rules; "
-        "`untuned`: the MPICH default (its algorithms and thresholds of 2005); `usual`: the same, "
-        "without the sizes at which the native collective was faster. May be repeated.",
-    ),
-]
+             "`untuned`: the MPICH default (its algorithms and thresholds of 2005); `usual`: the "
+             "same, without the sizes at which the native collective was faster. May be repeated.")
+]  # fmt: skip
 ExactTypes = Annotated[
-    bool,
-    typer.Option(
-        "--exact-types",
+    bool, typer.Option("--exact-types",
         help="Accept all_reduce schedules whose results can differ in bits between ranks: "
-        "libtutti_mpi uses them for exact operations only, such as sums of integers.",
-    ),
-]
+             "libtutti_mpi uses them for exact operations only, such as sums of integers.")
+]  # fmt: skip
 
 
 def distance(text: str | None) -> Distance | None:

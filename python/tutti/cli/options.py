@@ -351,7 +351,7 @@ def size_bytes(text: str | None, option: str, default: int) -> int:
     return default if text is None else _core.parse_size(size(text, option))
 
 
-def growing_sizes(begin: str | None, end: str | None, factor: int) -> list[int]:
+def growing_sizes(begin: str | None, end: str | None, factor: int, least: int = 1) -> list[int]:
     """Returns the sizes of `-b`, `-e` and `-f` in bytes, smallest first.
 
     Raises:
@@ -360,9 +360,9 @@ def growing_sizes(begin: str | None, end: str | None, factor: int) -> list[int]:
     from tutti.collectives.sizes import growing
 
     first, last = size_bytes(begin, "-b", 0), size_bytes(end, "-e", 0)
-    if last < first or first < 1:
+    if last < first or first < least:
         raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
-                      expected="1 byte or more, and the smaller size first")  # fmt: skip
+                      expected=f"{least} B or more, and the smaller size first")  # fmt: skip
     return growing(first, last, factor)
 
 
