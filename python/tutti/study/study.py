@@ -188,7 +188,6 @@ class Study(Generic[Result]):
             Exit: The computation was interrupted.
         """
         if self.is_interrupted:
-            remark(
-                f"interrupted: {finished:,} of {plural(planned, self._noun or 'result')} finished"
-            )
+            every = plural(planned, self._noun or "result")
+            remark(f"interrupted: {finished:,} of {every} finished")
             raise typer.Exit(int(ExitCode.INTERRUPTED))
