@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tutti import _core
-from tutti.base.files.mistakes import mistake
+from tutti.base.errors import UnitError
+from tutti.base.files.limits import RANKS
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.units import Size, TimePerByte
 from tutti.formats.nccl.rates import gpu_link_rate, pci_rate, port_rate
 
 if TYPE_CHECKING:
@@ -18,13 +21,15 @@ if TYPE_CHECKING:
 
     from tutti.formats.nccl.topology import Topology
 
-__all__ = ["Rails", "bound_us", "gpu_rate", "rails_of"]
+__all__ = ["Rails", "bound_us", "gpu_rate", "rails_of", "stated_rails"]
 
 _GPUS: Final = (
     ("B200", 900.0), ("H800", 200.0), ("H200", 450.0), ("H100 80GB HBM3", 450.0),
     ("A800", 200.0), ("A100-SXM", 300.0), ("V100-SXM2", 150.0),
 )  # fmt: skip
 """NVLink per direction in GB/s, by a part of the GPU's name (NVIDIA, data sheets)."""
+
+_TERABYTE: Final = 10**12
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,40 @@ def rails_of(topology: Topology) -> Rails:
         rate = port_rate(port).gb_per_s
         nics.append(min(rate, pci_rate(pci, "link").gb_per_s) if pci is not None else rate)
     return Rails(min(gpus) * 1e9, tuple(one * 1e9 for one in nics), topology.source)
+
+
+def stated_rails(nics: str | None, gpu: str | None) -> Rails | None:
+    """Returns the rates that a user states; None if there are none.
+
+    Args:
+        nics: The NICs of a node and their rate, such as ``8x50 GB/s``.
+        gpu: The NVLink rate of a GPU per direction, such as ``450 GB/s``.
+
+    Raises:
+        ConfigError: A text is malformed, or a rate is not finite.
+    """
+    linked = None if gpu is None else _rate(gpu, "--gpu-rate")
+    if nics is None:
+        return None if linked is None else Rails(linked, (), "--gpu-rate")
+    count, times, rate = nics.partition("x")
+    if not times or not count.strip().isdecimal() or not 1 <= int(count[:6]) <= RANKS:
+        raise mistake("invalid NICs", source="--nics", value=shown(nics),
+                      expected="a number and a rate, such as '8x50 GB/s'")  # fmt: skip
+    return Rails(linked, (_rate(rate, "--nics"),) * min(int(count), 1024), "--nics")
+
+
+def _rate(text: str, option: str) -> float:
+    """Returns a rate in B/s."""
+    try:
+        rate = TimePerByte.of_any(text.strip())
+    except UnitError as error:
+        raise mistake(error.problem, source=option, value=shown(text),
+                      expected="a rate, such as '50 GB/s'") from None  # fmt: skip
+    # A terabyte, so that picoseconds are precise enough.
+    ps = rate.of(Size(bytes=_TERABYTE)).ps
+    if ps == 0:
+        raise mistake("invalid rate", source=option, value=shown(text), expected="a finite rate")
+    return _TERABYTE / ps * 1e12
 
 
 def gpu_rate(names: Iterable[str]) -> Rails | None:

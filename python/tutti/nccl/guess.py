@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.errors import ConfigError
+from tutti.formats.nccl import read_graphs
 from tutti.measured.errors import TuningError
 from tutti.nccl.evidence import Selected
 from tutti.nccl.presets import preset_of, system
@@ -16,13 +17,15 @@ from tutti.nccl.versions import known_versions, version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from tutti.formats.nccl.debug import DebugLog
     from tutti.formats.nccl.graphs import ChannelGraph
     from tutti.formats.nccl.topology import Topology
     from tutti.nccl.doctor import Model
+    from tutti.nccl.evidence import Evidence
 
-__all__ = ["guess_model", "preset_model", "version_of"]
+__all__ = ["guess_model", "model_of", "preset_model", "version_of"]
 
 _NAMES: Final = {
     "balanced_tree": "tree", "split_tree": "tree", "tree": "tree", "ring": "ring", "nvls": "nvls",
@@ -34,6 +37,36 @@ _CPUS: Final[dict[str, Cpu]] = {"GenuineIntel": "intel", "AuthenticAMD": "amd"}
 _OURS: Final = {
     "NVLSTree": "nvls_tree", "CollNetDirect": "collnet_direct", "CollNetChain": "collnet_chain",
 }  # fmt: skip
+
+
+def model_of(
+    evidence: Evidence,
+    *,
+    nccl: str | None,
+    graphs: Path | None,
+    topology: Topology | None,
+    preset: str | None,
+) -> tuple[Model | None, str]:
+    """Returns a model that guesses choices, and a remark; None without graphs and preset.
+
+    Args:
+        evidence: What the files of the job state.
+        nccl: The version of NCCL that the user gave.
+        graphs: A graph file.
+        topology: The topology of a node.
+        preset: The name of a system, for jobs without graphs.
+
+    Raises:
+        ConfigError: The version or the system is unknown, or the graph file is invalid.
+    """
+    stated = read_graphs(graphs) if graphs is not None else ()
+    logs = evidence.logs
+    number, about = version_of(nccl, logs.values())
+    model = guess_model(logs, nccl=number, graphs=stated, topology=topology, gpus=evidence.gpus)
+    if model is None and preset is not None:
+        model = preset_model(preset, nccl=number, logs=logs.values())
+    sources = "no log with NCCL_DEBUG_SUBSYS=GRAPH, no --graphs, no --system"
+    return model, about if model else f"no guesses of choices: {sources}"
 
 
 def version_of(given: str | None, logs: Iterable[DebugLog]) -> tuple[str, str]:

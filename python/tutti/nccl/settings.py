@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tutti.nccl.versions import Version
 
@@ -72,6 +72,34 @@ class Settings:
                 continue
             found[field.name] = text if field.type == "str" else _number(text, variable)
         return cls(**found)  # type: ignore[arg-type]
+
+    @classmethod
+    def of_assignments(
+        cls, assignments: Iterable[str], *, algo: str = "", proto: str = ""
+    ) -> Settings:
+        """Reads assignments such as ``NCCL_MIN_NCHANNELS=8``.
+
+        Args:
+            assignments: Names and values.
+            algo: The value of ``NCCL_ALGO``, unless an assignment has one.
+            proto: The value of ``NCCL_PROTO``, likewise.
+
+        Raises:
+            ConfigError: A variable does not change the choice, or a number is invalid.
+        """
+        environment = {"NCCL_ALGO": algo, "NCCL_PROTO": proto}
+        variables = sorted(f"NCCL_{field.name.upper()}" for field in fields(cls))
+        for text in assignments:
+            name, equals, value = text.partition("=")
+            if not equals or name not in variables:
+                raise mistake(
+                    f"`{name}` does not change the choice" if equals else "lacks the value",
+                    source="--env",
+                    value=shown(text),
+                    expected="NAME=VALUE with one of " + ", ".join(variables),
+                )
+            environment[name] = value
+        return cls.from_environment(environment)
 
 
 def _number(text: str, variable: str) -> int:

@@ -1,0 +1,59 @@
+"""What a topology of NCCL shows: its GPUs, NIC ports and links, with the source of each rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tutti.view.terminal import indented
+from tutti.view.view import Data, Fact, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.formats.nccl.platform import NodePlatform
+    from tutti.formats.nccl.topology import Topology
+
+    Rows = Iterator[dict[str, Any]]
+
+
+def topology_view(topology: Topology, platform: NodePlatform) -> View:
+    """Returns the parts of a topology, and the rates of the platform that is made from it.
+
+    Args:
+        topology: The topology.
+        platform: Its platform.
+    """
+    hosts = len({cpu.host for cpu in topology.cpus})
+    text = (
+        f"{topology.writer}: {hosts} host(s), {len(topology.cpus)} sockets, "
+        f"{len(topology.gpus)} GPUs, {len(topology.ports)} NIC ports"
+    )
+    links = platform.graph.edges(data=True)
+    return View(
+        headline=Fact("topology", text, "writer", topology.writer),
+        data=[
+            Data("gpus", lambda: _gpus(topology)),
+            Data("ports", lambda: _ports(topology)),
+            Data("links", lambda: ({"source": a, "target": b, **data} for a, b, data in links)),
+            Data("omitted", lambda: ({"line": line, "reason": reason}
+                                     for line, reason in topology.omitted)),
+        ],
+        below=[indented(line) for line in platform.sources],
+    )  # fmt: skip
+
+
+def _gpus(topology: Topology) -> Rows:
+    for cpu, pci, gpu in topology.gpus:
+        yield {"dev": gpu.dev, "rank": gpu.rank, "sm": gpu.sm, "bus": pci.bus, "numa": cpu.numa}
+
+
+def _ports(topology: Topology) -> Rows:
+    for cpu, pci, port in topology.ports:
+        yield {
+            "dev": port.dev,
+            "name": port.name,
+            "mbit_per_s": port.mbit_per_s,
+            "gdr": port.gdr,
+            "bus": pci.bus if pci is not None else None,
+            "numa": cpu.numa,
+        }

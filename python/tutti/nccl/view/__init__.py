@@ -1,0 +1,1 @@
+"""How choices of NCCL and diagnoses are shown."""

@@ -1,0 +1,106 @@
+"""What a diagnosis shows: a table of sizes for each series, and the findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from tutti.base.units import Size
+from tutti.view.quantity import number
+from tutti.view.tables import Column, ReportTable, records_of
+from tutti.view.terminal import indented
+from tutti.view.view import Data, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from tutti.nccl.doctor import Diagnosis, Sized, Subject
+
+_MARKS = {"problem": "red", "warning": "yellow", "note": "dim"}
+
+
+def _share(ratio: float) -> str:
+    return f"{100 * ratio:.0f} %" if ratio >= 0.01 else "< 1 %"
+
+
+def _choice(sized: Sized) -> str | None:
+    if sized.choice is not None:
+        return f"{sized.choice}{'?' if sized.basis == 'guess' else ''}"
+    return "not ring" if sized.beyond_rings else None
+
+
+def _better(sized: Sized) -> str:
+    better = sized.better
+    return f"{better.choice}, {-100 * better.saves:.0f} %" if better else ""
+
+
+def _better_figures(sized: Sized) -> dict[str, Any] | None:
+    better = sized.better
+    return better and better._asdict() | {"choice": str(better.choice)}
+
+
+SIZES: tuple[Column[Sized], ...] = (
+    Column("size", lambda sized: sized.point.size_bytes, lambda value: str(Size(bytes=value)),
+           key="size_bytes"),
+    Column("time", lambda sized: sized.point.time_us, "{:,.1f}".format, "us", key="time_us",
+           short="time us"),
+    Column("time in place", lambda sized: sized.point.in_place_us, "{:,.1f}".format, "us",
+           key="in_place_us", terminal=False),
+    Column("busbw", lambda sized: sized.bus_bytes_per_s, lambda value: number(value / 1e9, 3),
+           "GB/s", key="bus_bytes_per_s", short="busbw\nGB/s"),
+    Column("of rings", lambda sized: sized.of_ring, _share, key="of_ring", short="of\nrings"),
+    Column("of bound", lambda sized: sized.of_bound, _share, key="of_bound", short="of\nbound"),
+    Column("choice", _choice, kind="wrap"),
+    Column("choice", lambda sized: sized.choice and str(sized.choice), key="choice",
+           terminal=False),
+    Column("basis", lambda sized: sized.basis, key="basis", terminal=False),
+    Column("channels", lambda sized: sized.channels, str, key="channels", terminal=False),
+    Column("better", _better, kind="wrap"),
+    Column("better", _better_figures, key="better", terminal=False),
+)  # fmt: skip
+"""The quantities of a size."""
+
+SUBJECTS: tuple[Column[Subject], ...] = (
+    Column("collective", lambda subject: subject.series.collective, key="collective"),
+    Column("ranks", lambda subject: subject.series.ranks, key="ranks"),
+    Column("nodes", lambda subject: subject.series.nodes, key="nodes"),
+    Column("forced", lambda subject: subject.series.forced and str(subject.series.forced),
+           key="forced"),
+    Column("files", lambda subject: subject.series.files, key="files"),
+    Column("ring", lambda subject: subject.ring, key="ring_bytes_per_s"),
+    Column("limits", lambda subject: subject.limits, key="limits"),
+    Column("sizes", lambda subject: records_of(SIZES, subject.sizes), key="sizes"),
+)  # fmt: skip
+"""The quantities of a series, for `--json`."""
+
+
+def diagnosis_view(diagnosis: Diagnosis) -> View:
+    """Returns the sizes of each series with their choices, and the findings."""
+    names = ("file", "line", "reason")
+    return View(
+        data=[
+            Data("subjects", lambda: records_of(SUBJECTS, diagnosis.subjects)),
+            Data("findings", lambda: diagnosis.findings),
+            Data("omitted", lambda: (dict(zip(names, each, strict=True))
+                                     for each in diagnosis.omitted)),
+        ],
+        below=list(_parts(diagnosis)),
+    )  # fmt: skip
+
+
+def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
+    for subject in diagnosis.subjects:
+        yield Text(f"\n{subject.series.title}", "bold")
+        if subject.ring is not None:
+            text = f"rings can achieve {subject.ring / 1e9:.4g} GB/s busbw ({subject.limits})"
+            yield Text(text, "dim")
+        yield ReportTable(SIZES, subject.sizes).terminal()
+    yield Text("\nfindings", "bold") if diagnosis.findings else "\nno findings"
+    for finding in diagnosis.findings:
+        text = f": {finding.subject}: {finding.seen}"
+        yield Text.assemble((finding.level, _MARKS[finding.level]), text)
+        if finding.do:
+            yield indented(finding.do)
