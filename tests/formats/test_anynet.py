@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from tutti.base.errors import UnitError
 from tutti.base.units import Time, TimePerByte
-from tutti.topologies import Topology, anynet
+from tutti.formats.booksim import anynet
 from tutti.topologies.errors import TopologyError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tutti.topologies import Topology
 
 NS = Time.parse("1 ns")
 RATE = TimePerByte.parse("16 GB/s")
@@ -22,7 +24,7 @@ RATE = TimePerByte.parse("16 GB/s")
 
 def built(text: str) -> Topology:
     parsed = anynet.parse(text, source="net")
-    return Topology(anynet.core_of(parsed, name="net", cycle=NS, rate=RATE))
+    return anynet.built(parsed, name="net", cycle=NS, rate=RATE)
 
 
 def cycles(text: str) -> dict[tuple[str, str], int]:
@@ -36,14 +38,14 @@ def test_a_file_becomes_a_topology(tmp_path: Path) -> None:
         "router 1 node 3 node 4 node 5\n\n"
         "router 2 node 6 node 7 node 8 router 1 router 0\n"
     )
-    topology = Topology.from_anynet(path, cycle="2 ns", rate="32 GB/s")
+    topology = anynet.topology_of(path, cycle="2 ns", rate="32 GB/s")
     assert (topology.name, topology.ranks, topology.facts.routers) == ("triangle", 9, 3)
     # Nine nodes and a triangle, in both directions.
     assert len(topology.links) == 2 * (9 + 3)
     assert {(str(x.rate), str(x.latency)) for x in topology.links} == {("32 GB/s", "2 ns")}
     assert [link.target for link in topology.routes().path(0, 8)] == ["router0", "router2", "npu8"]
     with pytest.raises(UnitError):
-        Topology.from_anynet(path, cycle=1, rate="32 GB/s")  # type: ignore[arg-type]
+        anynet.topology_of(path, cycle=1, rate="32 GB/s")  # type: ignore[arg-type]
 
 
 def test_the_latency_between_routers_is_that_of_one_direction() -> None:
@@ -113,7 +115,7 @@ def test_error_points_at_an_invalid_word(text: str, message: str) -> None:
 def test_unreadable_files_are_reported(tmp_path: Path) -> None:
     def refused(path: Path) -> TopologyError:
         with pytest.raises(TopologyError) as caught:
-            Topology.from_anynet(path, cycle="1 ns", rate="1 GB/s")
+            anynet.topology_of(path, cycle="1 ns", rate="1 GB/s")
         assert str(path) in caught.value.problem
         return caught.value
 
@@ -127,7 +129,7 @@ def test_unreadable_files_are_reported(tmp_path: Path) -> None:
 def test_error_points_at_a_latency_out_of_range() -> None:
     parsed = anynet.parse("router 0 node 0\nrouter 0 node 1 99", source="net")
     with pytest.raises(TopologyError, match="net:2: 99 cycles"):
-        anynet.core_of(parsed, name="net", cycle=Time(ps=2**60), rate=RATE)
+        anynet.built(parsed, name="net", cycle=Time(ps=2**60), rate=RATE)
 
 
 WORDS = st.sampled_from(["router", "node", "0", "1", "2", "3", "17", "x", "\n", "-1", "²"])

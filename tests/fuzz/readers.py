@@ -285,9 +285,9 @@ def _astrasim(work: Path) -> list[Reader]:
 
 def _networks() -> list[Reader]:
     from tutti.formats import scalesim
+    from tutti.formats.booksim import anynet
     from tutti.formats.booksim import network as config_of_booksim
     from tutti.formats.booksim import reader as booksim
-    from tutti.topologies import anynet
     from tutti.topologies import files as graphs
     from tutti.workloads.files import read_model
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tutti import _core
+from tutti.base.files.mistakes import mistake, shown
 from tutti.bypass.errors import BypassError
 from tutti.topologies import Routes, Topology
 
@@ -69,6 +71,24 @@ class BypassMesh:
             BypassError: The side, the number of wires or the multiplexer setting is invalid.
         """
         self._core = _core.BypassMesh(side, wires, muxes)
+
+    @classmethod
+    def parse(cls, size: str, wires: int = 1, muxes: str = "any") -> BypassMesh:
+        """Creates a mesh of a size such as ``4x4``.
+
+        Raises:
+            ConfigError: The size is malformed.
+            BypassError: The mesh is not supported.
+        """
+        sides = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
+        if not sides or sides[1] != sides[2]:
+            raise mistake(
+                "is not the size of a mesh",
+                source="--mesh",
+                value=shown(size),
+                expected="equal numbers of rows and columns, such as 4x4",
+            )
+        return cls(int(sides[1]), wires, muxes)  # type: ignore[arg-type] # it refuses others
 
     @classmethod
     def of_core(cls, core: _core.BypassMesh) -> BypassMesh:
@@ -142,6 +162,22 @@ class BypassConfiguration:
     def __init__(self, core: _core.BypassConfiguration) -> None:
         """Wraps a configuration of the core; use `BypassMesh.configure`."""
         self._core = core
+
+    @classmethod
+    def parse(cls, notation: str) -> BypassConfiguration:
+        """Reads a notation with the size of the mesh, such as ``4x4:mesh,0=>3``.
+
+        Raises:
+            ConfigError: The size is malformed.
+            TopologyError: The notation is invalid.
+        """
+        family = f"bypass:{notation.removeprefix('bypass:')}"
+        Topology.build(family, rate="1 GB/s", latency="0 ns")  # validates the notation
+        head, _, links = family.removeprefix("bypass:").partition(":")
+        size, *words = (word.strip() for word in head.split(","))
+        settings = dict(word.split("=", 1) for word in words if "=" in word)
+        mesh = BypassMesh.parse(size, int(settings.get("wires", 1)), settings.get("muxes", "any"))
+        return mesh.configure(links)
 
     @cached_property
     def mesh(self) -> BypassMesh:
@@ -274,7 +310,7 @@ class BypassConfiguration:
             BypassError: The file ending is unknown, the mesh too large, or a path uses a link that
                 is not live.
         """
-        from tutti.bypass.view import draw_configuration
+        from tutti.bypass.view.drawing import draw_configuration
 
         return draw_configuration(path, self, paths, title)
 

@@ -74,6 +74,7 @@ _VERBS = {
 """One line per command. Its module has the same name and holds a group `app` or a function."""
 
 _IN_GROUPS = {
+    "bypass": {"run": "bypass_run:run", "endpoints": "bypass_run:endpoints"},
     "mpi": {"exec": "mpi_exec:exec_", "bench": "mpi_bench:bench"},
     "nccl": {"doctor": "nccl_doctor:doctor", "topology": "nccl_topology:topology"},
     "train": {

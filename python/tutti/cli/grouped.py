@@ -1,10 +1,10 @@
-"""Groups of options: dataclasses whose fields are the options of a command."""
+"""Groups of options: dataclasses whose fields are options of a command."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 if TYPE_CHECKING:
@@ -14,31 +14,40 @@ __all__ = ["grouped"]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Returns a command whose options are the fields of its dataclass parameters, in order.
+    """Returns a command whose options are its parameters, or their fields, in order.
 
     Args:
-        command: Its parameters are dataclasses; fields have typer annotations and defaults.
+        command: Its parameters are options, or dataclasses whose fields are; both have typer
+            annotations and defaults.
     """
-    taken = {name: kind for name, kind in get_type_hints(command).items() if name != "return"}
-    of_each = {name: list(_parameters(kind)) for name, kind in taken.items()}
+    hints = get_type_hints(command, include_extras=True)
+    options = {
+        name: list(_fields(hints[name])) if is_dataclass(hints[name]) else [
+            _parameter(name, hints[name], parameter.default)
+        ]
+        for name, parameter in inspect.signature(command).parameters.items()
+    }  # fmt: skip
 
     @functools.wraps(command)
     def flat(**given: Any) -> None:  # noqa: ANN401 - typer's values, of any type
-        command(**{
-            name: kind(**{one.name: given[one.name] for one in of_each[name]})
-            for name, kind in taken.items()
-        })  # fmt: skip
+        values = {}
+        for name, each in options.items():
+            own = {option.name: given[option.name] for option in each}
+            values[name] = hints[name](**own) if is_dataclass(hints[name]) else own[name]
+        command(**values)
 
-    every = [one for some in of_each.values() for one in some]
+    every = [option for each in options.values() for option in each]
     flat.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined] # for typer
-    flat.__annotations__ = {one.name: one.annotation for one in every}
+    flat.__annotations__ = {option.name: option.annotation for option in every}
     return flat
 
 
-def _parameters(kind: Any) -> Iterator[inspect.Parameter]:  # noqa: ANN401 - a dataclass
+def _fields(kind: Any) -> Iterator[inspect.Parameter]:  # noqa: ANN401 - a dataclass
     hints = get_type_hints(kind, include_extras=True)
-    for one in fields(kind):
-        default = inspect.Parameter.empty if one.default is MISSING else one.default
-        yield inspect.Parameter(
-            one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[one.name]
-        )
+    for field in fields(kind):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        yield _parameter(field.name, hints[field.name], default)
+
+
+def _parameter(name: str, kind: Any, default: object) -> inspect.Parameter:  # noqa: ANN401 - a type
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -13,7 +13,7 @@ from tutti.collectives.sizes import growing
 from tutti.nccl import Settings, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.versions import version
-from tutti.nccl.view.choices import Question, choice_view, sizes_view
+from tutti.nccl.view.choices import choices_view
 from tutti.study.console import out, record_table
 from tutti.study.study import present
 from tutti.view.terminal import indented
@@ -87,19 +87,19 @@ def explain(
     """
     settings = Settings.of_assignments(variables or (), algo=algo, proto=proto)
     nccl = version(nccl or known_versions()[-1]).name
-    question = Question(system(name, nodes), collective, nccl, settings)
     if begin is None and end is None and factor is None:
-        present(choice_view(question, _bytes(size or "64MiB", "--size")))
-        return
-    if size is not None:
+        sizes = [_bytes(size or "64MiB", "--size")]
+    elif size is None:
+        sizes = _range(begin or "8", end or "1GiB", 2 if factor is None else factor)
+    else:
         raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
                       expected="one size, or a range of sizes")  # fmt: skip
-    first, last = _bytes(begin or "8", "-b"), _bytes(end or "1GiB", "-e")
-    present(sizes_view(question, _range(first, last, 2 if factor is None else factor)))
+    present(choices_view(system(name, nodes), collective, sizes, nccl, settings))
 
 
-def _range(first: int, last: int, factor: int) -> list[int]:
+def _range(begin: str, end: str, factor: int) -> list[int]:
     """Returns the sizes of the options -b, -e and -f."""
+    first, last = _bytes(begin, "-b"), _bytes(end, "-e")
     if first > last or factor < 2:
         raise mistake("invalid range of sizes", source="-b, -e, -f",
                       value=f"{first} to {last}, factor {factor}",

@@ -11,10 +11,13 @@ import typer
 from tutti.base.files.limits import RANKS
 from tutti.formats.nccl import read_topology
 from tutti.nccl.bounds import stated_rails
-from tutti.nccl.doctor import diagnose
+from tutti.nccl.doctor import diagnose, tuner_rules
 from tutti.nccl.evidence import Given, parse_choices, read_evidence
 from tutti.nccl.guess import model_of
-from tutti.nccl.study import show_diagnosis, write_rules
+from tutti.nccl.tuner_csv import write_tuner_csv
+from tutti.nccl.view.diagnosis import diagnosis_view
+from tutti.study.console import remark, wrote
+from tutti.study.study import present
 
 _of_job = partial(typer.Option, rich_help_panel="What the logs do not state")
 _written = partial(typer.Option, rich_help_panel="Writing")
@@ -27,11 +30,11 @@ def doctor(
                        help="Output of nccl-tests (text, JSON or a CSV file of sizes and times), "
                        "debug logs, Inspector output."),
     ],
-    topology_file: Annotated[
+    topology: Annotated[
         Path | None,
         typer.Option("--topology", metavar="XML", help="Topology of a node: NCCL_TOPO_DUMP_FILE."),
     ] = None,
-    graph_file: Annotated[
+    graphs: Annotated[
         Path | None,
         typer.Option("--graphs", metavar="XML", help="Channel graphs: NCCL_GRAPH_DUMP_FILE."),
     ] = None,
@@ -101,12 +104,17 @@ def doctor(
     """
     forced = parse_choices(choice or [], files)
     evidence = read_evidence(files, Given(ranks, nodes, collective, forced))
-    topology = read_topology(topology_file) if topology_file is not None else None
-    model, about = model_of(
-        evidence, nccl=nccl, graphs=graph_file, topology=topology, preset=system
-    )
-    rails = stated_rails(nics, gpu_rate)
-    diagnosis = diagnose(evidence, topology=topology, rails=rails, model=model)
-    show_diagnosis(diagnosis, about)
+    node = read_topology(topology) if topology is not None else None
+    model, about = model_of(evidence, nccl=nccl, graphs=graphs, topology=node, preset=system)
+    diagnosis = diagnose(evidence, topology=node, rails=stated_rails(nics, gpu_rate), model=model)
+    view = diagnosis_view(diagnosis, about)
+    present(view)
+    for text in view.remarks:
+        remark(text)
     if to is not None:
-        write_rules(diagnosis, to, channels)
+        rules, remarks = tuner_rules(diagnosis, channels=channels)
+        notes = ["The fastest known choice of each size that was measured."]
+        path = write_tuner_csv(rules, to, notes=notes)
+        for text in remarks:
+            remark(text)
+        wrote(path)

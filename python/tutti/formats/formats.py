@@ -210,8 +210,8 @@ _FORMATS = (
         endings=(".anynet", "anynet_file"),
         summary="Networks of BookSim 2 (anynet), in cycles of 1 ns and flits of 16 B.",
         source="BookSim 2.0, src/networks/anynet.cpp",
-        read=_at("graph_files:read_anynet"),
-        write=_at("graph_files:write_anynet"),
+        read=_at("booksim.anynet:read_anynet"),
+        write=_at("booksim.anynet:write_anynet"),
         matches=_head(r"\s*(?:router|node)[ \t]+[0-9]+[ \t]+(?:router|node)[ \t]+[0-9]+"),
     ),
     Format(

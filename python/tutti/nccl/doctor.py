@@ -354,6 +354,8 @@ def tuner_rules(
             expected="a run with forced choices, or NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING",
             hint="name the forced choice of a file: --choice FILE=ring/ll128",
         )
+    covered = ", ".join(dict.fromkeys(rule.collective for rule in rules))
+    remarks.append(f"the plugin runs collectives without a rule on one channel; rules: {covered}")
     return rules, remarks
 
 

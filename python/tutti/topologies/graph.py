@@ -154,33 +154,6 @@ class Topology:
         graph, name = read(path)
         return cls.from_networkx(graph, name=name, source=str(path))
 
-    @classmethod
-    def from_anynet(
-        cls, path: str | Path, *, cycle: str | Time, rate: str | TimePerByte
-    ) -> Topology:
-        """Reads a network file of BookSim 2 (`anynet`); its nodes are the NPUs, by number.
-
-        A line such as ``router 0 node 0 node 1 router 1 15`` lists the neighbours of a router, each
-        with an optional latency in cycles (default 1). A latency between routers applies to one
-        direction.
-
-        Args:
-            path: The file.
-            cycle: Time of a cycle, such as ``"1 ns"``.
-            rate: Rate of every link, such as ``"16 GB/s"``.
-
-        Raises:
-            TopologyError: The file cannot be read or is invalid; the error names the line.
-            UnitError: A value has no unit.
-        """
-        from pathlib import Path
-
-        from tutti.topologies import anynet
-
-        time, per_byte = Time.of_any(cycle), TimePerByte.of_any(rate)
-        name = Path(path).stem or str(path)
-        return cls(anynet.core_of(anynet.read(path), name=name, cycle=time, rate=per_byte))
-
     def write(self, path: str | Path) -> None:
         """Writes a GraphML or node-link JSON file that `read` converts to an equal topology.
 

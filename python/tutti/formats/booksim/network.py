@@ -20,15 +20,17 @@ from tutti.base.errors import ConfigError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_text
+from tutti.formats.booksim import anynet
 from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse
 from tutti.formats.booksim.router import router
 from tutti.formats.booksim.traffic import BookSimInput, traffic
 from tutti.networks.flit.files.network_file import Noc, resolve_noc
-from tutti.topologies import Topology
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from tutti.topologies import Topology
 
 
 CYCLE = "1 ns"
@@ -304,7 +306,7 @@ def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topolo
         if not config.network_file:
             raise given.refused("network_file", "the name of a file", problem="is missing")
         path = folder / config.network_file
-        graph = Topology.from_anynet(path, cycle=CYCLE, rate=RATE)
+        graph = anynet.topology_of(path, cycle=CYCLE, rate=RATE)
         if any(one.latency.ps > 1000 for one in graph.links if "npu" in one.source):
             given.remarks.append("links of nodes have the latency of the file; BookSim 2 uses 1")
         given.remarks.append(

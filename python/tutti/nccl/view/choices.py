@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.tuning import best, candidates
 from tutti.view.quantity import count, format_size, format_time, number
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.terminal import indented
-from tutti.view.view import Data, Fact, View
+from tutti.view.view import Data, Fact, View, figures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from tutti.nccl.system import NcclSystem
     from tutti.nccl.tuning import Candidate
 
-_PS = 10**6
-"""Picoseconds per microsecond."""
 
-
-class Considered(NamedTuple):
+class Row(NamedTuple):
     """A candidate, and the one that NCCL chooses."""
 
     candidate: Candidate
@@ -50,53 +47,32 @@ class Considered(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The candidates of a size, in NCCL's order, and the one that NCCL chooses.
-
-    Attributes:
-        size: The size in bytes.
-        rows: The candidates.
-        chosen: One of them.
-    """
+    """A size in bytes, its candidates in NCCL's order, and the one that NCCL chooses."""
 
     size: int
-    rows: Sequence[Candidate]
+    rows: list[Row]
     chosen: Candidate
 
     @property
-    def every(self) -> list[Considered]:
-        """All candidates."""
-        return [Considered(row, self.chosen) for row in self.rows]
-
-    @property
-    def best(self) -> Considered:
-        """The candidate that NCCL chooses."""
-        return Considered(self.chosen, self.chosen)
+    def considered(self) -> list[Row]:
+        """The candidates that NCCL considers, the fastest first."""
+        rows = [row for row in self.rows if row.candidate.considered]
+        return sorted(rows, key=lambda row: row.candidate.time)
 
     @property
     def next_best(self) -> str | None:
         """The fastest other algorithm, and its time relative to the choice; None without one."""
-        name, time = self.chosen.algorithm, self.chosen.time
-        others = [row for row in self.rows if row.considered and row.algorithm != name]
-        if not others:
-            return None
-        other = min(others, key=lambda row: row.time)
-        return f"{other.algorithm} {other.protocol}, {other.time / time:.2f}x"
-
-    @property
-    def refused(self) -> dict[tuple[str, str], list[str]]:
-        """The protocols that NCCL does not consider, by algorithm and reason."""
-        protocols: dict[tuple[str, str], list[str]] = {}
-        for row in self.rows:
-            if not row.considered:
-                protocols.setdefault((row.algorithm, row.refusal), []).append(row.protocol)
-        return protocols
+        for other, chosen in self.considered:
+            if other.algorithm != chosen.algorithm:
+                return f"{other.algorithm} {other.protocol}, {other.time / chosen.time:.2f}x"
+        return None
 
 
 def _time(us: float) -> str:
-    return format_time(us * _PS)
+    return format_time(us * 10**6)
 
 
-CANDIDATES: tuple[Column[Considered], ...] = (
+CANDIDATES: tuple[Column[Row], ...] = (
     Column("algorithm", lambda row: row.candidate.algorithm, key="algorithm"),
     Column("protocol", lambda row: row.candidate.protocol, key="protocol"),
     Column("considered", lambda row: row.candidate.considered, key="considered", terminal=False),
@@ -115,9 +91,10 @@ CANDIDATES: tuple[Column[Considered], ...] = (
 
 SIZES: tuple[Column[Choice], ...] = (
     Column("size", lambda choice: choice.size, format_size, key="size_bytes"),
-    Column("choice", lambda choice: records_of(CANDIDATES[:2], [choice.best])[0], key="choice",
-           terminal=False),
-    Column("candidates", lambda choice: records_of(CANDIDATES, choice.every), key="candidates",
+    Column("choice", lambda choice: {"algorithm": choice.chosen.algorithm,
+                                     "protocol": choice.chosen.protocol},
+           key="choice", terminal=False),
+    Column("candidates", lambda choice: records_of(CANDIDATES, choice.rows), key="candidates",
            terminal=False),
     Column("algorithm", lambda choice: choice.chosen.algorithm),
     Column("protocol", lambda choice: choice.chosen.protocol),
@@ -128,84 +105,41 @@ SIZES: tuple[Column[Choice], ...] = (
 """The quantities of a size."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """A collective on a system, with a version of NCCL.
+def choices_view(
+    system: NcclSystem, collective: str, sizes: Sequence[int], nccl: str, settings: Settings
+) -> View:
+    """Returns what NCCL considers for one size and why, or what it chooses for each of several.
 
-    Attributes:
-        system: The system.
-        collective: The collective.
-        nccl: The version of NCCL.
-        settings: The environment variables of NCCL.
-    """
-
-    system: NcclSystem
-    collective: str
-    nccl: str
-    settings: Settings
-
-    def choice(self, size: int) -> Choice:
-        """Returns the choice for a size in bytes.
-
-        Raises:
-            ConfigError: An argument or a setting is invalid.
-            TuningError: The settings leave no algorithm.
-        """
-        rows = candidates(self.system, self.collective, size, self.nccl, self.settings)
-        return Choice(size, rows, best(rows, self.collective))
-
-    @property
-    def facts(self) -> list[Fact]:
-        """The figures of `--json`."""
-        figures = {
-            "system": self.system.name,
-            "nodes": self.system.nodes,
-            "gpus_per_node": self.system.gpus_per_node,
-            "nccl": self.nccl,
-            "collective": self.collective,
-        }
-        return [Fact(key, key=key, value=value) for key, value in figures.items()]
-
-    def headline(self, about: str) -> Fact:
-        """Returns the system, after what it is asked for."""
-        gpus = f"{self.system.nodes} x {self.system.gpus_per_node} GPUs"
-        return Fact("question", f"{about} on {self.system.name}, {gpus}, NCCL {self.nccl}")
-
-
-def choice_view(question: Question, size: int) -> View:
-    """Returns what NCCL considers for a size in bytes, and why it chooses one candidate.
+    Takes the arguments of :func:`tutti.nccl.candidates`, with sizes in bytes.
 
     Raises:
         ConfigError: An argument or a setting is invalid.
         TuningError: The settings leave no algorithm.
     """
-    choice = question.choice(size)
-    considered = [row for row in choice.every if row.candidate.considered]
-    considered.sort(key=lambda row: row.candidate.time)
-    refused: list[RenderableType] = ["not considered"] if choice.refused else []
-    for (algorithm, refusal), protocols in choice.refused.items():
-        refused.append(indented(f"{algorithm} {', '.join(protocols)}: {refusal}"))
-    name = f"{choice.chosen.algorithm} with {choice.chosen.protocol}"
+    choices = []
+    for size in sizes:
+        rows = candidates(system, collective, size, nccl, settings)
+        chosen = best(rows, collective)
+        choices.append(Choice(size, [Row(row, chosen) for row in rows], chosen))
+    first, is_single = choices[0], len(choices) == 1
+    about = f"{collective} of {format_size(first.size)}" if is_single else collective
+    single = ReportTable(CANDIDATES, first.considered, bold=lambda row: row.candidate is row.chosen)
+    gpus = f"{system.nodes} x {system.gpus_per_node} GPUs"
     return View(
-        headline=question.headline(f"{question.collective} of {format_size(size)}"),
-        facts=question.facts,
-        table=ReportTable(CANDIDATES, considered, bold=lambda row: row.candidate is row.chosen),
-        data=[Data("sizes", lambda: records_of(SIZES, [choice]))],
-        below=[*refused, f"NCCL chooses {name}"],
-    )
-
-
-def sizes_view(question: Question, sizes: Sequence[int]) -> View:
-    """Returns the choice of NCCL for each size in bytes.
-
-    Raises:
-        ConfigError: An argument or a setting is invalid.
-        TuningError: The settings leave no algorithm.
-    """
-    choices = list(map(question.choice, sizes))
-    return View(
-        headline=question.headline(question.collective),
-        facts=question.facts,
-        table=ReportTable(SIZES, choices, gap=2),
+        headline=Fact("question", f"{about} on {system.name}, {gpus}, NCCL {nccl}"),
+        facts=figures(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
+                      nccl=nccl, collective=collective),
+        table=single if is_single else ReportTable(SIZES, choices, gap=2),
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
-    )
+        below=list(_conclusion(first)) if is_single else (),
+    )  # fmt: skip
+
+
+def _conclusion(choice: Choice) -> Iterator[RenderableType]:
+    """Yields the candidates that NCCL does not consider, by reason, and the choice."""
+    refused = [row.candidate for row in choice.rows if not row.candidate.considered]
+    if refused:
+        yield "not considered"
+    for (algorithm, refusal), rows in groupby(refused, lambda row: (row.algorithm, row.refusal)):
+        yield indented(f"{algorithm} {', '.join(row.protocol for row in rows)}: {refusal}")
+    yield f"NCCL chooses {choice.chosen.algorithm} with {choice.chosen.protocol}"

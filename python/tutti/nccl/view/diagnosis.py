@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from tutti.base.errors import capped
 from tutti.base.units import Size
 from tutti.view.quantity import number
 from tutti.view.tables import Column, ReportTable, records_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from tutti.nccl.doctor import Diagnosis, Sized, Subject
 
+_MOST = 5
+"""Lines that were left out, each with a remark."""
 _MARKS = {"problem": "red", "warning": "yellow", "note": "dim"}
 
 
@@ -77,9 +80,20 @@ SUBJECTS: tuple[Column[Subject], ...] = (
 """The quantities of a series, for `--json`."""
 
 
-def diagnosis_view(diagnosis: Diagnosis) -> View:
-    """Returns the sizes of each series with their choices, and the findings."""
+def diagnosis_view(diagnosis: Diagnosis, about: str = "") -> View:
+    """Returns the sizes of each series with their choices, and the findings.
+
+    Args:
+        diagnosis: The diagnosis.
+        about: A remark on guesses, for diagnoses with guessed or unknown choices.
+    """
     names = ("file", "line", "reason")
+    bases = {sized.basis for subject in diagnosis.subjects for sized in subject.sizes}
+    omitted = [
+        capped(f"{file}, line {line}: left out: {reason}")
+        for file, line, reason in diagnosis.omitted
+    ]
+    more = f"left out: {len(omitted) - _MOST:,} more lines"
     return View(
         data=[
             Data("subjects", lambda: records_of(SUBJECTS, diagnosis.subjects)),
@@ -88,6 +102,8 @@ def diagnosis_view(diagnosis: Diagnosis) -> View:
                                      for each in diagnosis.omitted)),
         ],
         below=list(_parts(diagnosis)),
+        remarks=[*([about] if about and bases & {"", "guess"} else []), *omitted[:_MOST],
+                 *([more] if len(omitted) > _MOST else [])],
     )  # fmt: skip
 
 

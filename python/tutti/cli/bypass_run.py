@@ -1,21 +1,54 @@
-"""`tutti bypass endpoints`: endpoint models on package networks and SMART meshes."""
+"""`tutti bypass run` and `endpoints`: times on package networks and SMART meshes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from tutti.base.units import Size
 from tutti.bypass.endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
-from tutti.study.console import out, record_table, remark
+from tutti.bypass.study import compare_links
+from tutti.bypass.view.runs import endpoints_view
+from tutti.cli import options
+from tutti.cli.bypass_options import Copies, Links, Target
+from tutti.cli.grouped import grouped
+from tutti.study.console import remark
 from tutti.study.progress import Progress
-from tutti.view.quantity import format_size, format_time
+from tutti.study.study import present
 
-if TYPE_CHECKING:
-    import polars as pl
-    from rich.console import JustifyMethod
+
+@grouped
+def run(
+    target: Target,
+    *,
+    payload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size", "-s", metavar="SIZE", help="Size of the collective; may be repeated."
+        ),
+    ] = None,
+    copies: Copies = 1,
+    switch: Annotated[
+        str, typer.Option("--switch", help="Time to reconfigure the mesh.")
+    ] = "100 ns",
+    links: Links,
+    verify: options.Verify = True,
+) -> None:
+    """Time an algorithm packet by packet, on the plain mesh and with bypass links.
+
+    The links are configured once. If the schedule has phases, the table also shows the time with
+    links reconfigured for each phase: all ranks then wait for the last one and for the switch.
+
+    \b
+    Examples:
+      tutti bypass run double_binary_tree:nccl,phased,4 -s 64KiB -s 2MiB
+      tutti bypass run ring:4x4 --copies 2
+    """
+    sizes = [Size.of_any(text) for text in payload or ("16 KiB", "1 MiB")]
+    mesh, schedule = target.laid_out()
+    compare_links(schedule, mesh, sizes, copies=copies, switch=switch, rate=links.rate,
+                  latency=links.latency, verify=verify)  # fmt: skip
 
 
 def endpoints(
@@ -74,32 +107,5 @@ def endpoints(
             frame = memory_sweep(networks, memory, sizes[-1], side=side)
         else:
             frame = all_reduces(networks, kinds, sizes, side=side)
-    record_table("results", frame)
-    out().print(_table(frame))
+    present(endpoints_view(frame))
     remark("gain: time on the mesh over this time; docs/guides/endpoints-on-packages.md")
-
-
-_SHOWN = {
-    "bytes": ("size", format_size),
-    "time_ps": ("time", format_time),
-    "compute_ps": ("compute", format_time),
-    "exposed_ps": ("exposed", format_time),
-    "energy_j": ("energy", lambda joules: f"{1e6 * joules:.3g} uJ"),
-    "gain": ("gain", lambda gain: "-" if gain is None else f"{gain:.2f}"),
-}
-"""The heading of each numeric column, and its format."""
-_JSON_ONLY = ("bound_ps", "read_bytes")
-
-
-def _table(frame: pl.DataFrame) -> Table:
-    frame = frame.drop(_JSON_ONLY, strict=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in frame.columns:
-        heading, _ = _SHOWN.get(name, (name, str))
-        is_number, wraps = name in _SHOWN, name == "algorithm"
-        justify: JustifyMethod = "right" if is_number else "left"
-        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
-    formats = [_SHOWN.get(name, (name, str))[1] for name in frame.columns]
-    for row in frame.iter_rows():
-        table.add_row(*(show(value) for show, value in zip(formats, row, strict=True)))
-    return table

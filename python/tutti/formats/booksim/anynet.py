@@ -13,26 +13,33 @@ parser takes the node's number for that of a router there: its nodes stay 1 cycl
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, NoReturn
 
 from tutti import _core
 from tutti.base.errors import ConfigError
 from tutti.base.files.limits import LINE
-from tutti.base.files.mistakes import did_you_mean, shown
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import check_lines, decoded
+from tutti.base.units import Time, TimePerByte
+from tutti.topologies import Topology
 from tutti.topologies.errors import TopologyError
 from tutti.topologies.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tutti.base.units import Time, TimePerByte
+    from tutti.formats.formats import Options
+    from tutti.topologies import Link
 
 _MOST_CYCLES = 2**31 - 1
 _HINT = "a line is such as `router 0 node 0 node 1 router 1 15`"
 _KINDS = ("router", "node")
+_CYCLE: Final = Time(ps=1000)
+_RATE: Final = "16 GB/s"
+_Losses = tuple[str, ...]
 
 Kind = Literal["router", "node"]
 
@@ -58,6 +65,22 @@ class Anynet:
     """The link from one router to another."""
     routers: dict[int, int] = field(default_factory=dict)
     """The line that first names each router."""
+
+
+def topology_of(path: str | Path, *, cycle: str | Time, rate: str | TimePerByte) -> Topology:
+    """Reads a file as a topology; its nodes are the NPUs, by number.
+
+    Args:
+        path: The file.
+        cycle: Time of a cycle, such as ``"1 ns"``.
+        rate: Rate of every link, such as ``"16 GB/s"``.
+
+    Raises:
+        TopologyError: The file cannot be read or is invalid; the error names the line.
+        UnitError: A value has no unit.
+    """
+    name, time = Path(path).stem or str(path), Time.of_any(cycle)
+    return built(read(path), name=name, cycle=time, rate=TimePerByte.of_any(rate))
 
 
 def read(path: str | Path) -> Anynet:
@@ -90,7 +113,7 @@ def parse(text: str, *, source: str) -> Anynet:
     return anynet
 
 
-def core_of(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> _core.Topology:
+def built(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> Topology:
     """Returns the topology, with NPUs `npu0`, `npu1`, ... and routers `router0`, `router1`, ...
 
     Raises:
@@ -112,7 +135,7 @@ def core_of(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> _co
     for (a, b), channel in anynet.channels.items():
         links.append((npus + a, npus + b, parameters(channel)))
     try:
-        return _core.Topology.from_links(
+        core = _core.Topology.from_links(
             name,
             [f"npu{node}" for node in range(npus)],
             [("router", f"router{router}") for router in range(len(anynet.routers))],
@@ -125,6 +148,7 @@ def core_of(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> _co
             hint=error.hint,
             fields={**error.fields, "source": anynet.source},
         ) from None
+    return Topology(core)
 
 
 def _read_line(anynet: Anynet, line: int, words: list[str]) -> None:
@@ -226,3 +250,112 @@ def _refuse(
         hint=hint or _HINT,
         fields={"source": source, "line": line, "expected": expected},
     )
+
+
+# --- formats of `tutti convert` -------------------------------------------------------------------
+
+
+def read_anynet(path: Path, _options: Options) -> tuple[Topology, _Losses]:
+    """Reads a network of BookSim."""
+    topology = topology_of(path, cycle=_CYCLE, rate=_RATE)
+    assumed = f"the file has neither cycle nor rate: {_CYCLE} and {_RATE} are assumed"
+    return topology, (assumed,)
+
+
+def write_anynet(topology: Topology, path: Path, _options: Options) -> _Losses:
+    """Writes the network; see `_Anynet` for what becomes a router or a node."""
+    found = _Anynet(topology, str(path))
+    path.write_text("\n".join(found.lines()) + "\n", encoding="utf-8")
+    return tuple(found.losses)
+
+
+class _Anynet:
+    """A topology as BookSim's routers and nodes.
+
+    An NPU with one cable to a switch or router is a node on it. Another NPU is a node on a
+    separate router, because nodes of BookSim never forward.
+    """
+
+    def __init__(self, topology: Topology, source: str) -> None:
+        self._topology, self._source = topology, source
+        self.losses: list[str] = []
+        self._out: dict[str, list[Link]] = defaultdict(list)
+        for link in topology.links:
+            self._out[link.source].append(link)
+        switches = [v.name for v in topology.vertices if v.rank is None]
+        npus = [v.name for v in topology.vertices if v.rank is not None]
+        self._router = {name: number for number, name in enumerate(switches)}
+        self._home: dict[str, int] = {}
+        for name in npus:
+            targets = [link.target for link in self._out[name]]
+            if len(targets) == 1 and targets[0] in self._router:
+                self._home[name] = self._router[targets[0]]
+            else:
+                self._home[name] = self._router[name] = len(self._router)
+        own = len(self._router) - len(switches)
+        if own:
+            self.losses.append(
+                f"{own} NPUs with several links became a router and a node, one cycle apart"
+            )
+        self._npus = npus
+
+    def lines(self) -> list[str]:
+        """Returns a line per router.
+
+        Raises:
+            ConfigError: A link has no reverse.
+        """
+        self._check_reverses()
+        nodes: dict[int, list[int]] = defaultdict(list)
+        for node, name in enumerate(self._npus):
+            nodes[self._home[name]].append(node)
+        lines, rounded, parallel, at_nodes = [], 0, 0, 0
+        for name, number in self._router.items():
+            words = [f"router {number}", *(f"node {node}" for node in nodes[number])]
+            cycles: dict[int, int] = {}
+            for link in self._out[name]:
+                exact = link.latency.ps > 0 and link.latency.ps % _CYCLE.ps == 0
+                count = max(1, -(-link.latency.ps // _CYCLE.ps))
+                if link.target not in self._router:
+                    at_nodes += count != 1 or not exact
+                    continue
+                target = self._router[link.target]
+                parallel += target in cycles
+                rounded += not exact
+                cycles[target] = min(count, cycles.get(target, count))
+            words += [f"router {target} {count}" for target, count in cycles.items()]
+            lines.append(" ".join(words))
+        self._count(rounded, parallel, at_nodes)
+        return lines
+
+    def _check_reverses(self) -> None:
+        pairs = {(link.source, link.target) for link in self._topology.links}
+        for source, target in sorted(pairs):
+            if (target, source) not in pairs:
+                raise mistake(
+                    f"the link from {source} to {target} has no reverse",
+                    source=self._source,
+                    expected="links in both directions: BookSim adds the reverse of each",
+                )
+
+    def _count(self, rounded: int, parallel: int, at_nodes: int) -> None:
+        rates = {link.rate for link in self._topology.links}
+        if rates != {TimePerByte.parse(_RATE)}:
+            self.losses.append(
+                f"rates ({', '.join(sorted(map(str, rates)))}): every link of BookSim passes one "
+                "flit per cycle"
+            )
+        if rounded:
+            self.losses.append(f"{rounded} latencies were rounded up to cycles of {_CYCLE}")
+        if parallel:
+            self.losses.append(f"{parallel} parallel links: BookSim has one link per direction")
+        if at_nodes:
+            self.losses.append(f"{at_nodes} latencies to nodes: they are one cycle in BookSim")
+        if any(link.length for link in self._topology.links):
+            self.losses.append("lengths of links")
+        names = [f"npu{n}" for n in range(len(self._npus))]
+        names += [f"router{n}" for n in range(len(self._router))]
+        if [v.name for v in self._topology.vertices] != names or any(
+            v.kind == "switch" for v in self._topology.vertices
+        ):
+            self.losses.append("names of vertices, and which of them are switches")

@@ -1,0 +1,1 @@
+"""How meshes with bypass links and runs on them are shown."""

@@ -1,0 +1,103 @@
+"""Options that the commands of `tutti bypass` share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import typer
+
+from tutti.bypass.network import BypassMesh
+from tutti.bypass.platform_file import write_platform
+from tutti.schedules.ir import schedule
+from tutti.study.console import wrote
+from tutti.study.files import written
+
+if TYPE_CHECKING:
+    from tutti.bypass import BypassConfiguration, Mapping
+    from tutti.schedules.ir import Schedule
+
+Copies = Annotated[int, typer.Option("--copies", min=1, max=4, help="Parallel links per flow.")]
+
+
+@dataclass
+class Target:
+    """The algorithm and the mesh."""
+
+    algorithm: Annotated[
+        str,
+        typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
+    ]
+    size: Annotated[str, typer.Option("--mesh", metavar="SIZE", help="Mesh: rows x columns.")] = (
+        "4x4"
+    )
+    wires: Annotated[
+        int,
+        typer.Option("--wires", min=0, help="Bypass wires per row and column, in each direction."),
+    ] = 1
+    muxes: Annotated[
+        str,
+        typer.Option("--muxes", help="Links that a port can select: own, axis, sign or any."),
+    ] = "any"
+    collective: Annotated[str, typer.Option("--collective", "-c", help="Collective.")] = (
+        "all_reduce"
+    )
+    phase: ClassVar[int | None] = None
+
+    def laid_out(self) -> tuple[BypassMesh, Schedule]:
+        """Returns the mesh, and the schedule with one rank per node, or one phase of it."""
+        mesh = BypassMesh.parse(self.size, self.wires, self.muxes)
+        every = schedule(self.algorithm, collective=self.collective, ranks=mesh.nodes)
+        return mesh, every if self.phase is None else every.phase(self.phase)
+
+
+@dataclass
+class Phase(Target):
+    """The algorithm, or one phase of it, and the mesh."""
+
+    phase: Annotated[  # type: ignore[misc] # an option here
+        int | None,
+        typer.Option("--phase", min=0, help="Only this phase of the schedule, counted from 0."),
+    ] = None
+
+    @property
+    def title(self) -> str:
+        """Collective, algorithm and phase."""
+        phase = "" if self.phase is None else f", phase {self.phase}"
+        return f"{self.collective} by {self.algorithm}{phase}"
+
+
+@dataclass
+class Links:
+    """Rate and latency of links."""
+
+    rate: Annotated[str, typer.Option("--rate", help="Bandwidth of every link.")] = "68 GB/s"
+    latency: Annotated[str, typer.Option("--latency", help="Latency of every link.")] = "12 ns"
+
+
+@dataclass
+class Output(Links):
+    """The links, and the files to write."""
+
+    to: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Output file: a platform (TOML)."),
+    ] = None
+    draw: Annotated[
+        Path | None,
+        typer.Option("--draw", metavar="FILE", help="Write a drawing (SVG, PNG, PDF)."),
+    ] = None
+
+    def write(self, mapping: Mapping) -> None:
+        """Writes the platform and the drawing if their paths are given."""
+        if self.to is not None:
+            links = {"rate": self.rate, "latency": self.latency}
+            wrote(written(write_platform, self.to, mapping, **links))
+        if self.draw is not None:
+            draw(mapping.configuration, self.draw, f"bypass:{mapping.mesh.notation}")
+
+
+def draw(configuration: BypassConfiguration, path: Path, title: str | None = None) -> None:
+    """Draws a configuration to a file."""
+    wrote(written(lambda target: configuration.draw(target, title=title), path))
