@@ -12,7 +12,7 @@ from tutti.bypass.improve import improve
 from tutti.bypass.network import BypassConfiguration
 from tutti.bypass.view.mapping import mapping_view, search_view
 from tutti.cli import options
-from tutti.cli.bypass_options import Copies, Output, Phase, draw
+from tutti.cli.bypass_options import Copies, Output, Target, draw
 from tutti.cli.grouped import grouped
 from tutti.study.console import remark
 from tutti.study.progress import Progress
@@ -24,7 +24,7 @@ app = options.group("Map collectives to chiplet networks with bypass links.")
 @app.command("map")
 @grouped
 def map_(
-    target: Phase,
+    target: Target,
     *,
     copies: Copies = 1,
     method: Annotated[str, typer.Option("--method", help="exact, greedy or auto.")] = "auto",
@@ -63,7 +63,7 @@ def map_(
 @app.command("search")
 @grouped
 def search_(
-    target: Phase,
+    target: Target,
     *,
     payload: Annotated[
         str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +23,7 @@ Copies = Annotated[int, typer.Option("--copies", min=1, max=4, help="Parallel li
 
 @dataclass
 class Target:
-    """The algorithm and the mesh."""
+    """The algorithm, or one phase of it, and the mesh."""
 
     algorithm: Annotated[
         str,
@@ -43,23 +43,16 @@ class Target:
     collective: Annotated[str, typer.Option("--collective", "-c", help="Collective.")] = (
         "all_reduce"
     )
-    phase: ClassVar[int | None] = None
+    phase: Annotated[
+        int | None,
+        typer.Option("--phase", min=0, help="Only this phase of the schedule, counted from 0."),
+    ] = None
 
     def laid_out(self) -> tuple[BypassMesh, Schedule]:
         """Returns the mesh, and the schedule with one rank per node, or one phase of it."""
         mesh = BypassMesh.parse(self.size, self.wires, self.muxes)
         every = schedule(self.algorithm, collective=self.collective, ranks=mesh.nodes)
         return mesh, every if self.phase is None else every.phase(self.phase)
-
-
-@dataclass
-class Phase(Target):
-    """The algorithm, or one phase of it, and the mesh."""
-
-    phase: Annotated[  # type: ignore[misc] # an option here
-        int | None,
-        typer.Option("--phase", min=0, help="Only this phase of the schedule, counted from 0."),
-    ] = None
 
     @property
     def title(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,9 @@ import typer
 
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import coherence_list, options
-from tutti.networks.coherence import CoherenceRun, kernels, run_all
+from tutti.cli.grouped import grouped
+from tutti.networks.coherence import CoherenceRun, run_all
+from tutti.networks.coherence import kernels as registered
 from tutti.networks.coherence.files import load_coherence
 from tutti.networks.coherence.view.run import runs_view
 from tutti.study.study import Study, read
@@ -19,26 +22,54 @@ app = options.group("Run parallel kernels on a chip with coherent caches.")
 app.command("list")(coherence_list.list_)
 
 
-@app.command("run")
-def run_(
+@dataclass
+class Kernels:
+    """The kernels and the chip."""
+
     file: Annotated[
         Path | None,
         typer.Argument(metavar="[FILE]", help="A configuration file (TOML); optional."),
-    ] = None,
+    ] = None
     kernel: Annotated[
-        str | None,
-        typer.Option("--kernel", "-k", help="Kernel, a comma-separated list, or `all`."),
-    ] = None,
+        str | None, typer.Option("--kernel", "-k", help="Kernel, a comma-separated list, or `all`.")
+    ] = None
     protocol: Annotated[
         str | None, typer.Option("--protocol", help="Protocol: `ht` or `tc`. Default: `ht`.")
-    ] = None,
+    ] = None
     design: Annotated[
-        str | None,
-        typer.Option("--design", help="A mesh design, or a comma-separated list."),
-    ] = None,
+        str | None, typer.Option("--design", help="A mesh design, or a comma-separated list.")
+    ] = None
     scale: Annotated[
         str | None, typer.Option("--scale", help="`tiny`, `small` or `large`. Default: `small`.")
-    ] = None,
+    ] = None
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The keys of a file that the options replace, with their values.
+
+        Raises:
+            ConfigError: Neither a file nor a kernel is given, or an option has several values.
+        """
+        if self.file is None and self.kernel is None:
+            raise mistake("nothing to run", source="tutti coherence run",
+                          expected="a file, or --kernel",
+                          hint="`tutti coherence list` lists the kernels")  # fmt: skip
+        _refuse_several("--protocol", self.protocol)
+        _refuse_several("--scale", self.scale)
+        values = {
+            "kernel": list(registered()) if self.kernel == "all" else _names(self.kernel),
+            "designs": _names(self.design),
+            "chip.protocol": self.protocol,
+            "scale": self.scale,
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+
+@app.command("run")
+@grouped
+def run_(
+    kernels: Kernels,
+    *,
     changes: options.Changes = None,
     threads: options.Threads = 0,
     to: options.Out = None,
@@ -57,21 +88,10 @@ def run_(
         --design baseline_collective,sfo_greedy
       tutti coherence run examples/15_coherence/chip.toml --set chip.protocol=tc
     """
-    if file is None and kernel is None:
-        raise mistake("nothing to run", source="tutti coherence run",
-                      expected="a file, or --kernel",
-                      hint="`tutti coherence list` lists the kernels")  # fmt: skip
-    overrides: dict[str, Any] = {}
-    _refuse_several("--protocol", protocol)
-    _refuse_several("--scale", scale)
-    if kernel is not None:
-        overrides["kernel"] = _kernels(kernel)
-    if design is not None:
-        overrides["designs"] = [name.strip() for name in design.split(",")]
-    overrides |= {"chip.protocol": protocol} if protocol is not None else {}
-    overrides |= {"scale": scale} if scale is not None else {}
+    overrides = kernels.overrides
     experiment = read(
-        "laying out", lambda: load_coherence(file, changes or (), options=overrides, output=to)
+        "laying out",
+        lambda: load_coherence(kernels.file, changes or (), options=overrides, output=to),
     )
     study = Study[CoherenceRun](experiment.output, "run", attrgetter("total_cycles"))
     cases = experiment.cases
@@ -85,21 +105,16 @@ def run_(
     study.end(len(finished), len(cases))
 
 
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
 def _refuse_several(option: str, text: str | None) -> None:
-    """Refuses a list where a run takes one value.
-
-    Raises:
-        ConfigError: The option has several values.
-    """
-    if text is None or "," not in text:
-        return
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    each = " and once with ".join(f"`{option} {name}`" for name in names)
-    raise mistake(
-        "takes one value", source=option, value=shown(text), expected="one name",
-        hint=f"run it once with {each}, each with its --out" if len(names) > 1 else "",
-    )  # fmt: skip
-
-
-def _kernels(text: str) -> list[str]:
-    return list(kernels()) if text == "all" else [name.strip() for name in text.split(",")]
+    """Refuses a list where a run takes one value."""
+    names = [name for name in _names(text) or () if name]
+    if text is not None and "," in text:
+        each = " and once with ".join(f"`{option} {name}`" for name in names)
+        raise mistake(
+            "takes one value", source=option, value=shown(text), expected="one name",
+            hint=f"run it once with {each}, each with its --out" if len(names) > 1 else "",
+        )  # fmt: skip

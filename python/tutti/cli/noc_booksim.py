@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tutti.cli import options
+from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
 from tutti.formats.booksim import network as booksim
 from tutti.networks.study import run_load, sweep_loads
@@ -16,21 +17,20 @@ from tutti.study.console import remark, wrote
 from tutti.study.files import written
 
 
-def from_booksim(
+@dataclass
+class Input:
+    """The file, what replaces values of it, and what to write."""
+
     config: Annotated[
         Path,
         typer.Argument(
             metavar="CONFIG", help="A BookSim 2 configuration file.", show_default=False
         ),
-    ],
+    ]
     changes: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="KEY=VALUE",
-            help="BookSim keys to override.",
-            show_default=False,
-        ),
-    ] = None,
+        typer.Argument(metavar="KEY=VALUE", help="BookSim keys to override.", show_default=False),
+    ] = None
     loads: Annotated[
         str | None,
         typer.Option(
@@ -38,25 +38,28 @@ def from_booksim(
             metavar="LOADS",
             help="Offered loads in flits per node and cycle, as in `sweep`; replaces the rate.",
         ),
-    ] = None,
+    ] = None
     write: Annotated[
         Path | None,
         typer.Option(
             "--write", metavar="FILE", help="Write a tutti file (TOML) instead of running."
         ),
-    ] = None,
+    ] = None
     search: Annotated[
         bool,
         typer.Option(
             "--saturation/--no-saturation", help="Search for the saturation load of --loads."
         ),
-    ] = True,
-    threads: options.Threads = 0,
+    ] = True
+    threads: options.Threads = 0
     to: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
-    ] = None,
-) -> None:
+    ] = None
+
+
+@grouped
+def from_booksim(of: Input) -> None:
     """Run a BookSim 2 configuration file, or convert it to a tutti file.
 
     Writes the files of `run` into the output folder; with --loads, those of `sweep`. Keys that
@@ -71,21 +74,21 @@ def from_booksim(
       tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
         --write out/mesh.toml
     """
-    values = None if loads is None else load_values(loads)
-    converted = booksim.load(config, changes or ())
+    values = None if of.loads is None else load_values(of.loads)
+    converted = booksim.load(of.config, of.changes or ())
     if converted.not_honoured:
-        remark(f"ignored keys, without effect on results: {', '.join(converted.not_honoured)}")
+        ignored = ", ".join(converted.not_honoured)
+        remark(f"ignored keys, without effect on results: {ignored}")
     for text in converted.remarks:
         remark(text)
-    if write is not None:
-        written(booksim.write, write, converted)
-        wrote(write)
-        if graph := converted.tables["topology"].get("file"):
-            wrote(write.parent / graph)
+    if of.write is not None:
+        written(booksim.write, of.write, converted)
+        graph = converted.tables["topology"].get("file")
+        wrote(of.write, *([of.write.parent / graph] if graph else []))
         return
-    experiment = converted.noc if to is None else replace(converted.noc, output=to)
+    experiment = converted.noc if of.to is None else replace(converted.noc, output=of.to)
     if values is None:
-        run_load(experiment, config, converted.remarks)
+        run_load(experiment, of.config, converted.remarks)
     else:
-        sweep_loads(experiment, config, values, search=search, threads=threads,
+        sweep_loads(experiment, of.config, values, search=of.search, threads=of.threads,
                     notes=converted.remarks)  # fmt: skip
