@@ -5,21 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import coherence_list, options
 from tutti.cli.grouped import grouped
-from tutti.networks.coherence import CoherenceRun, run_all
-from tutti.networks.coherence import kernels as registered
+from tutti.cli.keyed import Key, keyed
+from tutti.networks.coherence import CoherenceRun, kernels, run_all
 from tutti.networks.coherence.files import load_coherence
 from tutti.networks.coherence.view.run import runs_view
 from tutti.study.study import Study, read
 
 app = options.group("Run parallel kernels on a chip with coherent caches.")
 app.command("list")(coherence_list.list_)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _kernels(text: str) -> list[str]:
+    return list(kernels()) if text == "all" else _names(text)
 
 
 @dataclass
@@ -31,44 +39,31 @@ class Kernels:
         typer.Argument(metavar="[FILE]", help="A configuration file (TOML); optional."),
     ] = None
     kernel: Annotated[
-        str | None, typer.Option("--kernel", "-k", help="Kernel, a comma-separated list, or `all`.")
+        str | None,
+        typer.Option("--kernel", "-k", help="Kernel, a comma-separated list, or `all`."),
+        Key("kernel", read=_kernels),
     ] = None
     protocol: Annotated[
-        str | None, typer.Option("--protocol", help="Protocol: `ht` or `tc`. Default: `ht`.")
+        str | None,
+        typer.Option("--protocol", help="Protocol: `ht` or `tc`. Default: `ht`."),
+        Key("chip.protocol"),
     ] = None
     design: Annotated[
-        str | None, typer.Option("--design", help="A mesh design, or a comma-separated list.")
+        str | None,
+        typer.Option("--design", help="A mesh design, or a comma-separated list."),
+        Key("designs", read=_names),
     ] = None
     scale: Annotated[
-        str | None, typer.Option("--scale", help="`tiny`, `small` or `large`. Default: `small`.")
+        str | None,
+        typer.Option("--scale", help="`tiny`, `small` or `large`. Default: `small`."),
+        Key("scale"),
     ] = None
-
-    @property
-    def overrides(self) -> dict[str, Any]:
-        """The keys of a file that the options replace, with their values.
-
-        Raises:
-            ConfigError: Neither a file nor a kernel is given, or an option has several values.
-        """
-        if self.file is None and self.kernel is None:
-            raise mistake("nothing to run", source="tutti coherence run",
-                          expected="a file, or --kernel",
-                          hint="`tutti coherence list` lists the kernels")  # fmt: skip
-        _refuse_several("--protocol", self.protocol)
-        _refuse_several("--scale", self.scale)
-        values = {
-            "kernel": list(registered()) if self.kernel == "all" else _names(self.kernel),
-            "designs": _names(self.design),
-            "chip.protocol": self.protocol,
-            "scale": self.scale,
-        }
-        return {key: value for key, value in values.items() if value is not None}
 
 
 @app.command("run")
 @grouped
 def run_(
-    kernels: Kernels,
+    of: Kernels,
     *,
     changes: options.Changes = None,
     threads: options.Threads = 0,
@@ -88,10 +83,16 @@ def run_(
         --design baseline_collective,sfo_greedy
       tutti coherence run examples/15_coherence/chip.toml --set chip.protocol=tc
     """
-    overrides = kernels.overrides
+    if of.file is None and of.kernel is None:
+        raise mistake("nothing to run", source="tutti coherence run",
+                      expected="a file, or --kernel",
+                      hint="`tutti coherence list` lists the kernels")  # fmt: skip
+    _refuse_several("--protocol", of.protocol)
+    _refuse_several("--scale", of.scale)
+    overrides = {path: value for path, (_, value) in keyed(of).items()}
     experiment = read(
         "laying out",
-        lambda: load_coherence(kernels.file, changes or (), options=overrides, output=to),
+        lambda: load_coherence(of.file, changes or (), options=overrides, output=to),
     )
     study = Study[CoherenceRun](experiment.output, "run", attrgetter("total_cycles"))
     cases = experiment.cases
@@ -105,14 +106,10 @@ def run_(
     study.end(len(finished), len(cases))
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
-
-
 def _refuse_several(option: str, text: str | None) -> None:
     """Refuses a list where a run takes one value."""
-    names = [name for name in _names(text) or () if name]
     if text is not None and "," in text:
+        names = list(filter(None, _names(text)))
         each = " and once with ".join(f"`{option} {name}`" for name in names)
         raise mistake(
             "takes one value", source=option, value=shown(text), expected="one name",

@@ -8,7 +8,8 @@ from tutti.base.files.mistakes import mistake
 from tutti.cli import noc_booksim, noc_list, noc_watch, options
 from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
-from tutti.cli.noc_options import NetworkOptions, NetworkTables, RunOptions, SweepOptions, network
+from tutti.cli.noc_options import NetworkOptions, RunOptions, SweepOptions, network
+from tutti.networks.definition import NetworkTables
 from tutti.networks.study import run_load, sweep_loads
 from tutti.study.console import remark
 from tutti.study.study import read
@@ -42,7 +43,7 @@ def run_(definition: NetworkOptions, at: RunOptions) -> None:
       tutti noc run --mesh 8x8 --design sfo_greedy --rate 0.004
       tutti noc run noc.toml --set traffic.rate=0.3 --set router.vcs=8 -o out
     """
-    tables = network(definition, at.rate)
+    tables = network(definition, at)
     if definition.file is None and not tables.has_rate:
         remark("no load is given (--rate): sweeps the load")
         _sweep(tables, SweepOptions())

@@ -266,8 +266,8 @@ def default_ranks(platform: object, counts: list[int], *, source: str) -> list[i
         ConfigError: The platform is unknown.
     """
     from tutti.platforms.files.builder import npus
-    from tutti.platforms.files.notation import is_notation
     from tutti.platforms.files.presets import find_platform
+    from tutti.topologies.notation import is_notation
 
     if not isinstance(platform, str):
         return counts

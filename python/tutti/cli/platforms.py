@@ -10,11 +10,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from tutti.base.files.writer import document
-from tutti.platforms.files.notation import EXAMPLE, is_notation, notation_tables
+from tutti.platforms.files.notation import notation_tables
 from tutti.platforms.files.platform_file import numbers
 from tutti.platforms.files.presets import find_platform, platform_names, platform_text
 from tutti.study.console import echo, out, record, record_table, remark
 from tutti.topologies import families
+from tutti.topologies.notation import EXAMPLE, is_notation
 
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform

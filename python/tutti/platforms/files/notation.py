@@ -7,7 +7,6 @@ have the names of platform files. Absent values get a default, whose source is `
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.declared.groups import LocalCosts
@@ -18,29 +17,21 @@ from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.overrides import value_of
 from tutti.networks.flit.files.tables import LinksTable
 from tutti.platforms.files.platform_file import TopologyTable, numbers
-from tutti.topologies import families, link_classes
+from tutti.topologies import link_classes
+from tutti.topologies.notation import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from tutti.platforms.files.platform_file import RawPlatform
 
-__all__ = ["DEFAULT", "EXAMPLE", "defaults_of", "is_notation", "notation_tables", "split"]
+__all__ = ["DEFAULT", "defaults_of", "notation_tables"]
 
 DEFAULT = "default of the notation"
 """The source of values that the notation does not give."""
-EXAMPLE = "torus:4x4x4,rate=25GB/s,latency=500ns"
 
 _LINK = {"rate": "50 GB/s", "latency": "500 ns"}
 _MODEL = {"kind": "pipelining_postal", "alpha_p": "400 ns", "alpha_r": "100 ns"}
-_HEAD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):")
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]*(?==)")
-_SYNONYMS = {"link": "rate", "bandwidth": "rate", "bw": "rate", "lat": "latency"}
-
-
-def is_notation(text: str) -> bool:
-    """Returns whether a platform is given as a notation, not by name or path."""
-    return _HEAD.match(text) is not None and not text.endswith(".toml")
 
 
 def notation_tables(text: str) -> dict[str, Any]:
@@ -70,66 +61,6 @@ def defaults_of(platform: RawPlatform) -> str:
         if source == DEFAULT
     ]
     return f"defaults of {platform.name}: {'; '.join(found)}" if found else ""
-
-
-def split(
-    text: str, keys: Iterable[str], *, source: str, listed: str = ""
-) -> tuple[str, dict[str, str]]:
-    """Splits a notation into the topology and the text of each key.
-
-    Args:
-        text: The notation.
-        keys: First parts of the keys that may follow the topology.
-        source: The file or option, for messages.
-        listed: The list of the keys in messages; if absent, that of `keys`.
-
-    Raises:
-        ConfigError: The family or a key is unknown, or a key appears twice.
-    """
-    family = text.partition(":")[0]
-    arguments = _arguments(family, source)
-    topology, *parts = text.split(",")
-    given: dict[str, str] = {}
-    for part in parts:
-        found = _KEY.match(part.strip())
-        key = found[0] if found else ""
-        first = key.partition(".")[0].partition("[")[0]
-        # The `g` of a dragonfly precedes the `g` of LogGP.
-        if not given and (not key or key in arguments):
-            topology += f",{part}"
-        elif key and first in keys:
-            if key in given:
-                raise mistake(f"`{key}` appears twice", source=source, key=key)
-            given[key] = part.partition("=")[2].strip()
-        else:
-            family_keys = f"a key of the family ({', '.join(sorted(arguments))}), "
-            known = [*sorted(arguments), *keys]
-            raise mistake(
-                f"unknown key `{key or part.strip()}`",
-                source=source,
-                expected=(family_keys if arguments else "") + (listed or ", ".join(keys)),
-                hint=did_you_mean(_SYNONYMS.get(key, key), known),
-            )
-    return topology, given
-
-
-def _arguments(family: str, source: str) -> set[str]:
-    """Returns the keys in the argument of a family, such as ``k`` and ``n`` of a fat tree.
-
-    Raises:
-        ConfigError: The family is unknown.
-    """
-    known = {one.name: one for one in families()}
-    if family not in known:
-        raise mistake(
-            f"unknown family of topologies `{family}`",
-            source=source,
-            expected=f"one of {', '.join(known)}, as in {EXAMPLE}",
-            hint=did_you_mean(family, known) or "a platform's name has no `:`",
-        )
-    # A hierarchy contains other families.
-    inner = known.values() if family == "hierarchical" else [known[family]]
-    return {key for one in inner for key in re.findall(r"(\w+)=", one.argument)}
 
 
 @functools.cache

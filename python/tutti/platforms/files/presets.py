@@ -11,9 +11,10 @@ from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, known_name, mistake
 from tutti.base.files.reader import parse_toml, read_toml
 from tutti.platforms.files.builder import npus
-from tutti.platforms.files.notation import EXAMPLE, is_notation, notation_tables
+from tutti.platforms.files.notation import notation_tables
 from tutti.platforms.files.platform_file import RawPlatform
 from tutti.topologies import families
+from tutti.topologies.notation import EXAMPLE, is_notation
 
 
 def platform_names() -> list[str]:
