@@ -15,7 +15,9 @@ import pytest
 from rich.console import Console
 
 import tutti
-from tutti.base.units import Time, TimePerByte
+from tutti.base.units import Size, Time, TimePerByte
+from tutti.bypass import BypassMesh, plan
+from tutti.bypass.view import runs
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
 from tutti.formats.benchmarks import read_all
@@ -26,6 +28,9 @@ from tutti.measured.calibrate import fit, model_named, of_benchmarks
 from tutti.measured.calibrate import view as calibration
 from tutti.measured.tune import Question, Written, by_model, decide
 from tutti.measured.tune import view as tuning
+from tutti.nccl import Settings
+from tutti.nccl import presets as nccl_presets
+from tutti.nccl.view import choices as nccl_view
 from tutti.networks import coherence, flit, mesh
 from tutti.networks.coherence.view import run as coherence_run
 from tutti.networks.flit.view import load as flit_load
@@ -169,6 +174,28 @@ SHOWN = {
 }
 
 PAGES = [name for name, shown in SHOWN.items() if shown.has_page]
+
+
+@cache
+def link_runs() -> list[runs.LinkRun]:
+    ring = tutti.schedule("ring", collective="all_reduce", ranks=4)
+    links = {"rate": "68 GB/s", "latency": "12 ns"}
+    run = plan(ring, BypassMesh(side=2)).run("4 KiB", **links)
+    return [runs.LinkRun(Size.parse("4 KiB"), "bypass", run, run)]
+
+
+def nccl_choices(*sizes: int) -> View:
+    system = nccl_presets.system("dgx_h100", 2)
+    return nccl_view.choices_view(system, "all_reduce", sizes, "2.28", Settings())
+
+
+TABLES = {
+    "nccl candidates": Shown(lambda: nccl_choices(8), ((nccl_view, "CANDIDATES"),)),
+    "nccl sizes": Shown(lambda: nccl_choices(8, 1 << 26), ((nccl_view, "SIZES"),)),
+    "bypass runs": Shown(lambda: runs.runs_view(link_runs()), ((runs, "RUNS"),)),
+}
+"""Results without a page."""
+
 EXTRA = Column[Any]("extra quantity", lambda _: 0.54321, number, key="extra", short="extra")
 """A quantity added to a list: one line."""
 
@@ -242,6 +269,20 @@ def frame_of(data: Data) -> pl.DataFrame:
 
 def rows_of(path: Path) -> pl.DataFrame:
     return (pl.read_csv if path.suffix == ".csv" else pl.read_parquet)(path)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_quantity_of_a_result_without_a_page_appears_in_every_rendering(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((module, place),) = TABLES[name].places
+    monkeypatch.setattr(module, place, (*getattr(module, place), EXTRA))
+    view = TABLES[name].view()
+    assert "0.5432" in printed(view)
+    assert "0.5432" in view_html(view)
+    (table,) = fields.tables(view).values()
+    assert "'extra': 0.54321" in str(plain(table()))
+    assert folder.write(view, tmp_path) == []
 
 
 @pytest.mark.parametrize("name", SHOWN)

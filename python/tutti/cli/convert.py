@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +14,8 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.base.units import Size
 from tutti.cli import options
-from tutti.cli.schedule import Blocks, Collective, Ranks, Root, find
+from tutti.cli.grouped import grouped
+from tutti.cli.schedule import Layout, find
 from tutti.formats.contents import as_content, reachable
 from tutti.formats.formats import (
     INFERRED,
@@ -24,9 +27,12 @@ from tutti.formats.formats import (
     named,
     recognised,
 )
-from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.console import record, remark, wrote
 from tutti.study.files import one_of, written
 from tutti.study.progress import Progress
+from tutti.study.study import present
+from tutti.view.terminal import indented
+from tutti.view.view import Data, Fact, View
 
 From = Annotated[
     str | None,
@@ -39,6 +45,7 @@ From = Annotated[
 To = Annotated[str | None, typer.Option("--to", help="Format of OUT. Default: from its ending.")]
 
 
+@grouped
 def convert(
     given: Annotated[
         str | None,
@@ -53,10 +60,7 @@ def convert(
     from_: From = None,
     to: To = None,
     list_: Annotated[bool, typer.Option("--list", help="List the formats.", is_eager=True)] = False,
-    ranks: Ranks = None,
-    collective: Collective = None,
-    root: Root = None,
-    blocks: Blocks = None,
+    layout: Layout,
     size: Annotated[
         str | None,
         typer.Option(
@@ -100,7 +104,7 @@ def convert(
     writer = _writer(target, to, content)
     write = writer.writer()
     with Progress("reading"):
-        value, losses, used = _read(given, reader, chosen, (ranks, collective, root, blocks))
+        value, losses, used = _read(given, reader, chosen, layout)
         value, converted, more = as_content(value, content, writer.content, chosen)
     _check_options(chosen, {*used, *converted, *writer.write_options}, _named(reader), writer.name)
     record(source_format=_named(reader), target_format=writer.name)
@@ -161,18 +165,17 @@ def _read(
     given: str,
     reader: Format | Literal["algorithm", "python"],
     chosen: Options,
-    laid_out: tuple[int | None, str | None, int | None, str | None],
+    layout: Layout,
 ) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
     """Returns the content, the losses, and the options that the reader honoured."""
     if reader == "algorithm":
-        return find(given, *laid_out), (), ()
-    names = ("--ranks", "--collective", "--root", "--blocks")
-    for name, value in zip(names, laid_out, strict=True):
+        return find(given, layout), (), ()
+    for name, value in asdict(layout).items():
         if value is not None:
             raise mistake(
                 "applies to algorithms only",
-                source=name,
-                expected=f"no {name}: the format of {given} is {_named(reader)}",
+                source=f"--{name}",
+                expected=f"no --{name}: the format of {given} is {_named(reader)}",
             )
     if not isinstance(reader, Format):
         from tutti.schedules.language import load
@@ -199,19 +202,13 @@ def _check_options(chosen: Options, honoured: set[str], source: str, target: str
 
 def _print_formats() -> None:
     """Prints the formats as paragraphs: a table would not fit a terminal."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = out()
     for each in formats():
-        fields = ("name", "content", "summary", "endings")
-        row = {name: getattr(each, name) for name in fields}
-        record_table("formats", [row | {"reads": bool(each.read), "writes": bool(each.write)}])
-        directions = " and ".join(
-            name for name, able in (("read", each.read), ("write", each.write)) if able
-        )
-        console.print(f"{each.name}: {each.content}, {directions}", style="bold", markup=False)
-        console.print(Padding(Text(each.summary), (0, 0, 0, 2)))
-        console.print(
-            Padding(Text(f"files: *{', *'.join(each.endings)}", style="dim"), (0, 0, 0, 2))
-        )
+        row = {name: getattr(each, name) for name in ("name", "content", "summary", "endings")}
+        row |= {"reads": bool(each.read), "writes": bool(each.write)}
+        directions = " and ".join(name for name in ("read", "write") if getattr(each, name))
+        files = indented(f"files: *{', *'.join(each.endings)}", "dim")
+        present(View(
+            headline=Fact("name", f"{each.name}: {each.content}, {directions}"),
+            below=[indented(each.summary), files],
+            data=[Data("formats", partial(list, [row]))],
+        ))  # fmt: skip

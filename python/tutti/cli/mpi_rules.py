@@ -226,12 +226,12 @@ def _no_algorithm(spec: _RuleSpec) -> ConfigError:
 
 def _laid_out(spec: _RuleSpec, ranks: int, *, must: bool) -> Rule | None:
     """Returns a rule for one rank count; None if the algorithm does not support it."""
-    from tutti.cli.schedule import find
+    from tutti.cli.schedule import Layout, find
     from tutti.mpi.plan import Rule
 
     file = spec.notation.endswith(".schedule")
     try:
-        schedule = find(spec.notation, None if file else ranks, spec.collective, None)
+        schedule = find(spec.notation, Layout(None if file else ranks, spec.collective))
     except AlgorithmError as error:
         if error.kind == "unknown":
             raise _no_algorithm(spec) from None

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.padding import Padding
-from rich.text import Text
 
 from tutti import _core, algorithms
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import missing
 from tutti.cli import options
+from tutti.cli.grouped import grouped
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import check_ranks, schedule
 from tutti.schedules.text import read_schedule
-from tutti.study.console import echo, out, record, record_table, wrote
+from tutti.schedules.view.proof import proof_view
+from tutti.study.console import echo, wrote
 from tutti.study.files import written
 from tutti.study.progress import Progress
+from tutti.study.study import present
+from tutti.view.terminal import indented
+from tutti.view.view import Data, Fact, View
 
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
@@ -35,23 +39,30 @@ Notation = Annotated[
         show_default=False,
     ),
 ]
-Ranks = Annotated[int | None, typer.Option("--ranks", "-r", help="Rank count; a file defines it.")]
-Collective = Annotated[
-    str | None,
-    typer.Option("--collective", "-c", help="Collective. Default: all_reduce, or the file's."),
-]
-Root = Annotated[
-    int | None, typer.Option("--root", help="Root of a rooted collective. Default: 0.")
-]
 
-Blocks = Annotated[
-    str | None,
-    typer.Option(
-        "--blocks",
-        help="Relative sizes of the blocks of an all_to_all_v: uniform, zipf:S, or a CSV file of "
-        "bytes, a row per source.",
-    ),
-]
+
+@dataclass
+class Layout:
+    """The layout of an algorithm; a schedule file defines it."""
+
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-r", help="Rank count; a file defines it.")
+    ] = None
+    collective: Annotated[
+        str | None,
+        typer.Option("--collective", "-c", help="Collective. Default: all_reduce, or the file's."),
+    ] = None
+    root: Annotated[
+        int | None, typer.Option("--root", help="Root of a rooted collective. Default: 0.")
+    ] = None
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            "--blocks",
+            help="Relative sizes of the blocks of an all_to_all_v: uniform, zipf:S, or a CSV file "
+            "of bytes, a row per source.",
+        ),
+    ] = None
 
 
 @app.command("list")
@@ -90,36 +101,26 @@ def list_(
         _describe(entry)
 
 
-def _row(entry: _core.Algorithm) -> dict[str, Any]:
-    names = ("name", "summary", "collectives", "ranks", "argument", "source")
-    return {name: getattr(entry, name) for name in names}
-
-
 def _describe(entry: _core.Algorithm) -> None:
     """Prints an algorithm as a paragraph: a table would not fit a terminal."""
+    names = ("name", "summary", "collectives", "ranks", "argument", "source")
     facts = {
         "performs": ", ".join(entry.collectives),
         "ranks": entry.ranks,
         "ARG": entry.argument,
         "source": entry.source,
     }
-    record_table("algorithms", [_row(entry)])
-    console = out()
-    console.print(f"{entry.name}:ARG" if entry.argument else entry.name, style="bold")
-    console.print(Padding(Text(entry.summary), (0, 0, 0, 2)))
-    for name, fact in facts.items():
-        if fact:
-            console.print(Padding(Text(f"{name}: {fact}", style="dim"), (0, 0, 0, 2)))
+    lines = [indented(f"{name}: {fact}", "dim") for name, fact in facts.items() if fact]
+    present(View(
+        headline=Fact("name", f"{entry.name}:ARG" if entry.argument else entry.name),
+        below=[indented(entry.summary), *lines],
+        data=[Data("algorithms", lambda: [{name: getattr(entry, name) for name in names}])],
+    ))  # fmt: skip
 
 
 @app.command()
-def show(
-    notation: Notation,
-    ranks: Ranks = None,
-    collective: Collective = None,
-    root: Root = None,
-    blocks: Blocks = None,
-) -> None:
+@grouped
+def show(notation: Notation, *, layout: Layout) -> None:
     """Print a schedule in its text form, which you can edit and read back.
 
     \b
@@ -130,18 +131,13 @@ def show(
       tutti schedule show binomial --ranks 8 > mine.schedule
     """
     with Progress("laying out"):
-        text = find(notation, ranks, collective, root, blocks).to_text()
+        text = find(notation, layout).to_text()
     echo(text)
 
 
 @app.command()
-def verify(
-    notation: Notation,
-    ranks: Ranks = None,
-    collective: Collective = None,
-    root: Root = None,
-    blocks: Blocks = None,
-) -> None:
+@grouped
+def verify(notation: Notation, *, layout: Layout) -> None:
     """Verify that a schedule performs its collective, or report where it fails (exit code 3).
 
     \b
@@ -151,46 +147,22 @@ def verify(
     """
     try:
         with Progress("verifying"):
-            laid_out = find(notation, ranks, collective, root, blocks)
+            laid_out = find(notation, layout)
             proof = laid_out.verify()
     except VerificationError as error:
         problem = f"{notation}: {error.problem}"
         raise VerificationError(
             problem, kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
-    record(
-        schedule=laid_out.name,
-        collective=laid_out.collective,
-        ranks=laid_out.ranks,
-        steps=proof.steps,
-        messages=proof.messages,
-        reductions=proof.reductions,
-        bits=proof.reproducibility,
-        rendezvous_safe=proof.rendezvous_safe,
-        buffered_messages=proof.buffering,
-    )
-    facts = {
-        "steps": f"{proof.steps:,} over all ranks",
-        "messages": f"{proof.messages:,}",
-        "reductions": f"{proof.reductions:,}",
-        "bits": proof.reproducibility if proof.reductions else "unchanged: no reductions",
-        "buffering": "none required: safe with rendezvous"
-        if proof.rendezvous_safe
-        else f"{_messages(proof.buffering)} at a rank",
-    }
-    console = out()
-    console.print(f"{laid_out.name} performs {laid_out.collective} on {laid_out.ranks:,} ranks")
-    for name, value in facts.items():
-        console.print(f"  {name + ':':<12}{value}", markup=False)
+    present(proof_view(laid_out, proof))
 
 
 @app.command()
+@grouped
 def draw(
     notation: Notation,
-    ranks: Ranks = None,
-    collective: Collective = None,
-    root: Root = None,
-    blocks: Blocks = None,
+    *,
+    layout: Layout,
     to: Annotated[
         Path,
         typer.Option(
@@ -205,7 +177,7 @@ def draw(
       tutti schedule draw recursive_multiplying:a3,a2 --ranks 6
       tutti schedule draw ring --ranks 4 -o ring.dot
     """
-    laid_out = find(notation, ranks, collective, root, blocks)
+    laid_out = find(notation, layout)
     with Progress("drawing", writes=True):
         from tutti.schedules.view.program_graph import draw_program_graph
 
@@ -213,13 +185,7 @@ def draw(
     wrote(path, wrap=True)
 
 
-def find(
-    notation: str,
-    ranks: int | None,
-    collective: str | None,
-    root: int | None,
-    blocks: str | None = None,
-) -> Schedule:
+def find(notation: str, layout: Layout) -> Schedule:
     """Returns the schedule of a notation, or of a file.
 
     Raises:
@@ -229,31 +195,24 @@ def find(
     """
     if notation.endswith(_SUFFIX):
         written = read_schedule(Path(notation))
-        _agrees(notation, "--ranks", ranks, written.ranks)
-        _agrees(notation, "--collective", collective, written.collective)
-        _agrees(notation, "--root", root, written.root)
-        _agrees(notation, "--blocks", blocks, None)
+        for name, value in asdict(layout).items():
+            _agrees(notation, f"--{name}", value, getattr(written, name, None))
         return written
+    expected = f"an algorithm, or a file that ends in {_SUFFIX}"
     if Path(notation).is_file():
-        raise mistake(
-            "is a file without the suffix of a schedule",
-            source=notation,
-            expected=f"an algorithm, or a file that ends in {_SUFFIX}",
-        )
+        raise mistake("is a file without the suffix of a schedule", source=notation,
+                      expected=expected)  # fmt: skip
     if ":" not in notation and ("/" in notation or Path(notation).suffix):
-        raise missing(Path(notation), f"an algorithm, or a file that ends in {_SUFFIX}")
-    if ranks is None:
-        raise mistake(
-            "the rank count is missing",
-            source=notation,
-            expected="--ranks N, such as --ranks 8",
-        )
+        raise missing(Path(notation), expected)
+    if layout.ranks is None:
+        raise mistake("the rank count is missing", source=notation,
+                      expected="--ranks N, such as --ranks 8")  # fmt: skip
     return schedule(
         notation,
-        collective=collective or "all_reduce",
-        ranks=ranks,
-        root=root or 0,
-        blocks=blocks,
+        collective=layout.collective or "all_reduce",
+        ranks=layout.ranks,
+        root=layout.root or 0,
+        blocks=layout.blocks,
     )
 
 
@@ -265,7 +224,3 @@ def _agrees(file: str, option: str, value: object, written: object) -> None:
             source=file,
             expected=f"no {option}" if written is None else f"{option} {written}, or none",
         )
-
-
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count:,} messages"

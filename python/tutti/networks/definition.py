@@ -24,6 +24,8 @@ from tutti.topologies.notation import is_notation, split
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pydantic import BaseModel
+
     from tutti.networks.experiment import Experiment
 
 Values = dict[str, tuple[str, Any]]
@@ -126,9 +128,8 @@ def define(
         ConfigError: The file, an option or a change is invalid.
     """
     tables = _start(file, is_smart=is_smart)
-    model, example = RawNoc, "router.vcs=8"
-    if "mesh" in tables:
-        model, example = RawSmart, "mesh.design=sfo_complete"
+    model: type[BaseModel] = RawSmart if "mesh" in tables else RawNoc
+    example = "mesh.design=sfo_complete" if "mesh" in tables else "router.vcs=8"
     values = options(int("mesh" in tables))
     named = list(dict.fromkeys(option for option, _ in values.values()))
     named += ["--set"] if changes else []

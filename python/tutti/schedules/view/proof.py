@@ -1,0 +1,32 @@
+"""What the proof of a schedule shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.view.quantity import count, plural
+from tutti.view.view import Fact, View, figures
+
+if TYPE_CHECKING:
+    from tutti.schedules.ir import Schedule, Verification
+
+
+def proof_view(schedule: Schedule, proof: Verification) -> View:
+    """Returns the ops of a verified schedule, its reproducibility and its buffering."""
+    name, ranks = schedule.name, schedule.ranks
+    buffering = f"{plural(proof.buffering, 'message')} at a rank"
+    if proof.rendezvous_safe:
+        buffering = "none required: safe with rendezvous"
+    bits = proof.reproducibility if proof.reductions else "unchanged: no reductions"
+    return View(
+        headline=Fact("schedule", f"{name} performs {schedule.collective} on {ranks:,} ranks"),
+        facts=[
+            *figures(schedule=name, collective=schedule.collective, ranks=ranks),
+            Fact("steps", f"{proof.steps:,} over all ranks", "steps", proof.steps),
+            Fact("messages", count(proof.messages), "messages", proof.messages),
+            Fact("reductions", count(proof.reductions), "reductions", proof.reductions),
+            Fact("bits", bits, "bits", proof.reproducibility),
+            *figures(rendezvous_safe=proof.rendezvous_safe),
+            Fact("buffering", buffering, "buffered_messages", proof.buffering),
+        ],
+    )
