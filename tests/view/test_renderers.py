@@ -179,8 +179,7 @@ PAGES = [name for name, shown in SHOWN.items() if shown.has_page]
 @cache
 def link_runs() -> list[runs.LinkRun]:
     ring = tutti.schedule("ring", collective="all_reduce", ranks=4)
-    links = {"rate": "68 GB/s", "latency": "12 ns"}
-    run = plan(ring, BypassMesh(side=2)).run("4 KiB", **links)
+    run = plan(ring, BypassMesh(side=2)).run("4 KiB", rate="68 GB/s", latency="12 ns")
     return [runs.LinkRun(Size.parse("4 KiB"), "bypass", run, run)]
 
 

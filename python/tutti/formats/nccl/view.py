@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def topology_view(topology: Topology, platform: NodePlatform) -> View:
-    """Returns the parts of a topology, and the rates of the platform that is made from it.
+    """Returns the parts of a topology, and the rates of its platform.
 
     Args:
         topology: The topology.

@@ -417,7 +417,8 @@ def _region_table(
     """Returns the table of ranges, without gains if no default was measured."""
     has_gain = any(row.least_certain.gain is not None for row in ranges)
     columns = of_scope(regions(colours), "run")
-    return ReportTable(columns if has_gain else columns[:-1], ranges, look="regions")
+    shown = columns if has_gain else columns[:-1]
+    return ReportTable(shown, ranges, look="regions", has_second_lines=True)
 
 
 def _predictions(

@@ -56,7 +56,7 @@ def run_search(training: Training, algorithms: Sequence[str] | None, limit: int)
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
     best = [search.best for search in searches]
-    wrote(*folder.write(steps_view(best, training.title), study.output))
+    wrote(*folder.write(steps_view(best, training.title), training.output))
 
 
 def _search(search: AlgorithmSearch) -> None:
