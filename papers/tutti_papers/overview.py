@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tutti_papers import Claim, Conclusion, Paper
 
-__all__ = ["Overview", "overview", "papers_page"]
-
 PICTURES = {
     "ace": "figure_11.svg",
     "aries": "figure_10_ring_4x4.svg",

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import tutti
 from tutti.cli import app
-from tutti.mpi.bench import BLOCKS, BenchCandidate, Benchmark, Settings, measure
-from tutti.mpi.bench_job import failure_text
+from tutti.mpi.bench import BLOCKS, BenchCandidate, Benchmark, measure
+from tutti.mpi.bench_job import Settings, failure_text
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
 from tutti.mpi.errors import BenchError

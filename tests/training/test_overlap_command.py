@@ -91,3 +91,11 @@ def test_other_collectives_are_refused(file: Path, tmp_path: Path) -> None:
         result = RUNNER.invoke(app, ["train", "overlap", str(file), "-o", str(tmp_path)])
         assert result.exit_code == 2, result.output
         assert word in " ".join(result.stderr.split())
+
+
+def test_a_file_that_cannot_be_written_is_refused(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "layers.parquet").mkdir(parents=True)
+    arguments = ["train", "overlap", str(file), "--workload", "astrasim:dlrm_small"]
+    result = RUNNER.invoke(app, [*arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "layers.parquet" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,12 @@ from tutti.base.units import Size, Time, TimePerByte
 from tutti.topologies.errors import TopologyError
 from tutti.training.endpoint import AceSettings, Configuration, Npu, Ring, configurations, torus
 from tutti.training.errors import EndpointError
-from tutti.training.step import Step, TrainingResult, alike
+from tutti.training.step import Step, alike
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import Model, Tables, linear
+
+if TYPE_CHECKING:
+    from tutti.training.results import TrainingResult
 
 RATE = TimePerByte.parse
 

@@ -14,12 +14,14 @@ from tutti.base.units import Time, TimePerByte
 from tutti.training import frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
-from tutti.training.step import Step, TrainingResult
+from tutti.training.step import Step
 from tutti.training.view.page import write_training_report
 from tutti.workloads import build
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tutti.training.results import TrainingResult
 
 RINGS = tuple(
     Ring(name, 2, TimePerByte.parse(rate), Time.parse("72 ns"))

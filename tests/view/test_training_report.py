@@ -15,13 +15,15 @@ from tutti.training import frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
 from tutti.training.parts import NO_LAYER
-from tutti.training.step import Step, TrainingResult, watched
+from tutti.training.step import Step, watched
 from tutti.training.view.page import write_training_report
 from tutti.view.errors import ReportError
 from tutti.workloads import Parallelism, build
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tutti.training.results import TrainingResult
 
 COMPUTING = ("forward_ps", "input_gradient_ps", "weight_gradient_ps", "other_ps")
 

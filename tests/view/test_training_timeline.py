@@ -13,7 +13,7 @@ import pytest
 from tutti.base.units import Time, TimePerByte
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.spans import spans
-from tutti.training.step import Step, TrainingResult
+from tutti.training.step import Step
 from tutti.training.view import timeline as training_timeline
 from tutti.training.view.page import write_training_report
 from tutti.training.view.trace import write_training_trace
@@ -22,6 +22,8 @@ from tutti.workloads import Parallelism, build
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tutti.training.results import TrainingResult
 
 RINGS = tuple(
     Ring(name, 2, TimePerByte.parse(rate), Time.parse("72 ns"))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
     from tutti_papers.ace.published import Published
 
 CONFIGURATIONS = (*BASELINES, "ace", "ideal")

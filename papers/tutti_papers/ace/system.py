@@ -14,7 +14,7 @@ from tutti_papers.ace.workloads import BATCH, Reading, compute_of, model_of
 
 if TYPE_CHECKING:
     from tutti.training.collective import AloneResult
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
 
 SIZES = {"4x2x2": (4, 2, 2), "4x4x2": (4, 4, 2), "4x4x4": (4, 4, 4), "4x8x4": (4, 8, 4)}
 """16 to 128 NPUs: local x vertical x horizontal (R)."""

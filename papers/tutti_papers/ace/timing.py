@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
 
 BASELINES = ("no_overlap", "comm_opt", "comp_opt")
 LARGEST = "4x8x4"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tutti.collectives.simulation import Run
+    from tutti.collectives.result import Run
     from tutti.platforms.machine import Platform
 
 RATIOS = tuple(ratio / 4 for ratio in range(4, 41))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import tutti
 from tutti.base.units import Time
-from tutti.mpi.bench import BenchCandidate, Benchmark, Settings, measure, summarise
+from tutti.mpi.bench import BenchCandidate, Benchmark, measure, summarise
+from tutti.mpi.bench_job import Settings
 from tutti.mpi.bench_multicast import measure_multicasts
 from tutti.mpi.distance import Distance
 from tutti.mpi.library import built

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["no_interrupts"]
-
 
 @contextmanager
 def no_interrupts() -> Iterator[None]:

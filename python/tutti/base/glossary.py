@@ -14,8 +14,6 @@ from tutti.base.files.mistakes import did_you_mean, mistake
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Glossary", "Term", "glossary"]
-
 
 @dataclass(frozen=True)
 class Term:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["Parameters"]
-
 
 class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models their hash
     """A frozen class of named values; unknown names are errors.

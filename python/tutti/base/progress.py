@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     Watcher = Callable[[str, int], AbstractContextManager[Callable[[], object]]]
 
-__all__ = ["at_once", "watched", "watching"]
-
 _T = TypeVar("_T")
 _Found = TypeVar("_Found")
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["meant", "near"]
-
 _CLOSE: Final = 0.6
 _CLOSE_FILE: Final = 0.7
 """The least similarity of two file names without their suffixes, for a hint."""

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-__all__ = ["Frequency", "Length", "OpRate", "Size", "Time", "TimePerByte"]
-
-
 _MOST = 2**63 - 1
 
 

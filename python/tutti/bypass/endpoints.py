@@ -44,16 +44,6 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.training.collective import AloneResult
 
-__all__ = [
-    "ENDPOINTS",
-    "NETWORKS",
-    "MappedAllReduce",
-    "all_reduces",
-    "candidates",
-    "memory_sweep",
-    "steps",
-]
-
 PACKAGES = ("mesh", "adapt_noc", "flattened_butterfly", "aries")
 """Networks of chiplets: four ports of 68 GB/s, 12 ns per hop."""
 MESHES = {"smart_1": 1, "smart_8": 8}

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["BypassError"]
-
 
 class BypassError(TuttiError, ValueError):
     """Raised for an invalid bypass network, or a configuration that does not match it."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.topologies import Routes
 
-__all__ = ["MappedSchedule", "chunk_packets", "flows_of_configurations", "plan", "run_on"]
-
 _PACKETS_OF_CHUNK = 32
 """The packets per chunk; paths of several hops are pipelined by packets."""
 _FLIT, _VC = 68, 2176

@@ -9,7 +9,8 @@ import typer
 
 from tutti.base.files.extras import check_extra
 from tutti.cli import mpi_options, options
-from tutti.mpi.bench import Benchmark, Settings
+from tutti.mpi.bench import Benchmark
+from tutti.mpi.bench_job import Settings
 from tutti.mpi.bench_study import bench_collectives, bench_multicasts, prepared
 from tutti.platforms import platform as platform_named
 

@@ -12,8 +12,6 @@ from tutti.base.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["find_paper_command"]
-
 
 def find_paper_command() -> Callable[..., Any]:
     """Returns the command of the distribution `tutti-papers`, or one that names it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tutti.measured.predict.catalogue import KnownAlgorithm, known_algorithms
 
-__all__ = ["libraries_page"]
-
 _HEAD = """# Algorithms of MPI libraries
 
 What the algorithms that libraries and benchmarks name are in tutti's notation, by collective.

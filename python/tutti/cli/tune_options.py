@@ -18,7 +18,7 @@ from tutti.measured.errors import TuningError
 from tutti.measured.tune import TARGETS, Question
 from tutti.measured.tune.measure import COLLECTIVES, METHODS
 from tutti.measured.tune.study import Tuning
-from tutti.mpi.bench import Settings
+from tutti.mpi.bench_job import Settings
 from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
 from tutti.platforms import platform

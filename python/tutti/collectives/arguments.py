@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tutti.schedules.block_sizes import Matrix
     from tutti.schedules.ir import Schedule
 
-__all__ = ["NOT_TUNED", "ArgumentChoice", "Tuned", "grid", "message_weight", "tune_arguments"]
-
 _RADICES = range(2, 17)
 _SEGMENTS = (2, 4, 8, 16, 32, 64)
 _MOST_LEVELS = 8

@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from tutti.schedules.block_sizes import Matrix
     from tutti.topologies import Routes
 
-__all__ = [
-    "ComparisonPlan",
-    "ComparisonRequest",
-    "LeftOut",
-    "MeasurementPoint",
-    "PlanResult",
-    "TimedSchedule",
-    "lay_out",
-    "try_plan",
-]
-
 _MOST_TUNED = 10_000_000
 """Messages to simulate in choosing the arguments of one algorithm for one rank count."""
 

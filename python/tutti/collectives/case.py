@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from tutti.platforms.conditions import Conditions
     from tutti.platforms.machine import Platform
 
-__all__ = [
-    "CaseBuilder",
-    "Races",
-    "check_platform",
-    "figures_of",
-    "limit_of",
-    "make_case",
-    "measured",
-    "run_all",
-    "timed",
-    "unequal_parts",
-]
-
 Figures = tuple[int, int, int]
 """Completion time in ps, messages handed to the network, and bytes in these."""
 

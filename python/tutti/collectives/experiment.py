@@ -9,7 +9,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.collectives import candidates as planning
 from tutti.collectives.candidates import ComparisonRequest, LeftOut, MeasurementPoint, TimedSchedule
 from tutti.collectives.measurement import Rows, measure
-from tutti.collectives.simulation import Run, simulate
+from tutti.collectives.simulation import simulate
 from tutti.schedules.proving import prove
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
     from tutti.base.units import Size
     from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.result import Run
     from tutti.schedules.errors import AlgorithmError, LayoutError
     from tutti.schedules.ir import Schedule
 

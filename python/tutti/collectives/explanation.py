@@ -16,9 +16,6 @@ from tutti.schedules.errors import AlgorithmError
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Parts", "parts", "why"]
-
-
 _MOST_RANKS = 4096
 """Most ranks of a schedule whose steps are counted rank by rank."""
 

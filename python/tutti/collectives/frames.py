@@ -25,22 +25,6 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
 
-__all__ = [
-    "FOUND",
-    "MEASUREMENTS",
-    "SWEPT",
-    "THRESHOLDS",
-    "commit",
-    "config_hash",
-    "link_frame",
-    "measurement_frame",
-    "messages_frame",
-    "rank_frame",
-    "summary",
-    "timeline_frame",
-    "write",
-]
-
 MEASUREMENTS: dict[str, type[pl.DataType]] = {
     "collective": pl.String,
     "algorithm": pl.String,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.workloads.operations import CollectiveCall
 
-__all__ = ["expand", "losses_of", "lower"]
-
 _DATATYPES_BY_SIZE = ("float32", "float16", "int8")
 """Datatypes that `expand` tries: the size of a recorded collective need not divide by 4."""
 

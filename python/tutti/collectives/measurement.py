@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.case import Figures
 
-__all__ = ["Rows", "measure"]
-
 
 class Rows:
     """The finished measurements of a plan."""

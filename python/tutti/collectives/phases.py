@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
 
-__all__ = ["PhasedRun", "simulate_phases"]
-
 _NO_TIME = Time(ps=0)
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Run"]
-
 
 class Run:
     """A simulated collective.

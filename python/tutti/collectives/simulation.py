@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.workloads.operations import Trace
 
-__all__ = ["Run", "TraceRun", "compare", "simulate", "simulate_trace"]
-
 _LOG = logging.getLogger("tutti")
 
 

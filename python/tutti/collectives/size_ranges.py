@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tutti.collectives.schedule_search import SearchResult
     from tutti.platforms.machine import Platform
 
-__all__ = ["thresholds"]
-
 
 def thresholds(
     platform: Platform,

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DEALT_OUT", "growing", "part_bytes"]
-
 DEALT_OUT: Final = frozenset({"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"})
 """Collectives with a size that is divided among the ranks."""
 

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["EnergyError"]
-
 
 class EnergyError(TuttiError, ValueError):
     """Raised for invalid constants, hardware or events of an energy or area model."""

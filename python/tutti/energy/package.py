@@ -43,14 +43,6 @@ if TYPE_CHECKING:
     from tutti.collectives.result import Run
     from tutti.topologies import Topology
 
-__all__ = [
-    "Package",
-    "PackageTraffic",
-    "packages",
-    "scaled_um2",
-    "technologies",
-]
-
 Muxes = Literal["own", "sign", "any"]
 _Positive = Annotated[int, Strict(), Field(ge=1, lt=1 << 32)]
 

@@ -37,23 +37,6 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-__all__ = [
-    "AreaReport",
-    "Constant",
-    "EnergyReport",
-    "EventCounts",
-    "Interval",
-    "LinkHardware",
-    "NetworkHardware",
-    "RouterHardware",
-    "Technology",
-    "TechnologyEntry",
-    "area",
-    "costs",
-    "energy",
-    "technologies",
-]
-
 _Bounds = tuple[float, float, float]
 Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 64)]
 Number = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]

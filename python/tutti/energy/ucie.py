@@ -23,8 +23,6 @@ from typing import Literal
 from tutti.base.errors import ConfigError
 from tutti.energy.technology import Technology
 
-__all__ = ["RATES", "UcieLink"]
-
 RATES = (4, 8, 12, 16, 24, 32)
 """GT/s of a lane (UCIe 1.1 and 2.0)."""
 _MODULES = (1, 2, 4)

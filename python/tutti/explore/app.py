@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tutti.explore.guard import Access
     from tutti.explore.jobs import Jobs
 
-__all__ = ["create_app"]
-
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 

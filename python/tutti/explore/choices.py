@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutti.explore.state import Base
     from tutti.topologies import Routes
 
-__all__ = ["choices", "platform_json"]
-
 
 def choices(base: Base) -> dict[str, Any]:
     """Returns the values of the controls, and the base experiment."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tutti.explore.engine import Engine, Point
 
-__all__ = ["endpoint_json"]
-
 _PACKET = 256
 """Bytes of a packet, the unit of links behind an endpoint."""
 _MOST_PACKETS = 20_000_000

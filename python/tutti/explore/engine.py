@@ -35,12 +35,10 @@ if TYPE_CHECKING:
     from tutti.collectives.comparison import Comparison
     from tutti.collectives.experiment import ExperimentPlan, LeftOut, TimedSchedule
     from tutti.collectives.files.resolve import Experiment
-    from tutti.collectives.simulation import Run
+    from tutti.collectives.result import Run
     from tutti.explore.state import Base
     from tutti.schedules.ir import Schedule
     from tutti.view.palette import Style
-
-__all__ = ["Cancelled", "Compared", "Engine", "Point"]
 
 Emit = Callable[[str, Any], object]
 """Receives the name of an event and its value."""

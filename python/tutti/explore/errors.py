@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["ExploreError"]
-
 
 class ExploreError(TuttiError):
     """Raised if the web application of `tutti explore` cannot start."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from tutti.explore.engine import Engine, Point
 
-__all__ = ["KINDS", "export"]
-
 KINDS = {"toml": "experiment.toml", "html": "report.html", "trace": "run.pftrace"}
 """The name of the file of each kind of export."""
 

@@ -13,8 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Access", "Guard"]
-
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 _POLICY = "; ".join(

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from tutti.explore.state import Base
 
-__all__ = ["Jobs", "Local", "Worker", "perform"]
-
 _PATIENCE_S = 1.0
 """The time that a cancelled job has to stop before its process ends."""
 _POLL_S = 0.01

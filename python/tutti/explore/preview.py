@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tutti.explore.engine import Compared
     from tutti.view.palette import Style
 
-__all__ = ["Preview", "retimed"]
-
 _RETIMED = 3
 """Schedules of each cell that are re-timed."""
 _REPORTS_S = 0.06

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tutti.explore.state import Base
 
-__all__ = ["serve"]
-
 
 def serve(
     base: Base,

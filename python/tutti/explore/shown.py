@@ -16,12 +16,10 @@ from tutti.view.palette import KIND_COLOURS
 
 if TYPE_CHECKING:
     from tutti.collectives.comparison import Fastest, Measurement
-    from tutti.collectives.simulation import Run
+    from tutti.collectives.result import Run
     from tutti.explore.engine import Compared
     from tutti.explore.preview import Preview
     from tutti.topologies import Topology
-
-__all__ = ["cells_json", "compared_json", "run_json"]
 
 _MOST_RANKS, _MOST_BARS, _MOST_ARROWS = 64, 20_000, 2_000
 """Limits of a drawn timeline."""

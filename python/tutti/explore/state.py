@@ -24,8 +24,6 @@ from tutti.schedules.text import SCHEDULE_SUFFIX
 if TYPE_CHECKING:
     from tutti.collectives.files.resolve import Experiment
 
-__all__ = ["Base", "default_tables", "parameters", "to_toml"]
-
 SOURCE = "explore"
 """The name of a page's experiment in messages."""
 

@@ -12,8 +12,6 @@ from tutti.view.palette import Style, styles, styles_in_order
 if TYPE_CHECKING:
     from tutti.collectives.comparison import Comparison
 
-__all__ = ["styles_of"]
-
 _LEAST_DISTANCE = 110
 """The least distance of two colours of a decision map, in steps of red, green and blue."""
 

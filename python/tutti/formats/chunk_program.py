@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.formats.formats import Options
     from tutti.schedules.ir import Schedule
 
-__all__ = ["write_program"]
-
 
 def write_program(schedule: Schedule, path: Path, _options: Options) -> tuple[str, ...]:
     """Writes the program of a schedule."""

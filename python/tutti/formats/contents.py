@@ -10,8 +10,6 @@ from tutti.formats.formats import formats
 if TYPE_CHECKING:
     from tutti.formats.formats import Content, Options
 
-__all__ = ["as_content", "reachable"]
-
 _ORDER: tuple[Content, ...] = ("schedule", "trace", "messages")
 """Each content converts to those after it."""
 

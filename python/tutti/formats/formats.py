@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     Reader = Callable[[Path, "Options"], tuple[Any, tuple[str, ...]]]
     Writer = Callable[[Any, Path, "Options"], tuple[str, ...]]
 
-__all__ = ["INFERRED", "Content", "Format", "Options", "formats", "head", "named", "recognised"]
-
 INFERRED = "inferred: "
 """The start of a line about a value that a file does not state, among the lines of losses."""
 

@@ -11,8 +11,6 @@ from tutti.topologies import Topology
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_graph", "read_nccl", "write_graph"]
-
 _Losses = tuple[str, ...]
 
 

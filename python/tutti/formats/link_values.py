@@ -10,8 +10,6 @@ from tutti.base.units import TimePerByte
 if TYPE_CHECKING:
     from tutti.topologies import Link
 
-__all__ = ["cables_of", "gbps_of", "rate_of_bits"]
-
 _PREFIXES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 

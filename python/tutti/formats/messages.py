@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
     from tutti.workloads.operations import Operations, Trace
 
-__all__ = ["Messages", "messages_of"]
-
 _MOST_DEPENDENCIES: Final = 1 << 24
 _Awaited = dict[int, int]
 """The time in ps between the completion of each message and an operation; -1 is the start."""

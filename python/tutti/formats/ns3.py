@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     _Link = tuple[int, int, tuple[_core.TimePerByte, int, int | None]]
 
-__all__ = ["read_flows", "read_network", "write_flows", "write_network"]
-
 _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{0,15})?(?:[eE][-+]?[0-9]{1,2})?)"
 _RATE: Final = re.compile(_NUMBER + r"([kKMG]?)(bps|b/s|Bps|B/s)")
 _TIME: Final = re.compile(_NUMBER + r"(s|ms|us|ns|ps|fs)")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["read_topology"]
-
 _MOST = (1 << 32) - 1
 _MOST_ELEMENTS = (1 << 53) - 1
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.formats.formats import Options
     from tutti.schedules.ir import Schedule
 
-__all__ = ["read", "write"]
-
 
 def read(path: Path, _options: Options) -> tuple[Schedule, tuple[str, ...]]:
     """Reads a schedule."""

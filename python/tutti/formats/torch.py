@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["from_torch", "load_module"]
-
 
 def load_module(where: str, folder: Path) -> Any:  # noqa: ANN401 - torch is not there for types
     """Loads the module that `MODULE:CALLABLE` returns, on the meta device.

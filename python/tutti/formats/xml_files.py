@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Element", "Limits", "parse_xml", "read_xml"]
-
 _MOST_ELEMENTS: Final = 1 << 16
 """NCCL_GRAPH_XML_MAX_NODES of NCCL 2.30 (src/graph/topo.h)."""
 _INTEGER: Final = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,18})")

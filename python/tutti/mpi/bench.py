@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
 
-__all__ = ["BLOCKS", "BenchCandidate", "Settings", "measure", "summarise"]
-
 ORIGIN: Final[dict[str, type[pl.DataType]]] = {
     "model": pl.String,
     "emulated": pl.Boolean,

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tutti.mpi.bench import Benchmark, Settings
+    from tutti.mpi.bench import Benchmark
+    from tutti.mpi.bench_job import Settings
     from tutti.mpi.underneath import Mpi
     from tutti.platforms.machine import Platform
 

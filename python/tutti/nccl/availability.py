@@ -15,8 +15,6 @@ from tutti.nccl.system import PATHS
 if TYPE_CHECKING:
     from tutti.nccl.model import Model
 
-__all__ = ["Availability"]
-
 _IMPLEMENTED = {
     "all_reduce": {"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree"},
     "all_gather": {"Ring", "CollNetDirect", "NVLS", "PAT"},

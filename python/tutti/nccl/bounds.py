@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tutti.formats.nccl.topology import Topology
 
-__all__ = ["Rails", "bound_us", "gpu_rate", "rails_of", "stated_rails"]
-
 _GPUS: Final = (
     ("B200", 900.0), ("H800", 200.0), ("H200", 450.0), ("H100 80GB HBM3", 450.0),
     ("A800", 200.0), ("A100-SXM", 300.0), ("V100-SXM2", 150.0),

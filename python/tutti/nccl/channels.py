@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tutti.nccl.system import NcclSystem
     from tutti.nccl.versions import Version
 
-__all__ = ["Channels", "channel_counts", "channels_and_threads"]
-
 _WARP = 32
 _PCI_BANDWIDTH = 12.0
 """GB/s of PCI gen 3 x16, below which Ring takes fewer threads. Source: src/graph/topo.h."""

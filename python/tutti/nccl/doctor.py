@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tutti.formats.nccl.debug import DebugLog
     from tutti.formats.nccl.topology import Topology
 
-__all__ = ["Diagnosis", "Model", "Sized", "Subject", "diagnose", "tuner_rules"]
-
 Model = Callable[[str, int, int, int], Selected | None]
 """Returns the probable choice of NCCL for collective, ranks, nodes and size in bytes."""
 Basis = Literal["user", "log", "guess", ""]

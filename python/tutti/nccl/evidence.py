@@ -25,8 +25,6 @@ from tutti.nccl.tuner_csv import ALGORITHMS, PROTOCOLS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Evidence", "Given", "Row", "Selected", "parse_choices", "read_evidence"]
-
 _EXPECTED: Final = (
     "output of nccl-tests (text or JSON), a log with NCCL_DEBUG=INFO, output of the NCCL "
     "Inspector, or a CSV file with the columns bytes, out_of_place_us and in_place_us"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tutti.nccl.doctor import Model
     from tutti.nccl.evidence import Evidence
 
-__all__ = ["guess_model", "model_of", "preset_model", "version_of"]
-
 _NAMES: Final = {
     "balanced_tree": "tree", "split_tree": "tree", "tree": "tree", "ring": "ring", "nvls": "nvls",
     "collnet_direct": "collnet_direct",

@@ -13,8 +13,6 @@ from tutti.nccl.settings import PROTOCOLS, Settings
 from tutti.nccl.system import NO_GRAPH, Graph, NcclSystem
 from tutti.nccl.versions import Version, tree_correction
 
-__all__ = ["Model"]
-
 _GRAPH_OF = {
     "Tree": "tree",
     "Ring": "ring",

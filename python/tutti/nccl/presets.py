@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 
-__all__ = ["Preset", "preset_names", "preset_of", "system"]
-
 _Row = tuple[int, float, float, str, str, Pattern, bool]
 
 

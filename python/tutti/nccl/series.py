@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tutti.nccl.evidence import Row, Selected
 
-__all__ = ["Finding", "Point", "Series", "rate", "series_of", "share", "size", "suspicious", "time"]
-
 _DIFFERENCE: Final = 0.15
 """Relative difference of in place and out of place that is reported."""
 _FALL: Final = 1.1

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from tutti.nccl.versions import Version
 
-__all__ = ["ALGORITHMS", "COLLECTIVES", "PROTOCOLS", "Settings", "enabled"]
-
 ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
 """NCCL's algorithms, in the order in which equal times are resolved."""
 PROTOCOLS = ("LL", "LL128", "Simple")

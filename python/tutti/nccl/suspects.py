@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutti.formats.nccl.debug import DebugLog
     from tutti.formats.nccl.topology import Port, Topology
 
-__all__ = ["of_log", "of_operations", "of_topology"]
-
 _UNEVEN: Final = 1.5
 """Ratio of the channels of NICs from which their use is uneven."""
 _EARLY: Final = 0.8

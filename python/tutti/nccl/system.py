@@ -15,8 +15,6 @@ from tutti.base.files.mistakes import did_you_mean, mistake
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["GRAPHS", "PATHS", "Architecture", "Cpu", "Graph", "NcclSystem"]
-
 PATHS = (
     *("LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"),
 )  # fmt: skip

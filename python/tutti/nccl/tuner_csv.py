@@ -27,21 +27,6 @@ from tutti.base.files.reader import parse_count, read_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "ALGORITHMS",
-    "ANY",
-    "COLLECTIVES",
-    "NO_LIMIT",
-    "PROTOCOLS",
-    "Operation",
-    "TunerRule",
-    "find_rule",
-    "parse_tuner_csv",
-    "read_tuner_csv",
-    "tuner_csv",
-    "write_tuner_csv",
-]
-
 COLLECTIVES: Final = {
     "broadcast": "broadcast",
     "reduce": "reduce",

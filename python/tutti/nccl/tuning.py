@@ -20,8 +20,6 @@ from tutti.nccl.versions import known_versions, version
 if TYPE_CHECKING:
     from tutti.nccl.system import NcclSystem
 
-__all__ = ["Candidate", "candidates", "choose"]
-
 _MOST_US = 3.6e9
 """NCCL considers no algorithm that takes an hour."""
 

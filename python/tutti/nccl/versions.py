@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict
 
 from tutti.base.files.mistakes import mistake
 
-__all__ = ["Version", "known_versions", "tree_correction", "version"]
-
 Row = tuple[float, float, float]
 """Values for LL, LL128 and Simple, or for 1 node, 2 nodes and more nodes."""
 Rows = dict[str, Row]

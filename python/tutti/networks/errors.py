@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, SimulationError, TuttiError
 
-__all__ = ["CoherenceError", "CoherenceRunError", "NocError", "TrafficError"]
-
 
 class NocError(TuttiError, ValueError):
     """Raised for an invalid router network, or a routing that does not match it."""

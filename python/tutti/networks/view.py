@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from tutti.networks.loads import Loaded
     from tutti.view.charts import LoadChart
 
-__all__ = [
-    "LoadCurves",
-    "curves_svg",
-    "events_section",
-    "load_curves",
-    "load_sections",
-    "sorted_by_load",
-]
-
 _LEFT, _TOP, _WIDTH, _HEIGHT = 60, 24, 560, 260
 _CEILING = 4
 """Curves end at this multiple of their lowest latency, or that of a slower network."""

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
 
-__all__ = ["names", "platform"]
-
 
 def names() -> list[str]:
     """Their names, in alphabetical order."""

@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from tutti.networks.flit import Network
     from tutti.topologies import Routes
 
-__all__ = [
-    "Contention",
-    "Flits",
-    "FlowLevel",
-    "Free",
-    "MeshFlits",
-    "Packets",
-    "check_contention",
-]
-
 Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
 

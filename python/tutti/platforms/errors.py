@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["ModelError", "NoiseError"]
-
 
 class ModelError(TuttiError, ValueError):
     """Raised for an unknown network model, or invalid parameters of one."""

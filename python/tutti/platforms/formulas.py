@@ -12,8 +12,6 @@ from tutti import _core
 if TYPE_CHECKING:
     from tutti.base.units import Time
 
-__all__ = ["b_opt", "time_of_uniform_stages"]
-
 
 def b_opt(alpha_p: str | Time, alpha_r: str | Time) -> float | None:
     """Returns the optimal number of overlapping messages in each stage of a small all_reduce.

@@ -23,8 +23,6 @@ from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import parse_toml
 from tutti.base.units import OpRate, Size, TimePerByte  # noqa: TC001 - pydantic resolves them
 
-__all__ = ["NpuPeaks", "npu", "npu_names"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class NpuPeaks:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F")
 
-__all__ = ["arrivals", "detours", "durations", "flows"]
-
 _UNITS = ("ps", "ns", "us", "ms", "s")
 _SUFFIX = re.compile(r"_(ps|ns|us|ms|s)$")
 _LONGEST_PS = 2**63 - 1

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Matrix = Sequence[Sequence[int]] | NDArray[np.int64]
 
-__all__ = ["block_sizes"]
-
 _SCALE = 1 << 32
 """Zipf shares are rounded to this fraction of a row."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tutti.base.units import Time
     from tutti.schedules.block_sizes import Matrix
 
-__all__ = ["RankProgram", "ScheduleBuilder"]
-
 
 class ScheduleBuilder:
     """Builds a custom schedule, op by op.

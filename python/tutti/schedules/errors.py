@@ -6,15 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import ExitCode, Kind, TuttiError
 
-__all__ = [
-    "AlgorithmError",
-    "LayoutError",
-    "ProgramError",
-    "ScheduleError",
-    "TextError",
-    "VerificationError",
-]
-
 
 class LayoutError(TuttiError, ValueError):
     """Raised for a payload that cannot be divided into chunks."""

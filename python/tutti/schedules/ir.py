@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from tutti.schedules.block_sizes import Matrix
     from tutti.topologies import Routes, Topology
 
-__all__ = [
-    "Op",
-    "Schedule",
-    "Verification",
-    "algorithms",
-    "schedule",
-]
-
 _MOST_RANKS = 2**32 - 1  # rank ids have 32 bits
 Op = _core.Op
 Verification = _core.Verification

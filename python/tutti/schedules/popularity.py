@@ -12,8 +12,6 @@ from tutti.schedules.errors import LayoutError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["popularity"]
-
 
 def popularity(routing: str, experts: int, *, seed: int = 0) -> NDArray[np.float64]:
     """Returns the relative popularity of each expert; the sum is 1.

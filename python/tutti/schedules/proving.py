@@ -14,18 +14,6 @@ if TYPE_CHECKING:
     from tutti.collectives.candidates import ComparisonPlan, TimedSchedule
     from tutti.schedules.ir import Schedule
 
-__all__ = [
-    "MOST_VERIFIED",
-    "SKIPPED",
-    "TOO_LARGE",
-    "Unverified",
-    "capped",
-    "messages_of",
-    "prove",
-    "remarks",
-    "verify",
-]
-
 MOST_VERIFIED = 20_000_000
 """Most messages of a schedule that is verified; larger schedules take too long."""
 

@@ -11,8 +11,6 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import read_text
 from tutti.schedules.ir import Schedule
 
-__all__ = ["SCHEDULE_SUFFIX", "content", "read_schedule", "renamed"]
-
 SCHEDULE_SUFFIX = ".schedule"
 """Suffix that distinguishes schedule files from algorithms."""
 

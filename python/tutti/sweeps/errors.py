@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import ExitCode, Kind, TuttiError
 
-__all__ = ["CacheError", "ExecutorError", "WorkerError"]
-
 
 class CacheError(TuttiError):
     """Raised for a sweep cache that cannot be used."""

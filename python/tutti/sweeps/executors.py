@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
-__all__ = ["EXECUTORS", "Crew", "crew", "prepare"]
-
-
 _LOADED_BY_DASK = ("distributed.nanny", "numpy.random", "tutti.cli")
 """Modules that Dask workers import, preloaded in the fork server."""
 

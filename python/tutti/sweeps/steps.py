@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tutti.training.endpoint import Configuration
     from tutti.training.files.step_file import Training
 
-__all__ = ["StepPlan", "plan_steps", "run_steps"]
-
 
 @dataclass
 class StepPlan:

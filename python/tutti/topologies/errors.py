@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["TopologyError"]
-
 
 class TopologyError(TuttiError, ValueError):
     """Raised for an invalid topology, or routes that do not match it."""

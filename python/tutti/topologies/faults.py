@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tutti.topologies.graph import Link, Topology
 
-__all__ = ["cable", "cables", "with_faults"]
-
 _SEPARATOR = " -- "
 _FEWEST, _MOST = 1.0, 1e6
 

@@ -11,8 +11,6 @@ from tutti.topologies.graph import families
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["EXAMPLE", "is_notation", "split"]
-
 EXAMPLE = "torus:4x4x4,rate=25GB/s,latency=500ns"
 _HEAD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]*(?==)")

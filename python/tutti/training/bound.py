@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tutti.training.endpoint import Configuration, Npu
     from tutti.training.fabric import StepNetwork, Transfer
 
-__all__ = ["Costs", "Programs", "StepBound", "step_bound"]
-
 _PATH = "critical path"
 
 

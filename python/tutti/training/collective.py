@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tutti.training.endpoint import Configuration, Ring
     from tutti.training.fabric import Channels, Dimension
 
-__all__ = ["Alone", "AloneResult", "Limit"]
-
 
 @dataclass(frozen=True)
 class Limit:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tutti.topologies import Topology
     from tutti.training.fabric import StepNetwork, Transfer
 
-__all__ = ["Cuts", "Needs"]
-
 _MOST_SEARCHED = 128
 """NPUs above which the eccentricity of an NPU is replaced by the latency of one link."""
 

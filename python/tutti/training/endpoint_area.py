@@ -20,8 +20,6 @@ from tutti.energy.technology import Interval
 if TYPE_CHECKING:
     from tutti.training.endpoint import AceSettings, Npu
 
-__all__ = ["Component", "Process", "Value", "cost"]
-
 
 @dataclass(frozen=True)
 class Value:

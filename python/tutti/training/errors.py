@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["EndpointError"]
-
 
 class EndpointError(TuttiError, ValueError):
     """Raised for an invalid endpoint, or one that cannot process a collective."""

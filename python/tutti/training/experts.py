@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tutti.topologies import Routes
     from tutti.workloads.experts import Choices, ExpertLayer, Kernel, Matrix, Placement
 
-__all__ = ["ExpertTimes", "Links", "Quantiles", "StageTimes", "time_experts"]
-
 MOST_SIMULATED = 32
 """The most ranks that are simulated by default; the number of messages grows with the square."""
 

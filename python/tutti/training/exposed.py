@@ -24,10 +24,8 @@ from tutti.training.spans import spans
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tutti.training.results import TrainingResult
     from tutti.training.spans import Span
-    from tutti.training.step import TrainingResult
-
-__all__ = ["CollectiveTime", "Exposed", "exposed", "exposed_on", "exposed_parts"]
 
 
 @dataclass(frozen=True, slots=True)

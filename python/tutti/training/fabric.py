@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes
 
-__all__ = ["AUTO", "Dimension", "StepNetwork"]
-
 AUTO = "auto"
 """Selects the fastest algorithm of each collective."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.training.fabric import StepNetwork, Transfer
 
-__all__ = ["isolated"]
-
 
 def isolated(network: StepNetwork, programs: Sequence[_core.TrainingProgram]) -> _core.StepFabric:
     """Returns a fabric on which each transfer takes as long as alone.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tutti.training.step import TrainingResult
-
-__all__ = ["LinkTime", "link_name", "link_times"]
+    from tutti.training.results import TrainingResult
 
 
 class LinkTime(NamedTuple):

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from tutti.workloads.timed import TimedLayer
 
-__all__ = ["Overlap", "OverlapLayer", "Overlapped"]
-
 Waits = Literal["all", "own"]
 Order = Literal["fifo", "lifo"]
 

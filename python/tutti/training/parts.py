@@ -13,11 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tutti import _core
-    from tutti.training.step import TrainingResult
-
-__all__ = [
-    "NO_LAYER", "LayerTimes", "Server", "Stall", "Window", "layers", "servers", "stalls", "windows"
-]  # fmt: skip
+    from tutti.training.results import TrainingResult
 
 NO_LAYER = "(none)"
 """The name of the part without a layer."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutti.training.endpoint import Configuration
     from tutti.training.step import Step
 
-__all__ = ["TrainingResult"]
-
 T = TypeVar("T")
 
 _RECORDED = 64

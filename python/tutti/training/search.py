@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
     from tutti.topologies import Routes
     from tutti.training.endpoint import Configuration
-    from tutti.training.step import Step, TrainingResult
-
-__all__ = ["DEFAULT", "AlgorithmSearch", "SearchedCollective", "Trial"]
+    from tutti.training.results import TrainingResult
+    from tutti.training.step import Step
 
 DEFAULT = "default"
 """The algorithm of the step: that of its file, or rings along each dimension."""

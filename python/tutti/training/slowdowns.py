@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from tutti.training.endpoint import Configuration
     from tutti.training.step import Step
 
-__all__ = ["Disturbances", "effects", "summary"]
-
 _STEPS_PER_UNIT: Final = 200
 """Slowdowns are rounded to steps of 0.5 %, so that NPUs share programs."""
 _MOST_LOAD: Final = 0.45

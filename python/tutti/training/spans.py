@@ -10,9 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.training.step import TrainingResult
-
-__all__ = ["BUBBLE", "Span", "communication", "group_name", "groups", "spans", "task_frame"]
+    from tutti.training.results import TrainingResult
 
 BUBBLE = "bubble"
 """The kind of a task that waits for other pipeline stages."""

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.parallel import Divided, Division, LayerTransfers, Stages, Transfer
 
-__all__ = ["Step", "TrainingResult", "alike", "watched"]
-
 Chunk = Annotated[Size, Field(description="The largest chunk of a collective.")]
 Message = Annotated[Size, Field(description="The largest message of software or DMA.")]
 Order = Annotated[

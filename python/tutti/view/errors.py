@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["ReportError"]
-
 
 class ReportError(TuttiError, ValueError):
     """Raised for input that cannot be reported or drawn."""

@@ -39,21 +39,6 @@ if TYPE_CHECKING:
     from tutti.workloads.model import ModelLayer, Pass, Work
     from tutti.workloads.transfers import Recompute
 
-__all__ = [
-    "Chiplet",
-    "ComputeModel",
-    "Covered",
-    "Dataflow",
-    "MeasuredCompute",
-    "PassTimes",
-    "Roofline",
-    "Share",
-    "Systolic",
-    "covered",
-    "read_measured",
-    "roofline",
-]
-
 Share = Literal["folds", "samples"]
 
 Dataflow = Literal["output_stationary", "weight_stationary", "input_stationary"]

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Decoder", "Experts", "Latent"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Experts:

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from tutti.base.errors import Kind, TuttiError
 
-__all__ = ["TraceError", "WorkloadError"]
-
 
 class WorkloadError(TuttiError, ValueError):
     """Raised for an invalid workload: a model, a training loop, a program or an array."""

@@ -35,23 +35,6 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.int64]
     """Copies from each rank (row) to each rank (column)."""
 
-__all__ = [
-    "FORMATS",
-    "KERNELS",
-    "STAGES",
-    "ExpertLayer",
-    "Kernel",
-    "Placement",
-    "Stage",
-    "balanced",
-    "copies",
-    "counted_choices",
-    "expected_largest",
-    "imbalance",
-    "read_counts",
-    "sampled_choices",
-]
-
 Kernel = Literal["normal", "low_latency"]
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 Stage = Literal["dispatch", "combine"]

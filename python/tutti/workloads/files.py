@@ -21,8 +21,6 @@ from tutti.workloads.model import Gemm, Model, ModelLayer
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_model", "write_model"]
-
 
 class _Gemm(Table):
     m: Positive

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tutti.workloads.model import Model, ModelLayer
     from tutti.workloads.parallel import Parallelism
 
-__all__ = ["Memory", "States", "block_activations", "in_flight", "memory"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class States:

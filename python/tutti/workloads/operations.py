@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["ANY", "CollectiveCall", "Kind", "Operations", "Trace"]
-
 ANY = -1
 """The peer of a receive from any rank, and the tag of a receive of any tag."""
 

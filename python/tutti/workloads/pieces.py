@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tutti.workloads.decoder import Decoder
     from tutti.workloads.model import Model, ModelLayer
 
-__all__ = ["Pieces"]
-
 
 @dataclass(frozen=True)
 class Pieces:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.model import Model
 
-__all__ = ["RECORDED_SOURCE", "TimedLayer", "recorded", "recorded_models", "timed"]
-
 RECORDED_SOURCE = (
     "ASTRA-sim (MIT), text workloads Resnet50_DataParallel, Transformer_HybridParallel "
     "(examples/text_converter/text_workloads, commit 9d8bad5) and DLRM_HybridParallel "

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tutti.base.units import TimePerByte
     from tutti.formats.chakra.reader import ChakraTrace, Node
 
-__all__ = ["Groups", "NodeRates", "programs"]
-
 Groups = dict[str, tuple[int, ...]]
 """The ranks of each communicator, by name."""
 

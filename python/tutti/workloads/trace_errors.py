@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tutti.base.errors import TuttiError
     from tutti.workloads.operations import Operations, Trace
 
-__all__ = ["explained"]
-
 _OPERATION = re.compile(r"rank (\d+) in operation (\d+)|operation (\d+) of rank (\d+)")
 _CYCLE = "dependencies that never complete"
 

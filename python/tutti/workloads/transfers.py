@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from tutti.workloads.model import Gemm, ModelLayer
     from tutti.workloads.parallel import Parallelism, Placement
 
-__all__ = [
-    "CpCommType",
-    "Elements",
-    "LayerTransfers",
-    "Recompute",
-    "Transfer",
-    "Transfers",
-    "divided",
-    "recomputed",
-]
-
 Recompute = Literal["none", "selective", "full"]
 CpCommType = Literal["all_gather", "p2p"]
 

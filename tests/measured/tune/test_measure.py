@@ -11,7 +11,7 @@ from tutti.measured.tune import Question, by_measurement
 from tutti.measured.tune.measure import in_time
 from tutti.measured.tune.times import OWN, TIMES
 from tutti.mpi import bench
-from tutti.mpi.bench import Settings
+from tutti.mpi.bench_job import Settings
 from tutti.mpi.distance import Distance
 from tutti.mpi.underneath import Mpi
 

@@ -6,8 +6,6 @@ from importlib.util import find_spec
 
 from tutti.base.errors import ConfigError
 
-__all__ = ["EXTRAS", "check_extra", "installed", "missing_extra", "requires"]
-
 EXTRAS = {
     "distributed": "sweep",
     "google": "traces",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DEPTH", "DIGITS", "FIELD", "LINE", "LOG_LINE", "MOST", "RANKS", "Bytes"]
-
 LINE: Final = 1 << 20
 """Characters of a line of a table: a column for each rank makes long ones."""
 LOG_LINE: Final = 1 << 12

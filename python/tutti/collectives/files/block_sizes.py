@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["checked_blocks"]
-
 
 def checked_blocks(
     text: str | None, collective: str, ranks: Sequence[int], folder: Path, source: str

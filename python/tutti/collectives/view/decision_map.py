@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tutti.collectives.comparison import Comparison, Fastest
     from tutti.view.palette import Style
 
-__all__ = ["DecisionMap", "decision_map"]
-
 _LEFT, _CELL, _ROW, _TOP = 90, 58, 30, 4
 _ENTRIES = 4
 """Algorithms in a row of the legend."""

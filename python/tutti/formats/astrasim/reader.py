@@ -44,18 +44,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = [
-    "AstraSimNetwork",
-    "AstraSimRun",
-    "Dimension",
-    "System",
-    "frame",
-    "load_network",
-    "load_programs",
-    "load_system",
-    "simulate",
-]
-
 Block = Literal["Ring", "FullyConnected", "Switch"]
 
 _MOST_ON_RING = 2048

@@ -20,8 +20,6 @@ from tutti.base.files.reader import parse_count, read_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["load_text"]
-
 _EMBEDDING = ("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED")
 _POLICIES = ("MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", *_EMBEDDING)
 _COLLECTIVES = {

@@ -13,8 +13,6 @@ from tutti.base.files.validate import validated
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MOST_NPUS", "load_groups"]
-
 MOST_NPUS = 1 << 20
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["INTEGERS", "Nodes", "load_nodes"]
-
 _UNSIGNED = ("comm_type", "comm_size", "comm_src", "comm_dst", "comm_root", "duration_ps")
 _SIGNED = ("comm_tag", "stream", "tid")
 METADATA = NODE_TYPES.index("METADATA")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tutti.formats.chakra.nodes import Nodes
 
-__all__ = ["Graph", "StreamOrder", "acyclic", "positions", "stream_order"]
-
 _CYCLE_SHOWN = 9
 
 

@@ -28,21 +28,6 @@ from tutti.workloads.errors import TraceError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "Attribute",
-    "ChakraTrace",
-    "Node",
-    "attributes_of",
-    "load_bytes",
-    "messages",
-    "parsed",
-    "rank_files",
-    "read",
-    "read_all",
-    "write",
-    "write_nodes",
-]
-
 NODE_TYPES = (
     "INVALID",
     "METADATA",

@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-__all__ = ["SCALARS", "schema"]
-
 SCALARS = (
     ("double", 1),
     ("float", 2),

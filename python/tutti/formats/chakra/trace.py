@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from tutti.formats.chakra.order import Graph
     from tutti.formats.formats import Options
 
-__all__ = ["read_trace"]
-
 _ROOTED = ("reduce", "gather", "scatter", "broadcast")
 _RENAMED = {"reduce_scatter_block": "reduce_scatter"}
 _MOST_STREAM = 2**31 - 1

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tutti.formats.formats import Options
     from tutti.workloads.operations import CollectiveCall, Operations, Trace
 
-__all__ = ["GROUPS", "PICOSECONDS", "SUMMED", "prefix_of", "write_trace"]
-
 GROUPS = ".comm_group.json"
 """The ending of the table of groups."""
 PICOSECONDS = 10**6

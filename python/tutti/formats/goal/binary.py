@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from tutti.base.errors import ConfigError
 
-__all__ = ["MAGIC", "trace_of", "write_ranks"]
-
 MAGIC = 4223
 _INVALIDATED = 2342
 _COOKIE = 8

@@ -7,8 +7,6 @@ from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
 
-__all__ = ["Lines"]
-
 _TOKEN = re.compile(
     rb"/\*.*?\*/|//[^\n]*|\brank\s+(\d+)\s*\{|\b(?:calc|send|recv)(?=\s+\d)", re.DOTALL
 )

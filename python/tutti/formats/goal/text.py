@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from tutti.formats.formats import Options
 
-__all__ = ["read_goal", "read_goal_binary", "write_goal", "write_goal_binary"]
-
 _UNIT = 1000
 """Picoseconds of a unit of a computation."""
 _MOST_CPU = 255

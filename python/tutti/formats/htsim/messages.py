@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["read_connections", "write_connections"]
-
 _EXPECTED: Final = "a connection matrix of htsim"
 _MOST_INT: Final = 2**31 - 1
 _TYPES: Final = ("oneshot", "barrier", "multishot")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from tutti.topologies import Link
 
-__all__ = ["read_fat_tree", "write_fat_tree"]
-
 _EXPECTED: Final = "a topology of htsim"
 _MOST: Final = 1 << 20
 _TIER_KEYS: Final = (

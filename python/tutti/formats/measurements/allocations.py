@@ -19,8 +19,6 @@ from tutti.formats.measurements.tables import read_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ALLOCATIONS", "group_of", "read_allocations", "spanned", "with_groups"]
-
 ALLOCATIONS: Final[dict[str, type[pl.DataType]]] = {
     "system": pl.String,
     "job": pl.String,

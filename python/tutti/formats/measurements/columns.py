@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from polars._typing import PolarsDataType
 
-__all__ = ["read_columns"]
-
 
 def read_columns(
     path: str | Path, columns: Mapping[str, PolarsDataType], *, optional: tuple[str, ...] = ()

@@ -11,8 +11,6 @@ from tutti.formats.measurements import pico
 from tutti.formats.measurements.schema import MEASUREMENTS, Measurements, finished, number
 from tutti.formats.measurements.tables import read_table
 
-__all__ = ["read_questions"]
-
 _EXPECTED = "a column `question` of distinct integers"
 
 

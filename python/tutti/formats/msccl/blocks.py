@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Block", "Blocks", "Step", "assigned"]
-
 COLLECTIVES = {
     "all_reduce": "allreduce",
     "all_gather": "allgather",

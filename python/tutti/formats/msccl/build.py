@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.order import Cell, Node
     from tutti.formats.msccl.program import Program
 
-__all__ = ["built"]
-
 
 def built(program: Program, *, checks_races: bool = True) -> tuple[Schedule, list[str]]:
     """Returns the verified schedule of a program, and what it does not represent.

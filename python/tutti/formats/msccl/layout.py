@@ -14,8 +14,6 @@ from tutti.formats.msccl.program import ChunkRange, Held
 if TYPE_CHECKING:
     from tutti.formats.msccl.program import Program, Ref
 
-__all__ = ["Layout", "Run"]
-
 Run = tuple[int, int, int]
 """Chunks of a slot: slot, first chunk, count."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.layout import Layout, Run
     from tutti.formats.msccl.program import Action, Program, Ref
 
-__all__ = ["Node", "Temporary", "ordered"]
-
 _PHASES = {"send": 0, "recv": 1, "copy": 2, "fold": 2}
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.program import Program, Ref
     from tutti.formats.msccl.tables import Table
 
-__all__ = ["ThreadBlock"]
-
 _MOST: Final = 1 << 20
 _SIGNALS: Final = {"signal", "rlxsignal"}
 _WAITS: Final = {"wait", "rlxwait"}

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tutti.formats.formats import Options
     from tutti.schedules.ir import Schedule
 
-__all__ = ["read_plan", "read_plan_program"]
-
 COLLECTIVES: Final = {
     "allreduce": "all_reduce",
     "allgather": "all_gather",

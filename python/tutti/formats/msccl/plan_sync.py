@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.program import Program
     from tutti.formats.msccl.tables import Table
 
-__all__ = ["READS_PACKETS", "WRITES_PACKETS", "Synchronisation"]
-
 READS_PACKETS = frozenset({"upkt", "rppkt", "repkt", "respkt", "recpkt", "recspkt"})
 WRITES_PACKETS = frozenset({"ppkt", "rppkt", "cpkt", "respkt", "recpkt", "recspkt"})
 

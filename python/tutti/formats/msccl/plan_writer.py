@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.program import ChunkRange
     from tutti.schedules.ir import Schedule
 
-__all__ = ["write_plan"]
-
 _MOST_OPS = 64  # MAX_OPERATION
 _MOST_SEMAPHORES = 16  # MAX_DEVICE_SEMAPHORES
 _NO_LIMIT = 2**64 - 1

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-__all__ = ["Action", "ChunkRange", "Event", "Held", "Program", "Ref", "check_size"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChunkRange:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.order import Cell, Node
     from tutti.formats.msccl.program import Program
 
-__all__ = ["races"]
-
 _MOST_CLOCKS = 1 << 26
 _FEW_CLOCKS = 1 << 14
 """Clocks that lists hold: an import of NumPy takes longer than the check."""

@@ -9,8 +9,6 @@ from tutti.base.files.mistakes import mistake, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Table"]
-
 
 class Table:
     """A JSON object with its place in the file."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tutti.formats.xml_files import Element
     from tutti.schedules.ir import Schedule
 
-__all__ = ["COLLECTIVES", "read_program", "read_xml_program"]
-
 COLLECTIVES: Final = {
     "allreduce": "all_reduce",
     "allgather": "all_gather",

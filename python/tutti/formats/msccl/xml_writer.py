@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tutti.formats.msccl.blocks import Block, Step
     from tutti.schedules.ir import Schedule
 
-__all__ = ["write_xml_program"]
-
 _MOST_STEPS = 256  # MSCCL_MAX_NUM_STEPS
 _MOST_COUNT = 71  # MSCCL_MAX_COUNT - 1
 _MOST_CHANNELS = 32  # MAXCHANNELS

@@ -24,9 +24,6 @@ from tutti.formats.nccl.graphs import PATTERNS, ChannelGraph
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ALGORITHMS", "PROTOCOLS", "Choice", "DebugLog", "Member", "is_debug_log",
-           "parse_debug_log", "read_debug_log"]  # fmt: skip
-
 ALGORITHMS: Final = (
     "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat",
 )  # fmt: skip

@@ -12,8 +12,6 @@ from typing import Final
 from tutti.base.files.mistakes import mistake
 from tutti.formats.xml_files import Element, read_xml
 
-__all__ = ["PATTERNS", "Channel", "ChannelGraph", "read_graphs"]
-
 PATTERNS: Final = {
     1: "balanced_tree",
     2: "split_tree",

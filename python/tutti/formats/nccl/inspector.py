@@ -21,8 +21,6 @@ from tutti.base.files.validate import validated
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["OPERATIONS", "Inspected", "is_inspector", "parse_inspector", "read_inspector"]
-
 OPERATIONS: Final[dict[str, type[pl.DataType]]] = {
     "file": pl.String,
     "line": pl.Int64,

@@ -15,8 +15,6 @@ from tutti.formats.nccl.inspector import OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["parse_per_process"]
-
 _MOST_US: Final = 1e15
 _MOST_SIZE: Final = 1 << 62
 _HALVES: Final = ("out_of_place_per_iter", "in_place_per_iter")

@@ -22,8 +22,6 @@ from tutti.topologies import Topology as Graph
 if TYPE_CHECKING:
     from tutti.formats.nccl.topology import Cpu, Gpu, Pci, Topology
 
-__all__ = ["NodePlatform", "platform_from_topology"]
-
 _MODEL: Final = (
     "0.5 us",
     "NCCL 2.30.7, src/graph/tuning.cc: hwLat of NVLink, Ring, LL, 0.6 us, less the links",

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from tutti.formats.nccl.topology import Cpu, Gpu, GpuLink, Pci, Port
 
-__all__ = ["RATES", "Rate", "Rates", "cpu_rate", "gpu_link_rate", "pci_rate", "port_rate"]
-
 Rates = Literal["link", "nccl"]
 RATES: Final[tuple[Rates, ...]] = ("link", "nccl")
 _TOPO_H: Final = "NCCL 2.30.7, src/graph/topo.h"

@@ -20,8 +20,6 @@ from tutti.formats.xml_files import Element, read_xml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Cpu", "Gpu", "GpuLink", "Omission", "Pci", "Port", "Topology", "read_topology"]
-
 EXPECTED: Final = "a topology of NCCL (NCCL_TOPO_DUMP_FILE)"
 _BUS: Final = re.compile(r"[0-9a-fA-F]{1,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?")
 _SPEED: Final = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) GT/s(?: PCIe)?")

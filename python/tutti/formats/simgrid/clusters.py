@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tutti.formats.simgrid.network import Network
     from tutti.formats.xml_files import Element
 
-__all__ = ["add_cluster", "cost_of", "radicals"]
-
 _MOST_HOSTS: Final = 1 << 17
 _SHARED: Final = "SHARED links of clusters, whose directions share the rate: each has it"
 _ROUTING: Final = "{} clusters, whose routes are {} in SimGrid: select the routing in the platform"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tutti.base.units import TimePerByte
     from tutti.formats.xml_files import Element
 
-__all__ = ["Cost", "Hop", "Network", "PlatformLink", "Route"]
-
 _MOST_VERTICES: Final = 1 << 20
 _MOST_LINKS: Final = 1 << 21
 _MOST_ROUNDS: Final = 16

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tutti.formats.xml_files import Element
     from tutti.topologies import Topology
 
-__all__ = ["read_platform"]
-
 _EXPECTED: Final = "a platform of SimGrid, version 4 or 4.1"
 _WITHIN: Final = Limits(bytes=limits.Bytes.SCHEDULE, elements=1 << 18, document_type=True)
 _ZONES: Final = {"zone", "AS"}

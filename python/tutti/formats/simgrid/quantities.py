@@ -16,8 +16,6 @@ from tutti.base.units import TimePerByte
 if TYPE_CHECKING:
     from tutti.formats.xml_files import Element
 
-__all__ = ["latency_of", "rate_of"]
-
 _VALUE: Final = re.compile(r"\s*\+?([0-9]{0,30}\.?[0-9]{0,30}(?:[eE][-+]?[0-9]{1,2})?)([A-Za-z]*)")
 _PREFIXES: Final = "kMGTPEZY"
 _RATES: Final = {

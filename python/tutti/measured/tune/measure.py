@@ -19,7 +19,8 @@ from tutti.schedules.ir import Schedule, candidates, schedule
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.mpi.bench import BenchCandidate, Settings
+    from tutti.mpi.bench import BenchCandidate
+    from tutti.mpi.bench_job import Settings
     from tutti.mpi.underneath import Mpi
     from tutti.platforms.machine import Platform
 

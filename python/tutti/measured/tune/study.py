@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tutti.measured.tune.files import Written
     from tutti.measured.tune.measure import Question
-    from tutti.mpi.bench import Settings
+    from tutti.mpi.bench_job import Settings
     from tutti.mpi.underneath import Mpi
     from tutti.platforms.machine import Platform
 

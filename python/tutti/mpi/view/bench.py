@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions
 
-    from tutti.mpi.bench import Settings
+    from tutti.mpi.bench_job import Settings
 
     Row = Mapping[str, Any]
 

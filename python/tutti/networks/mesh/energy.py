@@ -15,8 +15,6 @@ from tutti.energy.technology import EnergyReport, Technology
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["mesh_energy"]
-
 
 class MeshSettings(Protocol):
     """The interface of `tutti.networks.mesh.SmartMesh` that the energy model needs."""

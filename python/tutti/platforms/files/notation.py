@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tutti.platforms.files.platform_file import RawPlatform
 
-__all__ = ["DEFAULT", "defaults_of", "notation_tables"]
-
 DEFAULT = "default of the notation"
 """The source of values that the notation does not give."""
 

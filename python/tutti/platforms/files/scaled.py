@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform
     from tutti.platforms.machine import Platform
 
-__all__ = ["enough_gpus", "scaled"]
-
 _FAMILY = "rail_optimized"
 
 

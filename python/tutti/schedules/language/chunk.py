@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.schedules.language.program import RankGroup
     from tutti.schedules.language.trace import Location
 
-__all__ = ["Chunk", "SentChunk"]
-
 
 class Chunk:
     """A reference to consecutive chunks of a buffer of a rank, as :meth:`RankGroup.chunk` returns.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tutti import _core
     from tutti.schedules.language.record import Record
 
-__all__ = ["compile_program"]
-
 
 def compile_program(
     record: Record,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from tutti.schedules.ir import Schedule
 
-__all__ = ["decompile", "is_equivalent"]
-
 
 class _Form(NamedTuple):
     """How source expresses a schedule."""

@@ -13,8 +13,6 @@ from tutti.schedules.language.program import Program
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["load"]
-
 
 def load(where: str, folder: Path | None = None) -> Schedule:
     """Returns the schedule of `MODULE:CALLABLE`; this imports the module and calls the callable.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tutti import _core
 
-__all__ = ["Combine", "Lowered", "Move", "Receive", "Reduce", "Send", "Steps", "Work", "lower"]
-
 
 class Send(NamedTuple):
     """A send of chunks, a multicast or a contribution."""

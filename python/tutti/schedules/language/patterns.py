@@ -11,8 +11,6 @@ from tutti.schedules.language.trace import Region, Sent, Statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Loop", "Values", "find_loop", "merged", "ordered", "values_of"]
-
 _FEWEST = 3
 """Fewest ranks of a loop, unless it is over all ranks."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutti.schedules.language.program import RankGroup
     from tutti.schedules.language.trace import Location, Statement
 
-__all__ = ["Performer", "buffer_name", "perform"]
-
 
 def perform(group: RankGroup, schedule: Schedule, location: Location) -> None:
     """Executes a schedule on the ranks and chunks of a group.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tutti.schedules.block_sizes import Matrix
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Program", "RankGroup"]
-
 
 class RankGroup:
     """Some ranks of a program and a range of its chunks, both renumbered from 0.

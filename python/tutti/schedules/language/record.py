@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tutti.schedules.language.chunk import Chunk
 
-__all__ = ["Record"]
-
 _UNINITIALISED = -1
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tutti import _core
     from tutti.schedules.ir import Schedule
 
-__all__ = ["Round", "rounds", "separate_ends"]
-
 _NOWHERE = Location("", 0)
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.schedules.language.rounds import Round
 
-__all__ = ["Section", "sections", "source"]
-
 _INDENT = "    "
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-__all__ = ["Batch", "Location", "Region", "Sent", "Statement", "caller"]
-
 _PACKAGE = str(Path(__file__).parent) + os.sep
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tutti.platforms.npus import NpuPeaks
     from tutti.topologies import Routes
 
-__all__ = ["EFFICIENCY", "USABLE", "Cluster", "Link"]
-
 EFFICIENCY = 0.6
 """Fraction of the peak that kernels reach. Fitted: with it and four model chunks per stage, the MFU
 is within 2.5 percentage points of three runs of Llama 3 405B (Grattafiori et al. 2024, table 4). It

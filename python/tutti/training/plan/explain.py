@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tutti.training.plan.search import PlanSearch, Ranked
     from tutti.workloads.memory import Memory
 
-__all__ = ["by_use", "described", "exceeds", "explained", "table_of"]
-
 
 def by_use(used: Memory) -> str:
     """Returns the memory by use, largest first, such as `59.7 GB activations, 6.1 GB weights`."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.model import Model
 
-__all__ = ["PlanSearch", "Ranked", "search"]
-
 _VARIANTS = 2
 """Simulated plans with the same degrees, which differ in placement, interleaving or ZeRO."""
 

@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
     from tutti.training.plan.cluster import Cluster
     from tutti.training.plan.space import Plan
+    from tutti.training.results import TrainingResult
     from tutti.training.spans import Span
-    from tutti.training.step import TrainingResult
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.model import Model
     from tutti.workloads.parallel import Parallelism
     from tutti.workloads.pieces import Pieces
-
-__all__ = ["simulate", "step_of"]
 
 _GATHER = "gather"
 """Gathers of weights, unlike the reduction of gradients."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tutti.workloads.parallel import Kind
     from tutti.workloads.transfers import CpCommType
 
-__all__ = ["FixedDegrees", "Plan", "plans"]
-
 _CONTEXTS = (1, 2, 4, 8, 16)
 _FEWEST_TOKENS = 1024
 """Tokens of a GPU below which context parallelism divides no further."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["KINDS", "StepTiming"]
-
 KINDS = ("tensor", "context", "expert", "pipeline", "data")
 """The kinds of parallelism that communicate; gradients and weights belong to `data`."""
 

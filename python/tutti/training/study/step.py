@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tutti.study.console import remark
 from tutti.study.study import Study
-from tutti.training.step import TrainingResult, alike, watched
+from tutti.training.results import TrainingResult
+from tutti.training.step import alike, watched
 from tutti.training.view.page import steps_view
 from tutti.training.view.tracks import check_npus
 from tutti.view.quantity import format_share, format_time

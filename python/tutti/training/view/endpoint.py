@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tutti.training.parts import Server, Stall
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
     from tutti.view.charts import Figure
 
     Part = TypeVar("Part", Server, Stall)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.training.exposed import CollectiveTime
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
     from tutti.view.charts import Figure
 
 HEADING = "Exposed communication by collective"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.training.links import LinkTime
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
     from tutti.view.charts import Figure, Trace
 
 _MOST_LISTED = 10

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from xml.etree import ElementTree as ET
 
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
 
     from .timeline import Rows, TaskBar
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tutti.training.step import TrainingResult
+    from tutti.training.results import TrainingResult
     from tutti.view.charts import Figure
 
 CONVENTIONS = (

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.training.endpoint import Configuration, Npu
     from tutti.training.fabric import Channels
-    from tutti.training.step import Step, TrainingResult
+    from tutti.training.results import TrainingResult
+    from tutti.training.step import Step
     from tutti.workloads.parallel import Division
 
 _COMMUNICATION = (

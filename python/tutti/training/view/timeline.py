@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tutti.training.exposed import Exposed
+    from tutti.training.results import TrainingResult
     from tutti.training.spans import Span
-    from tutti.training.step import TrainingResult
     from tutti.view.charts import Figure
 
 _MOST_BARS = 2000

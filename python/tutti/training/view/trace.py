@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.training.exposed import Exposed
+    from tutti.training.results import TrainingResult
     from tutti.training.spans import Span
-    from tutti.training.step import TrainingResult
 
 
 def write_training_trace(

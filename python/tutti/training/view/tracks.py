@@ -13,8 +13,8 @@ from tutti.view.track_events import lanes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tutti.training.results import TrainingResult
     from tutti.training.spans import Span
-    from tutti.training.step import TrainingResult
 
 COMPUTE, BACKGROUND = "compute", "background"
 """The tracks of the two lanes of the processor."""

@@ -20,8 +20,6 @@ from tutti.workloads.zoo.transformer import embedding, shared_classifier
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["DECODERS", "Published", "build"]
-
 
 @dataclass(frozen=True)
 class Published:
