@@ -20,65 +20,45 @@ class NetworkOptions:
 
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]",
-            help="The network file (TOML). Default: options alone.",
-            show_default=False,
-        ),
-    ] = None
+        typer.Argument(metavar="[FILE]", show_default=False,
+                       help="The network file (TOML). Default: options alone."),
+    ] = None  # fmt: skip
     mesh: Annotated[
-        str | None,
-        typer.Option("--mesh", metavar="SIZE", help="A mesh, such as 8x8 or 4x4x4."),
+        str | None, typer.Option("--mesh", metavar="SIZE", help="A mesh, such as 8x8 or 4x4x4."),
         Key("topology.build", read="mesh:{}".format),
-    ] = None
+    ] = None  # fmt: skip
     torus: Annotated[
-        str | None,
-        typer.Option("--torus", metavar="SIZE", help="A torus, such as 8x8."),
+        str | None, typer.Option("--torus", metavar="SIZE", help="A torus, such as 8x8."),
         Key("topology.build", read="torus:{}".format),
-    ] = None
+    ] = None  # fmt: skip
     topology: Annotated[
         str | None,
-        typer.Option(
-            "--topology",
-            metavar="FAMILY:ARGUMENT",
-            help="Topology, such as cmesh:4x4:2x2 or mesh:8x8,latency=2ns.",
-        ),
+        typer.Option("--topology", metavar="FAMILY:ARGUMENT",
+                     help="Topology, such as cmesh:4x4:2x2 or mesh:8x8,latency=2ns."),
         Key("topology.build"),
-    ] = None
+    ] = None  # fmt: skip
     design: Annotated[
         str | None,
-        typer.Option(
-            "--design",
-            help="Mesh design with single-cycle multi-hop links (`tutti noc list`), such as "
-            "sfo_greedy.",
-        ),
+        typer.Option("--design",
+                     help="Mesh design with single-cycle multi-hop links (`tutti noc list`), such"
+                     " as sfo_greedy."),
         Key("", "mesh.design", hint="files with a table `[mesh]` have designs"),
-    ] = None
+    ] = None  # fmt: skip
     routing: Annotated[
-        str | None,
-        typer.Option("--routing", help="Routing algorithm: `tutti noc list`."),
+        str | None, typer.Option("--routing", help="Routing algorithm: `tutti noc list`."),
         Key("topology.routing", "", hint="the routing is XY, or YX with --set mesh.yx=true"),
-    ] = None
-    vcs: Annotated[
-        int | None,
-        typer.Option("--vcs", help="VCs of an input port."),
-        Key("router.vcs", "mesh.vcs"),
-    ] = None
-    buffer: Annotated[
-        int | None,
-        typer.Option("--buffer", help="Flits of a VC."),
-        Key("router.buffer", "mesh.depth"),
-    ] = None
+    ] = None  # fmt: skip
+    vcs: Annotated[int | None, typer.Option("--vcs", help="VCs of an input port."),
+                   Key("router.vcs", "mesh.vcs")] = None  # fmt: skip
+    buffer: Annotated[int | None, typer.Option("--buffer", help="Flits of a VC."),
+                      Key("router.buffer", "mesh.depth")] = None  # fmt: skip
     traffic: Annotated[
         str | None,
-        typer.Option(
-            "--traffic",
-            metavar="PATTERN",
-            help="The traffic pattern (`tutti noc list`); with --design also broadcast, multicast "
-            "or reduction.",
-        ),
+        typer.Option("--traffic", metavar="PATTERN",
+                     help="The traffic pattern (`tutti noc list`); with --design also broadcast, "
+                     "multicast or reduction."),
         Key("traffic.pattern"),
-    ] = None
+    ] = None  # fmt: skip
     packet: Annotated[
         str | None,
         typer.Option("--packet", metavar="FLITS", help="Packet size in flits: 4, or 1,5."),
@@ -94,13 +74,11 @@ class RunOptions:
 
     rate: Annotated[
         float | None,
-        typer.Option(
-            "--rate",
-            help="Offered load in flits per node and cycle; broadcasts and multicasts per source "
-            "and cycle; reductions per cycle.",
-        ),
+        typer.Option("--rate",
+                     help="Offered load in flits per node and cycle; broadcasts and multicasts "
+                     "per source and cycle; reductions per cycle."),
         Key("traffic.rate"),
-    ] = None
+    ] = None  # fmt: skip
 
 
 @dataclass
@@ -109,26 +87,22 @@ class SweepOptions:
 
     loads: Annotated[
         str | None,
-        typer.Option(
-            "--loads",
-            metavar="LOADS",
-            help="Offered loads: a list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits per node and "
-            "cycle (with a table [mesh], in the unit of the first traffic's rate). Default: "
-            "0.05:0.5:0.05; with a table [mesh], twelve loads up to the ideal throughput.",
-        ),
-    ] = None
+        typer.Option("--loads", metavar="LOADS",
+                     help="Offered loads: a list 0.1,0.2,0.4 or a range FROM:TO:STEP, in flits "
+                     "per node and cycle (with a table [mesh], in the unit of the first "
+                     "traffic's rate). Default: 0.05:0.5:0.05; with a table [mesh], twelve "
+                     "loads up to the ideal throughput."),
+    ] = None  # fmt: skip
     search: Annotated[
         bool,
         typer.Option("--saturation/--no-saturation", help="Search for the saturation load."),
     ] = True
     tolerance: Annotated[
         float | None,
-        typer.Option(
-            "--tolerance",
-            help="Tolerance of the saturation load, in the unit of the loads. Default: 0.01; with "
-            "a table [mesh], 2 % of the largest load.",
-        ),
-    ] = None
+        typer.Option("--tolerance",
+                     help="Tolerance of the saturation load, in the unit of the loads. Default: "
+                     "0.01; with a table [mesh], 2 % of the largest load."),
+    ] = None  # fmt: skip
     threads: options.Threads = 0
 
 
@@ -141,6 +115,5 @@ def network(of: NetworkOptions, at: RunOptions | None = None) -> NetworkTables:
     groups = [of, *([at] if at else [])]
     tables = define(of.file, lambda kind: keyed(*groups, kind=kind), of.changes or (),
                     is_smart=of.design is not None)  # fmt: skip
-    return (
-        tables if of.to is None else replace(tables, tables=tables.tables | {"output": str(of.to)})
-    )
+    output = {} if of.to is None else {"output": str(of.to)}
+    return replace(tables, tables=tables.tables | output)
