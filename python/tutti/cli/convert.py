@@ -30,9 +30,6 @@ from tutti.formats.formats import (
 from tutti.study.console import record, remark, wrote
 from tutti.study.files import one_of, written
 from tutti.study.progress import Progress
-from tutti.study.study import present
-from tutti.view.terminal import indented
-from tutti.view.view import Data, Fact, View
 
 From = Annotated[
     str | None,
@@ -202,6 +199,10 @@ def _check_options(chosen: Options, honoured: set[str], source: str, target: str
 
 def _print_formats() -> None:
     """Prints the formats as paragraphs: a table would not fit a terminal."""
+    from tutti.study.study import present
+    from tutti.view.terminal import indented
+    from tutti.view.view import Data, Fact, View
+
     for each in formats():
         row = {name: getattr(each, name) for name in ("name", "content", "summary", "endings")}
         row |= {"reads": bool(each.read), "writes": bool(each.write)}

@@ -16,13 +16,9 @@ from tutti.cli.grouped import grouped
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import check_ranks, schedule
 from tutti.schedules.text import read_schedule
-from tutti.schedules.view.proof import proof_view
 from tutti.study.console import echo, wrote
 from tutti.study.files import written
 from tutti.study.progress import Progress
-from tutti.study.study import present
-from tutti.view.terminal import indented
-from tutti.view.view import Data, Fact, View
 
 if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
@@ -82,6 +78,9 @@ def list_(
       tutti schedule list
       tutti schedule list --collective all_reduce --ranks 12
     """
+    from tutti.schedules.view.summary import algorithm_view
+    from tutti.study.study import present
+
     if ranks is not None:
         check_ranks(ranks)
     known = _core.collectives()
@@ -98,24 +97,7 @@ def list_(
             continue
         if ranks is not None and not any(entry.claims(c, ranks) for c in performed):
             continue
-        _describe(entry)
-
-
-def _describe(entry: _core.Algorithm) -> None:
-    """Prints an algorithm as a paragraph: a table would not fit a terminal."""
-    names = ("name", "summary", "collectives", "ranks", "argument", "source")
-    facts = {
-        "performs": ", ".join(entry.collectives),
-        "ranks": entry.ranks,
-        "ARG": entry.argument,
-        "source": entry.source,
-    }
-    lines = [indented(f"{name}: {fact}", "dim") for name, fact in facts.items() if fact]
-    present(View(
-        headline=Fact("name", f"{entry.name}:ARG" if entry.argument else entry.name),
-        below=[indented(entry.summary), *lines],
-        data=[Data("algorithms", lambda: [{name: getattr(entry, name) for name in names}])],
-    ))  # fmt: skip
+        present(algorithm_view(entry))
 
 
 @app.command()
@@ -154,6 +136,9 @@ def verify(notation: Notation, *, layout: Layout) -> None:
         raise VerificationError(
             problem, kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
+    from tutti.schedules.view.summary import proof_view
+    from tutti.study.study import present
+
     present(proof_view(laid_out, proof))
 
 

@@ -1,14 +1,33 @@
-"""What the proof of a schedule shows."""
+"""What algorithms and the proofs of schedules show."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tutti.view.quantity import count, plural
-from tutti.view.view import Fact, View, figures
+from tutti.view.terminal import indented
+from tutti.view.view import Data, Fact, View, figures
 
 if TYPE_CHECKING:
+    from tutti._core import Algorithm
     from tutti.schedules.ir import Schedule, Verification
+
+
+def algorithm_view(entry: Algorithm) -> View:
+    """Returns an algorithm as a paragraph: a table would not fit a terminal."""
+    names = ("name", "summary", "collectives", "ranks", "argument", "source")
+    facts = {
+        "performs": ", ".join(entry.collectives),
+        "ranks": entry.ranks,
+        "ARG": entry.argument,
+        "source": entry.source,
+    }
+    lines = [indented(f"{name}: {fact}", "dim") for name, fact in facts.items() if fact]
+    return View(
+        headline=Fact("name", f"{entry.name}:ARG" if entry.argument else entry.name),
+        below=[indented(entry.summary), *lines],
+        data=[Data("algorithms", lambda: [{name: getattr(entry, name) for name in names}])],
+    )
 
 
 def proof_view(schedule: Schedule, proof: Verification) -> View:
