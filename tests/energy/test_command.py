@@ -62,7 +62,7 @@ def test_packages_are_compared_with_published_values(tmp_path: Path) -> None:
 
 def test_run_with_packets_prints_energy(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(EXPERIMENT)
-    output = tutti("run", "e.toml", cwd=tmp_path).stdout
+    output = " ".join(tutti("run", "e.toml", cwd=tmp_path).stdout.split())
     for words in ("buffers", "leakage", "power: ", "area: 2.084 mm2"):
         assert words in output, words
     energy = pl.read_parquet(tmp_path / "out" / "energy.parquet")

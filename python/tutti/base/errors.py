@@ -261,6 +261,7 @@ class SimulationError(TuttiError):
         "endpoint": Kind("The endpoint model does not support the collective."),
         "stuck": Kind("Tasks of a program wait forever."),
         "stopped": Kind("The run was interrupted before it finished.", "run it again"),
+        "too_late": Kind("A run exceeds the latest time that its caller allows."),
         "saturated": Kind(
             "The network saturates at this load, so its latency is unbounded.",
             "lower the rate, or measure longer: near saturation queues fill slowly",

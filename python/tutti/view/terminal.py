@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 def show(view: View, console: Console) -> None:
     """Prints a view: headline, inputs or tables, and facts."""
+    from rich.padding import Padding
+    from rich.table import Table
+
     if view.headline.text:
         console.print(view.headline.text, style="bold", markup=False)
     if view.table:
@@ -28,7 +31,9 @@ def show(view: View, console: Console) -> None:
     if any(fact.text for fact in facts):
         console.print(facts_table(facts))
     for part in view.below:
-        console.print(part, markup=False)
+        # Rows of numbers for other programs may exceed the width; sentences may not.
+        is_wrapped = isinstance(part, str | Table | Padding)
+        console.print(part, markup=False, soft_wrap=not is_wrapped)
 
 
 def indented(text: str, style: str = "") -> Padding:

@@ -134,7 +134,7 @@ def figures_of(columns: Iterable[Column[Any]], row: object) -> list[Fact]:
     ]
 
 
-def figures(**values: object) -> list[Fact]:
+def json_facts(**values: object) -> list[Fact]:
     """Returns facts of `--json` only, by key; a value may be a function that returns it."""
     return [Fact(key, key=key, value=value) for key, value in values.items()]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tutti.base.units import Size
 from tutti.view.quantity import count, counted, format_share, plural
 from tutti.view.tables import Column, ReportTable
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
     from tutti.bypass import Flow, Mapping
@@ -57,7 +57,7 @@ def mapping_view(mapping: Mapping, title: str) -> View:
     )
     return View(
         headline=Fact("mapping", text),
-        facts=figures(
+        facts=json_facts(
             mesh=mapping.mesh.notation,
             flows=len(mapping.flows),
             dedicated_flows=len(mapping.dedicated),
@@ -91,7 +91,7 @@ def search_view(search: Improved, title: str, size: str) -> View:
         f"{size}: {search.best_time}; with the configuration of `map` {search.start_time} "
         f"({format_share(saved)} longer); {plural(search.trials, 'configuration')} simulated"
     )
-    values = figures(
+    values = json_facts(
         size_bytes=Size.of_any(size).bytes,
         time_ps=search.best_time.ps,
         start_time_ps=search.start_time.ps,

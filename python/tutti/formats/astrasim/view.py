@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 
 from .reader import frame
 
@@ -25,7 +25,7 @@ def run_view(run: AstraSimRun, network: AstraSimNetwork, workload: str, *, aware
     total, compute, exposed = (ps / 1000 for ps in (run.total.ps, run.compute, run.exposed))
     return View(
         headline=Fact("", f"{run.npus} NPUs: {shape}"),
-        facts=figures(
+        facts=json_facts(
             npus=run.npus,
             dimensions=shape,
             time_ps=run.total.ps,

@@ -9,7 +9,7 @@ from tutti.nccl.tuning import best, candidates
 from tutti.view.quantity import count, format_size, format_time, number
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.terminal import indented
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,7 +127,7 @@ def choices_view(
     gpus = f"{system.nodes} x {system.gpus_per_node} GPUs"
     return View(
         headline=Fact("question", f"{about} on {system.name}, {gpus}, NCCL {nccl}"),
-        facts=figures(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
+        facts=json_facts(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
                       nccl=nccl, collective=collective),
         table=single if is_single else ReportTable(SIZES, choices, gap=2),
         data=[Data("sizes", lambda: records_of(SIZES, choices))],

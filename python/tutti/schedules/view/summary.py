@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutti.view.quantity import count, plural
 from tutti.view.terminal import indented
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
     from tutti._core import Algorithm
@@ -40,12 +40,12 @@ def proof_view(schedule: Schedule, proof: Verification) -> View:
     return View(
         headline=Fact("schedule", f"{name} performs {schedule.collective} on {ranks:,} ranks"),
         facts=[
-            *figures(schedule=name, collective=schedule.collective, ranks=ranks),
+            *json_facts(schedule=name, collective=schedule.collective, ranks=ranks),
             Fact("steps", f"{proof.steps:,} over all ranks", "steps", proof.steps),
             Fact("messages", count(proof.messages), "messages", proof.messages),
             Fact("reductions", count(proof.reductions), "reductions", proof.reductions),
             Fact("bits", bits, "bits", proof.reproducibility),
-            *figures(rendezvous_safe=proof.rendezvous_safe),
+            *json_facts(rendezvous_safe=proof.rendezvous_safe),
             Fact("buffering", buffering, "buffered_messages", proof.buffering),
         ],
     )

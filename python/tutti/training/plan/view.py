@@ -10,7 +10,7 @@ from tutti.training.plan.explain import explained, table_of
 from tutti.training.plan.timing import KINDS
 from tutti.view.quantity import format_share, format_time
 from tutti.view.tables import Column, ReportTable, records_of
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def plan_view(search: PlanSearch, top: int) -> View:
     texts = list(explained(search))
     return View(
         headline=Fact("", f"{model.name} on {cluster.gpus:,} {cluster.npu.name}, {sequences}"),
-        facts=figures(
+        facts=json_facts(
             model=model.name,
             gpus=cluster.gpus,
             npu=cluster.npu.name,

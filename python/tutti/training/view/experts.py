@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.view.quantity import count, format_share, format_size, format_time
 from tutti.view.tables import Column, ReportTable, records_of
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def experts_view(
     routing = f"{settings['routing']} routing on {platform}"
     return View(
         headline=Fact("", f"{layer.experts} experts, {tokens}, {formats}, {routing}"),
-        facts=figures(layer=layer, platform=platform, **settings, decisions=decisions),
+        facts=json_facts(layer=layer, platform=platform, **settings, decisions=decisions),
         table=ReportTable(QUANTITIES, results),
         caption=_CAPTION,
         data=[Data("results", lambda: records_of(QUANTITIES, results))],

@@ -8,7 +8,7 @@ import polars as pl
 
 from tutti.view.quantity import format_share, format_time
 from tutti.view.tables import Column, ReportTable, frame_of
-from tutti.view.view import Data, Fact, View, figures
+from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def overlap_view(
     chiplets = f"{settings['model']} on {settings['ranks']} chiplets{how}"
     return View(
         headline=Fact("", f"{chiplets}: {size / 1e6:,.1f} MB of gradients"),
-        facts=figures(**settings, gradient_bytes=size),
+        facts=json_facts(**settings, gradient_bytes=size),
         table=ReportTable(QUANTITIES, rows, gap=2),
         caption="exposed: iteration time minus compute time; share: exposed / iteration",
         data=[
