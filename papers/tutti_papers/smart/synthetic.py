@@ -21,7 +21,7 @@ from tutti_papers.smart.tables import all_nodes, corners, some, to_one
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tutti.networks.mesh import Run, Saturation
+    from tutti.networks.mesh import MeshRun, Saturation
     from tutti.networks.mesh.view.load import Quantity
 
 _SOURCE = "the figure's curves are not known; section V describes them in words"
@@ -39,7 +39,7 @@ def _rows(experiment: str, found: dict[str, Saturation]) -> pl.DataFrame:
     return every.select(*first, *(name for name in every.columns if name not in first))
 
 
-def _runs(found: dict[str, Saturation]) -> dict[str, tuple[Run, ...]]:
+def _runs(found: dict[str, Saturation]) -> dict[str, tuple[MeshRun, ...]]:
     return {name: tuple(one.runs) for name, one in found.items()}
 
 

@@ -13,7 +13,7 @@ from tutti.networks.mesh import ReplicationPlan, SmartMesh, Traffic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.networks.mesh import Run, Saturation
+    from tutti.networks.mesh import MeshRun, Saturation
 
 VCS, CREDIT_DELAY = 6, 8
 """VCs per message class and broadcast stage, and the credit delay in cycles. The paper states
@@ -132,12 +132,12 @@ def curves(experiment: str, names: Sequence[str]) -> dict[str, Saturation]:
     return {name: curve(experiment, name) for name in watched(experiment, names)}
 
 
-def low(found: Saturation, experiment: str) -> Run:
+def low(found: Saturation, experiment: str) -> MeshRun:
     """Returns the run at low load."""
     return at(found, LOW * largest(experiment))
 
 
-def at(found: Saturation, load: float) -> Run:
+def at(found: Saturation, load: float) -> MeshRun:
     """Returns the run at a load of the curve."""
     return min(found.runs, key=lambda run: abs(run.load - load))
 

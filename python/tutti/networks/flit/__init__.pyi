@@ -3,7 +3,7 @@ from .network import Network as Network
 from .network import patterns as patterns
 from .network import routings as routings
 from .results import Estimate as Estimate
-from .results import Measured as Measured
+from .results import FlitMeasurement as FlitMeasurement
 from .results import NocRun as NocRun
 from .results import Stalls as Stalls
 from .runs import Saturation as Saturation

@@ -33,7 +33,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class FlitMeasurement:
     """Measured values of a traffic class, or of all classes; times in cycles.
 
     Attributes:
@@ -59,7 +59,7 @@ class Measured:
     quantiles: dict[str, int]
 
     @classmethod
-    def of_core(cls, given: dict[str, Any]) -> Measured:
+    def of_core(cls, given: dict[str, Any]) -> FlitMeasurement:
         """Converts a result of the core."""
         means = ("accepted", "latency", "network_latency", "hops")
         estimates = {name: Estimate(*given[name]) for name in means}
@@ -113,8 +113,8 @@ class NocRun:
     ending: Ending
     cycles: int
     window: int
-    all: Measured
-    classes: tuple[Measured, ...]
+    all: FlitMeasurement
+    classes: tuple[FlitMeasurement, ...]
     buffered: tuple[int, ...]
     stalls: Stalls
     load: float | None
@@ -141,8 +141,8 @@ class NocRun:
             ending=given["ending"],
             cycles=given["cycles"],
             window=given["window"],
-            all=Measured.of_core(given["all"]),
-            classes=tuple(Measured.of_core(one) for one in given["classes"]),
+            all=FlitMeasurement.of_core(given["all"]),
+            classes=tuple(FlitMeasurement.of_core(one) for one in given["classes"]),
             buffered=tuple(memoryview(given["buffered"]).cast("Q")),
             stalls=Stalls(**given["stalls"]),
             load=load,

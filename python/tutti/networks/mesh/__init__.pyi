@@ -2,8 +2,8 @@ from .mesh import SmartMesh as SmartMesh
 from .mesh import designs as designs
 from .recording import Watched as Watched
 from .recording import watch as watch
-from .results import Measured as Measured
-from .results import Run as Run
+from .results import MeshMeasurement as MeshMeasurement
+from .results import MeshRun as MeshRun
 from .runs import Saturation as Saturation
 from .runs import at_load as at_load
 from .runs import check as check

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.base.errors import ConfigError
-    from tutti.networks.mesh import Run
+    from tutti.networks.mesh import MeshRun
 
 _LOADS = 12
 """The number of default loads of a sweep, up to the ideal throughput."""
@@ -117,7 +117,7 @@ class RawSmart(Table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smart(Experiment[SmartMesh, tuple[Traffic, ...], ReplicationPlan, "Run"]):
+class Smart(Experiment[SmartMesh, tuple[Traffic, ...], ReplicationPlan, "MeshRun"]):
     """A resolved mesh and its traffic."""
 
     package = "tutti.networks.mesh"
@@ -129,7 +129,7 @@ class Smart(Experiment[SmartMesh, tuple[Traffic, ...], ReplicationPlan, "Run"]):
         most = min(bound.load, 1.0) if bound and self.traffic[0].kind != "reduction" else 1.0
         return [round(most * (index + 1) / _LOADS, 6) for index in range(_LOADS)]
 
-    def search_plan(self, runs: Sequence[Run], tolerance: float | None) -> SearchPlan:
+    def search_plan(self, runs: Sequence[MeshRun], tolerance: float | None) -> SearchPlan:
         """Returns a search up to the ideal throughput, or the largest load of runs."""
         bound = ideal(self.network, self.traffic[0])
         highest = max(run.load for run in runs)

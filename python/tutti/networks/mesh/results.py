@@ -30,7 +30,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeshMeasurement:
     """Measured values of one traffic, over all seeds; times in cycles.
 
     Attributes:
@@ -63,7 +63,7 @@ class Measured:
         return self.accepted.mean / self.offered.mean if self.offered.mean else math.nan
 
     @classmethod
-    def of_core(cls, seeds: list[dict[str, Any]]) -> Measured:
+    def of_core(cls, seeds: list[dict[str, Any]]) -> MeshMeasurement:
         """Combines the core's results of one traffic over all seeds."""
         of = {
             name: estimate([one[name] for one in seeds])
@@ -91,7 +91,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Run:
+class MeshRun:
     """The result of a run of a mesh, over all seeds.
 
     Attributes:
@@ -115,7 +115,7 @@ class Run:
     load: float
     ending: Ending
     cycles: int
-    loads: tuple[Measured, ...]
+    loads: tuple[MeshMeasurement, ...]
     table_entries: Estimate
     buffered_flows: Estimate
     stay: Estimate
@@ -143,7 +143,7 @@ class Run:
         traffic: tuple[Traffic, ...],
         plan: ReplicationPlan,
         seeds: list[dict[str, Any]],
-    ) -> Run:
+    ) -> MeshRun:
         """Combines the core's results of all seeds."""
         every = zip(*(one["loads"] for one in seeds), strict=True)
         return cls(
@@ -153,7 +153,7 @@ class Run:
             load=traffic[0].rate,
             ending=max((one["ending"] for one in seeds), key=_ENDINGS.index),
             cycles=sum(one["cycles"] for one in seeds),
-            loads=tuple(Measured.of_core(list(one)) for one in every),
+            loads=tuple(MeshMeasurement.of_core(list(one)) for one in every),
             table_entries=estimate([one["table_entries"] for one in seeds]),
             buffered_flows=estimate([one["buffered_flows"] for one in seeds]),
             stay=estimate([one["stay"] for one in seeds]),

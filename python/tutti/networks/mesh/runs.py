@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.networks.errors import NocError
 from tutti.networks.loads import Search, measure_all, scaled
-from tutti.networks.mesh.results import Run
+from tutti.networks.mesh.results import MeshRun
 from tutti.networks.mesh.traffic import ReplicationPlan, Traffic, case_of, ideal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run(
     plan: ReplicationPlan | None = None,
     *,
     threads: int = 0,
-) -> Run:
+) -> MeshRun:
     """Runs traffic on a mesh, once for each seed.
 
     Args:
@@ -67,8 +67,8 @@ def sweep(
     plan: ReplicationPlan | None = None,
     *,
     threads: int = 0,
-    done: Callable[[Run], object] | None = None,
-) -> list[Run]:
+    done: Callable[[MeshRun], object] | None = None,
+) -> list[MeshRun]:
     """Runs the same traffic at several loads, in parallel on all cores.
 
     Args:
@@ -112,7 +112,7 @@ class Saturation:
     peak: float
     most: float
     deadlocks: float | None
-    runs: tuple[Run, ...]
+    runs: tuple[MeshRun, ...]
 
     def __repr__(self) -> str:
         loads = f"{self.by_latency:g} by latency, {self.by_throughput:g} by throughput"
@@ -133,9 +133,9 @@ def saturation(
     *,
     tolerance: float = 0.02,
     most: float | None = None,
-    known: Sequence[Run] = (),
+    known: Sequence[MeshRun] = (),
     threads: int = 0,
-    done: Callable[[Run], object] | None = None,
+    done: Callable[[MeshRun], object] | None = None,
 ) -> Saturation:
     """Searches for the saturation loads of a mesh.
 
@@ -160,7 +160,7 @@ def saturation(
     """
     limit = _limit(mesh, as_tuple(traffic)[0]) if most is None else most
 
-    def measure(loads: Sequence[float]) -> list[Run]:
+    def measure(loads: Sequence[float]) -> list[MeshRun]:
         return sweep(mesh, traffic, loads, plan, threads=threads, done=done)
 
     search = Search(measure, known, most=limit, tolerance=tolerance * limit)
@@ -168,10 +168,10 @@ def saturation(
     search.add([lowest, limit])
     zero = search.runs[lowest].latency
 
-    def accepts(run: Run) -> bool:
+    def accepts(run: MeshRun) -> bool:
         return run.is_stable
 
-    def is_fast(run: Run) -> bool:
+    def is_fast(run: MeshRun) -> bool:
         return run.is_stable and run.latency.mean <= _SLOWER * zero.mean
 
     search.narrow(accepts)
@@ -219,15 +219,15 @@ def _measured(
     mesh: SmartMesh,
     supplies: Sequence[tuple[Traffic, ...]],
     plan: ReplicationPlan,
-    done: Callable[[Run], object] | None,
+    done: Callable[[MeshRun], object] | None,
     *,
     threads: int,
-) -> list[Run]:
+) -> list[MeshRun]:
     """Runs traffic on a mesh, each seed separately."""
     seeds = range(plan.seed, plan.seed + plan.seeds)
     groups = [[case_of(mesh, supply, plan, seed=seed) for seed in seeds] for supply in supplies]
 
-    def run_of(index: int, results: list[dict[str, Any]]) -> Run:
-        return Run.of_core(mesh, supplies[index], plan, results)
+    def run_of(index: int, results: list[dict[str, Any]]) -> MeshRun:
+        return MeshRun.of_core(mesh, supplies[index], plan, results)
 
     return measure_all(groups, run_of, threads=threads, done=done)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.networks.flit.results import Estimate, Measured, NocRun
+    from tutti.networks.flit.results import Estimate, FlitMeasurement, NocRun
 
 RATE = "flits per node and cycle"
 
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
     run: NocRun
     name: str
-    measured: Measured
+    measured: FlitMeasurement
 
     @classmethod
     def complete(cls, run: NocRun) -> Part:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.networks.flit import Estimate
-    from tutti.networks.mesh import Run, Saturation
+    from tutti.networks.mesh import MeshRun, Saturation
     from tutti.view.palette import Style
 
 Quantity = Literal["latency", "accepted", "answers", "active"]
@@ -39,7 +39,7 @@ _SEARCHED = ("zero_load", "by_latency", "by_throughput", "accepted", "peak", "mo
 
 
 def load_view(
-    runs: Sequence[Run],
+    runs: Sequence[MeshRun],
     saturation: Saturation | None = None,
     *,
     title: str = "",
@@ -90,7 +90,7 @@ def load_view(
     )  # fmt: skip
 
 
-def _range(runs: Sequence[Run]) -> str:
+def _range(runs: Sequence[MeshRun]) -> str:
     """Returns the range of loads that contains the saturation load, without a search for it."""
     kind = runs[0].traffic[0].kind
     stable = [run.load for run in runs if run.is_stable]
@@ -125,7 +125,7 @@ def _saturation(saturation: Saturation) -> list[Fact]:
     return facts
 
 
-def _sections(runs: Sequence[Run]) -> list[Section]:
+def _sections(runs: Sequence[MeshRun]) -> list[Section]:
     lines, kind = {runs[0].mesh.design: runs}, runs[0].traffic[0].kind
     sections = load_sections("mesh", smart_chart(lines, "latency"), smart_chart(lines, "accepted"))
     if kind == "reduction":
@@ -140,7 +140,7 @@ def _sections(runs: Sequence[Run]) -> list[Section]:
 
 
 def smart_chart(
-    lines: Mapping[str, Sequence[Run]],
+    lines: Mapping[str, Sequence[MeshRun]],
     what: Quantity,
     top: float | None = None,
     looks: Mapping[str, Style] | None = None,
@@ -176,11 +176,11 @@ def smart_chart(
     return LoadChart(curves, x, _AXES[what], reference, limit, top, largest)
 
 
-def _saturated(runs: Sequence[Run]) -> frozenset[float]:
+def _saturated(runs: Sequence[MeshRun]) -> frozenset[float]:
     return frozenset(run.load for run in runs if not run.is_stable)
 
 
-def _points(runs: Sequence[Run], what: Quantity) -> list[tuple[float, Estimate]]:
+def _points(runs: Sequence[MeshRun], what: Quantity) -> list[tuple[float, Estimate]]:
     moved = [run for run in runs if run.ending != "deadlocked"]
     if what == "latency":
         return [(run.load, run.latency) for run in moved if run.is_stable]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.networks.mesh.results import Measured, Run
+    from tutti.networks.mesh.results import MeshMeasurement, MeshRun
     from tutti.networks.mesh.traffic import Kind, Traffic
 
 _PER = "messages per cycle"
@@ -37,17 +37,17 @@ class Part(NamedTuple):
         measured: Its measured values.
     """
 
-    run: Run
+    run: MeshRun
     traffic: Traffic
-    measured: Measured
+    measured: MeshMeasurement
 
 
-def parts(run: Run) -> list[Part]:
+def parts(run: MeshRun) -> list[Part]:
     """Returns each traffic of a run."""
     return [Part(run, *each) for each in zip(run.traffic, run.loads, strict=True)]
 
 
-def frame(runs: Iterable[Run]) -> pl.DataFrame:
+def frame(runs: Iterable[MeshRun]) -> pl.DataFrame:
     """Returns a row per run and traffic; times in cycles, rates in messages per cycle of the mesh.
 
     Latencies are null unless all seeds were stable, since they then depend on the length of the
@@ -56,12 +56,12 @@ def frame(runs: Iterable[Run]) -> pl.DataFrame:
     return frame_of(quantities(), [part for run in runs for part in parts(run)])
 
 
-def state(run: Run) -> str:
+def state(run: MeshRun) -> str:
     """Returns the state in which a run ended."""
     return _STATES[run.ending]
 
 
-def latency(measured: Measured) -> str:
+def latency(measured: MeshMeasurement) -> str:
     """Returns the mean latency with percentiles and maximum."""
     shown = ", ".join(f"p{name} {number(value)}" for name, value in measured.quantiles.items())
     cycles = counted(estimate(measured.latency), "cycle")

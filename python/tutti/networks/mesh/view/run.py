@@ -26,7 +26,7 @@ from .text import describe_buffers, describe_mesh, describe_traffic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.networks.mesh import Run
+    from tutti.networks.mesh import MeshRun
 
 KICKER = "SMART meshes (single-cycle multi-hop)"
 UNITS = (
@@ -59,7 +59,7 @@ _EVENTS = {
 }
 
 
-def run_view(run: Run, *, title: str = "", remarks: Sequence[str] = ()) -> View:
+def run_view(run: MeshRun, *, title: str = "", remarks: Sequence[str] = ()) -> View:
     """Returns what a run shows: latency, accepted throughput, tables, events.
 
     Args:
@@ -84,7 +84,7 @@ def run_view(run: Run, *, title: str = "", remarks: Sequence[str] = ()) -> View:
     )
 
 
-def inputs(run: Run) -> list[Fact]:
+def inputs(run: MeshRun) -> list[Fact]:
     """Returns buffers, traffic and phases of a run."""
     plan = run.plan
     measured = (
@@ -99,7 +99,7 @@ def inputs(run: Run) -> list[Fact]:
     ]
 
 
-def _facts(run: Run) -> list[Fact]:
+def _facts(run: MeshRun) -> list[Fact]:
     first, kind = parts(run)[0], run.traffic[0].kind
     facts = facts_of(of_case(kind), first)
     for part in parts(run):
@@ -111,7 +111,7 @@ def _facts(run: Run) -> list[Fact]:
     return facts if run.ending == "deadlocked" else [*facts, Fact("events", _main_events(run))]
 
 
-def _main_events(run: Run) -> str:
+def _main_events(run: MeshRun) -> str:
     """Returns the counts of the main events, on one line."""
     counts = run.counts
     events = (
@@ -126,7 +126,7 @@ def _main_events(run: Run) -> str:
     return ", ".join(f"{value:,} {name}" for name, value in events)
 
 
-def _answer(run: Run) -> list[str]:
+def _answer(run: MeshRun) -> list[str]:
     """Returns state, latency and throughput of a run in sentences."""
     lines = [sentence(state(run))]
     if run.ending == "deadlocked":
@@ -142,7 +142,7 @@ def _answer(run: Run) -> list[str]:
     return [*lines, f"Accepted share of the offered load: {', '.join(shares)}."]
 
 
-def _sections(run: Run) -> list[Section]:
+def _sections(run: MeshRun) -> list[Section]:
     if run.ending == "deadlocked":
         return []
     columns = of_scope(quantities(run.traffic[0].kind), "run")
