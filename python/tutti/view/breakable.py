@@ -17,7 +17,7 @@ MARKS = re.compile(r"([:,/])")
 _QUANTITY = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?B/s|[KMGT]iB|B|[mun]?s|ps|TFLOP/s)(?![\w/]))")
 """The space between a number and its unit."""
 
-_PIECES = re.compile(r"[^ _:,/]*(?:[_:,/]+| +|$)")
+_PIECES = re.compile(r"(?:[^ _:,/]|(?<=B)/(?=s\b))*(?:[_:,/]+| +|$)")
 
 
 class Breakable:

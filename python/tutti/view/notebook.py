@@ -67,6 +67,8 @@ def facts_html(facts: Iterable[tuple[str, ...]], drawing: str = "") -> str:
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
         + "".join(f"<td style='text-align:left'>{escape(value)}</td>" for value in values)
         + "</tr>"
+        if name
+        else f"<caption style='text-align:left'>{escape(values[0])}</caption>"
         for name, *values in facts
     )
     return f"<div><table>{rows}</table>{drawing}</div>"

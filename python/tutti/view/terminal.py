@@ -29,6 +29,8 @@ def show(view: View, console: Console) -> None:
         console.print(table.terminal())
     facts = view.facts if view.table or view.parts else [*view.inputs, *view.facts]
     if any(fact.text for fact in facts):
+        if view.parts:
+            console.print()
         console.print(facts_table(facts))
     for part in view.below:
         # Rows of numbers for other programs may exceed the width; sentences may not.

@@ -122,6 +122,10 @@ def _tied(lead: Lead) -> str:
     return f"tied with {shorten(names)}" if names else ""
 
 
+def _as_fast(lead: Lead) -> str | None:
+    return ", ".join(other.schedule for other in lead.region.clearest.level) or None
+
+
 def _runners_up(lead: Lead) -> str:
     seconds = (point.runner_up for point in lead.region.decisions)
     return shorten(sorted({second.algorithm for second in seconds if second}))
@@ -160,6 +164,7 @@ REGIONS: tuple[Column[Lead], ...] = (
            terminal=False),
     Column("largest lead", lambda lead: lead.margins[1], format_share, key="lead", kind="hidden",
            short="lead\n"),
+    Column("as fast", _as_fast, key="as_fast", scope="file", terminal=False),
     Column("runner-up", lambda lead: lead.of_second(lambda second: second.schedule),
            key="runner_up", scope="file"),
     Column("time of the runner-up", lambda lead: lead.of_second(lambda second: second.time_ps),
@@ -214,9 +219,15 @@ class Ranking(ReportTable[Lead]):
         return table
 
     def _lines(self, columns: list[Column[Lead]], lead: Lead) -> Iterable[list[str]]:
-        """Yields the winner, the runner-up with the size of its time, and the reason."""
+        """Yields the winner, ties, the runner-up with the size of its time, and the reason."""
+
+        def named(text: str) -> list[str]:
+            return [text if column.key == "schedule" else "" for column in columns]
+
         texts = {column.key: column.text(lead) for column in self.columns if column.key}
         yield [column.text(lead) for column in columns]
+        if lead.region.clearest.level:
+            yield named(f"as fast: {texts['as_fast']}")
         if lead.of_second(bool):
             below = {key: texts[other] for key, other in _BELOW.items()}
             smallest, largest = lead.region.sizes
@@ -225,4 +236,4 @@ class Ranking(ReportTable[Lead]):
                 at if column.name == "sizes" else below.get(column.key, "") for column in columns
             ]
         if texts["reason"]:
-            yield [texts["reason"] if column.key == "schedule" else "" for column in columns]
+            yield named(texts["reason"])

@@ -179,7 +179,7 @@ def _facts(advice: Advice) -> list[Fact]:
     verb = "has" if undecided == 1 else "have"
     facts = [
         Fact("figures", "for the size with the lowest confidence; times with 90 % intervals"),
-        Fact("undecided", f"{undecided:,} of {plural(len(advice.decisions), 'decision')} {verb} "
+        Fact("confidence", f"{undecided:,} of {plural(len(advice.decisions), 'decision')} {verb} "
              f"less than {format_share(UNDECIDED)} confidence"),
     ]  # fmt: skip
     if any(row.gain is not None for row in advice.decisions):
@@ -189,6 +189,9 @@ def _facts(advice: Advice) -> list[Fact]:
             f"measured, on {ranks} ranks, is carried over."
         )
         facts.insert(1, Fact("gain", text))
+    if advice.next:
+        text = "choices that need the measurement; factor: it is predicted within that"
+        facts.append(Fact("undecided", text))
     return facts
 
 

@@ -84,7 +84,7 @@ CANDIDATES: tuple[Column[Row], ...] = (
            key="bandwidth_gb_per_s", terminal=False),
     Column("channels", lambda row: row.candidate.channels, count, key="channels"),
     Column("threads", lambda row: row.candidate.threads, str, key="threads"),
-    Column("why", lambda row: row.why, kind="wrap", key="why",
+    Column("why", lambda row: row.why, kind="reason", key="why",
            terminal=lambda why: why.replace("; ", "\n")),
 )  # fmt: skip
 """The quantities of a candidate."""

@@ -54,7 +54,7 @@ QUANTITIES: tuple[Column[ExpertTimes], ...] = (
     Column("ranks", lambda row: row.ranks, count, key="ranks", short="ranks\n"),
     Column("kernel", lambda row: row.kernel, key="kernel", terminal=False),
     Column("kernel\nbottleneck", lambda row: f"{row.kernel}\n{row.dispatch.bottleneck}",
-           kind="wrap"),
+           kind="reason"),
     Column("dispatch\ninterval", lambda row: row.dispatch, _times),
     Column("combine\ninterval", lambda row: row.combine, _times),
     Column("dispatch", lambda row: _stage(row.dispatch), key="dispatch", terminal=False),
