@@ -38,9 +38,9 @@ def test_report_opens_from_disk_without_errors(inspect_report: Any, report: Path
     ("selector", "expected"),
     [
         ("#case0-map .nsewdrag", ["fastest: ", "runner-up: ", "lead: "]),
-        ("#case0-time .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
-        ("#case0-busbw .scatterlayer .points path", ["1,024 ranks, ", "time ", "busbw "]),
-        ("#case0-ranks .scatterlayer .points path", [" ranks, 8 B", "time "]),
+        ("#case0-time .scatterlayer .points path", ["ranks: 1,024", "time: ", "busbw: "]),
+        ("#case0-busbw .scatterlayer .points path", ["ranks: 1,024", "time: ", "busbw: "]),
+        ("#case0-ranks .scatterlayer .points path", ["size: 8 B", "time: "]),
         ("#timeline .barlayer .point path", ["rank ", "step ", " to "]),
     ],
 )
@@ -61,7 +61,7 @@ def test_selected_rank_count_shows_its_curves(opened: Any, report: Path, point_a
     page.select_option("#case0-size-choice", "16")
     for chart in ("case0-time", "case0-busbw"):
         page.wait_for_function(f"String(({shown})('{chart}')) === '16'")
-    assert "16 ranks" in point_at(page, "#case0-time .scatterlayer .points path")
+    assert "ranks: 16" in point_at(page, "#case0-time .scatterlayer .points path")
 
 
 def test_a_heading_sorts_the_results(page: Page) -> None:

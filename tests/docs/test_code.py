@@ -53,7 +53,7 @@ SMALLER = {
     "tutti bypass search ": "--trials 3",
     "tutti compare examples/01_which_all_reduce/experiment.toml": "-e 4K --ranks 4,16,96",
     "tutti compare examples/17_in_network/experiment.toml": "-e 1K",
-    "tutti compare examples/17_in_network/experiment.toml ": "-e 1K",
+    "tutti compare examples/17_in_network/experiment.toml ": "-e 128K",
     "tutti search examples/06_best_schedule/experiment.toml -b ": "-e 512",
     "tutti train search examples/20_choose_algorithms/training.toml": "--limit 2",
     "tutti train search examples/20_choose_algorithms/training.toml --algorithm ": "--limit 2",

@@ -58,7 +58,7 @@ class Breakable:
         for number, line in enumerate(self._lines):
             style = self._styles[min(number, len(self._styles) - 1)]
             for part in broken(line, options.max_width):
-                yield Text(part.replace("\u00a0", " "), style=style, overflow="fold")
+                yield Text(part, style=style, overflow="fold")
 
 
 def unbroken(text: str) -> str:

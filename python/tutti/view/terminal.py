@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 def show(view: View, console: Console) -> None:
     """Prints a view: headline, inputs or tables, and facts."""
-    from rich.padding import Padding
-    from rich.table import Table
-
     if view.headline.text:
         console.print(view.headline.text, style="bold", markup=False)
     if view.table:
@@ -33,9 +30,7 @@ def show(view: View, console: Console) -> None:
             console.print()
         console.print(facts_table(facts))
     for part in view.below:
-        # Rows of numbers for other programs may exceed the width; sentences may not.
-        is_wrapped = isinstance(part, str | Table | Padding)
-        console.print(part, markup=False, soft_wrap=not is_wrapped)
+        console.print(part, markup=False, soft_wrap=bool(getattr(part, "no_wrap", False)))
 
 
 def indented(text: str, style: str = "") -> Padding:

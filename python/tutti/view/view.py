@@ -71,7 +71,7 @@ class View:
         caption: The text below that table.
         parts: Headings and tables of the terminal and of notebooks, if a result has several.
         data: Data frames for `--json` and files.
-        below: Further tables and texts of the terminal.
+        below: Further tables and texts of the terminal; those with `no_wrap` may exceed its width.
         drawings: Functions that draw a file, by the file's name.
         inline: Returns the drawing of a notebook as SVG.
         sections: Returns the sections of the page.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 from rich.text import Text
@@ -96,6 +96,8 @@ FITTED: tuple[Column[Row], ...] = (
 class Statistics:
     """Statistics of the blocks of one rank count, as lines that other programs read."""
 
+    no_wrap: ClassVar[bool] = True
+
     summary: pl.DataFrame
     settings: Settings
 
@@ -170,7 +172,7 @@ def multicasts_view(
         if settings.distance is not None:
             lines.insert(0, f"# {settings.distance.note}")
     return View(
-        below=list(map(Text, lines)),
+        below=[Text(line, no_wrap=True) for line in lines],
         data=data,
         drawings={"multicasts.svg": lambda path: plot_multicasts(path, multicasts)},
         log=_caveats(multicasts, settings),

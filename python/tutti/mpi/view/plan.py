@@ -110,7 +110,7 @@ def plan_view(plan: CollectivePlan, heading: Sequence[str] = ()) -> View:
     notes = [f"{sign} {meaning}" for sign, meaning in _MARKS.items() if sign in marks]
     table = ReportTable(of_scope(RULES, "runs"), _alike(plan))
     return View(
-        below=[*map(Text, heading), table.terminal(", ".join(notes))],
+        below=[*(Text(line, no_wrap=True) for line in heading), table.terminal(", ".join(notes))],
         data=[Data("rules", lambda: frame_of(RULES, ([rule] for rule in plan.rules)))],
     )
 
@@ -177,7 +177,7 @@ def info_view(mpi: Mpi, facts: Sequence[tuple[str, str]]) -> View:
               "mpiexec": mpi.mpiexec}  # fmt: skip
     return View(
         facts=[Fact("", "", name, value) for name, value in values.items()],
-        below=[Text(f"{name + ':':<10}{text}") for name, text in facts],
+        below=[Text(f"{name + ':':<10}{text}", no_wrap=True) for name, text in facts],
         data=[Data("facts", lambda: pl.DataFrame(facts, ["name", "fact"], orient="row"))],
     )
 
