@@ -93,10 +93,15 @@ impl Events {
     }
 
     pub(super) fn pop(&mut self) -> Option<Event> {
-        if self.now.is_empty() {
-            self.later.advance_to(self.later.earliest()?);
-            self.now.extend(std::iter::from_fn(|| self.later.pop()).map(Reverse));
+        if let Some(Reverse(event)) = self.now.pop() {
+            return Some(event);
         }
+        self.later.advance_to(self.later.earliest()?);
+        let first = self.later.pop()?;
+        // Events of one NPU are rarely simultaneous.
+        let Some(second) = self.later.pop() else { return Some(first) };
+        self.now.extend([first, second].map(Reverse));
+        self.now.extend(std::iter::from_fn(|| self.later.pop()).map(Reverse));
         self.now.pop().map(|Reverse(event)| event)
     }
 
