@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from tutti import schedule
 from tutti.cli.app import app
 from tutti.mpi import CollectivePlan, Mpi, PlannedSchedule, Rule, find_mpi
+from tutti.mpi.launch import session_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,10 +49,11 @@ class Setting:
     def exec(self, *arguments: str | Path, **around: str) -> subprocess.CompletedProcess[str]:
         """Runs `tutti mpi exec` with the plan."""
         command = [TUTTI, "mpi", "exec", "--plan", self.plan, *arguments]
-        return subprocess.run(
-            command, env=os.environ | AROUND | around, capture_output=True, text=True, check=False,
-            timeout=250,
-        )  # fmt: skip
+        with session_folder() as launcher_files:
+            env = os.environ | AROUND | launcher_files | around
+            return subprocess.run(
+                command, env=env, capture_output=True, text=True, check=False, timeout=250
+            )
 
     def refuses(self, arguments: Sequence[str | Path], *printed: str) -> None:
         """Whether `tutti mpi exec` ends with one error, before anything is started."""
@@ -252,17 +254,15 @@ def test_a_signal_ends_the_ranks(setting: Setting, sent: signal.Signals, tmp_pat
     started_at = tmp_path / "began"
     rank = ["/bin/sh", "-c", f"echo $$ >>{started_at}; exec sleep 600"]
     # nohup, with which the tests may run, ignores SIGHUP.
-    command: list[str | Path] = [
-        "env",
-        "--default-signal",
-        TUTTI,
-        "mpi",
-        "exec",
-        "--plan",
-        setting.plan,
-    ]
+    command: list[str | Path] = ["env", "--default-signal", TUTTI, "mpi", "exec"]
+    command += ["--plan", setting.plan]
     command += [*setting.start(), *rank]
-    with subprocess.Popen(command, env=os.environ | AROUND, stderr=subprocess.DEVNULL) as run:
+    with (
+        session_folder() as launcher_files,
+        subprocess.Popen(
+            command, env=os.environ | AROUND | launcher_files, stderr=subprocess.DEVNULL
+        ) as run,
+    ):
         while not started_at.exists() or len(started_at.read_text().splitlines()) < RANKS:
             assert run.poll() is None
             time.sleep(0.05)

@@ -11,7 +11,7 @@ import pytest
 from runs import bench_of
 
 from tutti import schedule
-from tutti.mpi.launch import preloaded, rank_options
+from tutti.mpi.launch import preloaded, rank_options, session_folder
 from tutti.mpi.plan import CollectivePlan, Rule
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ def test_ranks_recover_from_a_killed_rank(library: bool, tmp_path: Path) -> None
     env |= preloaded(bench.library) if library else {}
     command = [str(bench.mpi.mpiexec), "--with-ft", "ulfm", "-n", str(RANKS)]
     command += [*rank_options("openmpi", env), str(bench.program("ulfm"))]
-    # When all others have ended, the launcher of Open MPI 5.0 may wait on for the killed rank.
-    with subprocess.Popen(
-        command, env=os.environ | AROUND, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as job:
+    # When all others have ended, the launcher of Open MPI 5.0 may wait on for the killed rank. It
+    # is killed, and leaves its files behind: session_folder() states what that causes.
+    with session_folder() as folder, subprocess.Popen(
+        command, env=os.environ | AROUND | folder, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as job:  # fmt: skip
         assert job.stdout is not None
         output = job.stdout.readline()
         os.killpg(job.pid, 9)

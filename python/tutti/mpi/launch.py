@@ -81,6 +81,10 @@ _AS_ROOT: Final = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIR
 """Containers often have no other user; elsewhere Open MPI rightly refuses."""
 
 
+_SESSION_FOLDER: Final = ("PRTE_MCA_prte_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
+"""Variables that name the folder of the launcher's files, in Open MPI 5 and 4."""
+
+
 @dataclass(frozen=True)
 class Finished:
     """The outcome of a run.
@@ -142,6 +146,8 @@ def run_ranks(
     around = dict(os.environ)
     if mpi.starts == "openmpi":
         around = _ALLOW_OVERSUBSCRIPTION | around | (_AS_ROOT if os.geteuid() == 0 else {})
+        with session_folder() as folder:
+            return _finished(command, folder | around, timeout)
     elif mpi.starts == "mpich" and ranks > len(os.sched_getaffinity(0)):
         around = _ON_CROWDED_CORES | around
     elif mpi.starts == "other":
@@ -158,6 +164,18 @@ def guard(preload: str, machine: str, sign: Path) -> list[str]:
         sign: A file that a rank writes if it cannot load the library.
     """
     return ["/bin/sh", "-c", _GUARD, "tutti", preload, machine, str(sign)]
+
+
+@contextmanager
+def session_folder() -> Iterator[dict[str, str]]:
+    """Provides a temporary folder for the files of Open MPI's launcher, as environment variables.
+
+    Without them the files are in ``/tmp/ompi.<process ID>``. A launcher that is killed leaves them
+    behind, and a later launcher with the same process ID fails to start ("The PMIx server's
+    listener thread failed to start", Open MPI 5.0.11).
+    """
+    with tempfile.TemporaryDirectory(prefix="tutti-", ignore_cleanup_errors=True) as folder:
+        yield dict.fromkeys(_SESSION_FOLDER, folder)
 
 
 @contextmanager
