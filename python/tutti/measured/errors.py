@@ -35,6 +35,8 @@ class TuningError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "request": Kind("The requested tuning is invalid, or its settings contradict each other."),
         "unknown_target": Kind("The target library is unknown."),
+        "unknown_version": Kind("The version of the library is unknown, or too old for tutti."),
+        "lacks": Kind("The version of the library lacks the algorithm."),
         "nothing": Kind(
             "The library supports none of the candidate schedules.",
             "the plan file of libtutti_mpi supports all of them",

@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 from tutti.measured.advise import PREDICTIONS, write_rules
-from tutti.measured.advise.rules import _OPEN_MPI, library_counterpart, rules
+from tutti.measured.advise.rules import library_counterpart, rules
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich
+from tutti.measured.tune.library_algorithms import library_algorithms
+from tutti.measured.tune.targets import library_of
 from tutti.measured.tune.times import OWN
 
 if TYPE_CHECKING:
@@ -37,17 +39,32 @@ def predicted(
     return pl.DataFrame(rows, schema=PREDICTIONS)
 
 
-def test_names_of_open_mpi_are_its_numbers() -> None:
-    for collective, names in _OPEN_MPI.items():
-        for name, number in names.items():
-            if execution(collective, name) is None:
-                continue
-            found = library_counterpart("openmpi", collective, 64, f"{name}_ompi")
-            assert found is not None
-            assert found.number == number
-    bruck = library_counterpart("openmpi6", "all_gather", 64, "bruck_ompi")
+@pytest.mark.parametrize("target", ["openmpi", "openmpi6"])
+def test_names_of_open_mpi_are_its_numbers(target: str) -> None:
+    library, version = library_of(target)
+    for collective in ("all_reduce", "all_gather", "all_to_all", "broadcast", "reduce"):
+        for one in library_algorithms(library, version, collective):
+            for name in {one.name, *one.aliases}:
+                if execution(collective, f"{name}_ompi") is None or not one.runs_on(64):
+                    continue
+                found = library_counterpart(target, collective, 64, f"{name}_ompi")
+                assert found is not None
+                assert found.number == one.number
+    bruck = library_counterpart(target, "all_gather", 64, "bruck_ompi")
     assert bruck is not None
     assert bruck.parameters == {"faninout": 2}
+
+
+def test_no_rule_has_a_number_that_the_version_lacks(tmp_path: Path) -> None:
+    """Open MPI 5.0 aborts a job at the algorithm 7 of all_reduce."""
+    times = predicted({8: {"allgather_reduce_ompi": 1.0, RD: 2.0}, 64: {RING: 1.0, RD: 2.0}})
+    (first, *_) = rules(times, "openmpi")
+    assert (first.schedule, first.unruled) == (RD, "allgather_reduce_ompi")
+    written = write_rules(times, "openmpi", tmp_path)
+    assert written.path is not None
+    assert "\n0 3 0 0\n64 4 0 0\n" in written.path.read_text()
+    (first, *_) = rules(times, "openmpi6")
+    assert first.schedule == "allgather_reduce_ompi"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,8 @@
 """Writes decisions as rules of an MPI library: Open MPI 5 and 6, and MPICH.
 
-Names of Open MPI are mapped to the numbers of its algorithms, names of MPICH to the algorithms of
-its selection trees. An algorithm that runs over point-to-point messages of a benchmark is not one
-of the library, so it has no rule.
-
-Source: enumerations of algorithms in ``coll_tuned_*_decision.c`` of Open MPI 5.0, and
-:mod:`tutti.measured.tune.targets`.
+Names are those of :mod:`tutti.measured.tune.library_algorithms`. An algorithm that runs over
+point-to-point messages of a benchmark is not one of the library, so it has no rule; neither has one
+that the release line lacks.
 """
 
 from __future__ import annotations
@@ -20,7 +17,8 @@ from tutti.measured.errors import TuningError
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich, openmpi
 from tutti.measured.tune.decisions import TuningDecision
-from tutti.measured.tune.targets import Counterpart, counterpart
+from tutti.measured.tune.library_algorithms import LibraryAlgorithm, library_algorithm
+from tutti.measured.tune.targets import Counterpart, counterpart, library_of
 from tutti.measured.tune.times import MODELLED, OWN
 
 if TYPE_CHECKING:
@@ -34,64 +32,6 @@ if TYPE_CHECKING:
 TARGETS_OF: Final = {"openmpi": ("openmpi", "openmpi6"), "mpich": ("mpich",)}
 """The formats of rules, by MPI library."""
 
-_OPEN_MPI: Final[dict[str, dict[str, int]]] = {
-    "all_reduce": {
-        "basic_linear": 1,
-        "nonoverlapping": 2,
-        "recursive_doubling": 3,
-        "ring": 4,
-        "segmented_ring": 5,
-        "ring_segmented": 5,
-        "rabenseifner": 6,
-        "allgather_reduce": 7,
-    },
-    "all_gather": {
-        "linear": 1,
-        "bruck": 2,
-        "recursive_doubling": 3,
-        "ring": 4,
-        "neighbor": 5,
-        "sparbit": 7,
-        "direct_messaging": 8,
-    },
-    "all_to_all": {
-        "linear": 1,
-        "pairwise": 2,
-        "modified_bruck": 3,
-        "bruck": 3,
-        "linear_sync": 4,
-    },
-    "broadcast": {
-        "basic_linear": 1,
-        "linear": 1,
-        "chain": 2,
-        "pipeline": 3,
-        "split_binary_tree": 4,
-        "split_binary": 4,
-        "binary_tree": 5,
-        "binary": 5,
-        "binomial": 6,
-        "knomial": 7,
-        "scatter_allgather": 8,
-        "scatter_allgather_ring": 9,
-    },
-    "reduce": {
-        "linear": 1,
-        "basic_linear": 1,
-        "chain": 2,
-        "pipeline": 3,
-        "binary": 4,
-        "binary_tree": 4,
-        "binomial": 5,
-        "in_order_binary": 6,
-        "in_order": 6,
-        "rabenseifner": 7,
-    },
-    "reduce_scatter": {"recursive_doubling": 2, "recursive_halving": 3, "butterfly": 4},
-}
-"""Numbers of Open MPI's algorithms; those of reduce_scatter are of MPI_Reduce_scatter_block."""
-
-_BRUCK_FAN: Final = {"faninout": 2}
 _SUFFIXES: Final = {"openmpi": "_ompi", "openmpi6": "_ompi", "mpich": "_mpich"}
 
 
@@ -118,22 +58,23 @@ def library_counterpart(
     known = execution(collective, algorithm)
     if known is None or foreign or OVER.search(algorithm):
         return None
-    name = algorithm.removesuffix(_SUFFIXES[target])
-    if target != "mpich" and (number := _OPEN_MPI.get(collective, {}).get(name)):
-        fan = _BRUCK_FAN if (collective, number) == ("all_gather", 2) else {}
-        return Counterpart(collective, algorithm, name, number, fan, proved=False)
-    notation = known.algorithm.notation
     named = algorithm.endswith(_SUFFIXES[target])
-    if notation is None or (not named and algorithm != notation):
+    mine = _of_library(target, collective, algorithm.removesuffix(_SUFFIXES[target]))
+    if mine is not None and (named or target != "mpich"):
+        fan = 2 if mine.name.startswith("bruck") else mine.fan_default
+        return Counterpart(mine, algorithm, fan=fan, proved=False) if mine.runs_on(ranks) else None
+    if known.algorithm.notation is None or algorithm != known.algorithm.notation:
         return None  # an algorithm of another library or of a benchmark
-    schedule = _SCHEDULES.get((target, collective, notation), notation)
-    return counterpart(target, collective, ranks, schedule)
+    return counterpart(target, collective, ranks, algorithm)
 
 
-_SCHEDULES: Final = {
-    ("mpich", "all_gather", "recursive_halving_doubling"): "recursive_doubling",
-}
-"""Schedules of :mod:`tutti.measured.tune.targets` with another notation than the catalogue's."""
+def _of_library(target: str, collective: str, name: str) -> LibraryAlgorithm | None:
+    """Returns an algorithm of the release line that rules are written for, or None."""
+    library, version = library_of(target)
+    try:
+        return library_algorithm(library, version, collective, name)
+    except TuningError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -53,8 +53,6 @@ _FLAT = {
 _FOLDING = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _COUNTED = frozenset({"all_reduce", "reduce"})
 """Collectives with the condition is_op_built_in: for others MPICH aborts the job."""
-_IN_PARTS = ("ring", "recursive_halving_doubling", "reduce_scatter_gather")
-"""Schedules with algorithms that need an element for each rank, and a predefined operation."""
 _START = b'{"collective='
 _LIBRARIES = ("libmpi.so*", "libmpi_abi.so*", "libmpich*.so*", "libmpi.*dylib")
 
@@ -289,7 +287,8 @@ def _leaf(decision: TuningDecision, before: Tree, write: Callable[[Counterpart],
     if found is None:
         return before
     leaf = write(found)
-    if decision.collective in _COUNTED and found.schedule.startswith(_IN_PARTS):
+    if decision.collective in _COUNTED and found.algorithm.elements:
+        # It needs an element for each rank, and a predefined operation.
         leaf = {"count<pow2": before, "count=any": leaf}
         leaf = {"is_op_built_in=yes": leaf, "is_op_built_in=no": before}
     if decision.collective in _FOLDING:

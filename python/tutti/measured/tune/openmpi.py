@@ -156,7 +156,7 @@ def _ruled(
 
 def _choice(decision: TuningDecision, target: str) -> _Choice:
     found = decision.counterpart(target)
-    return _Choice(found.number, found.parameters.get("faninout", 0)) if found else _FIXED
+    return _Choice(found.number, found.fan) if found else _FIXED
 
 
 def _keys(by_ranks: dict[int, list[TuningDecision]], target: str) -> _Keys:

@@ -61,11 +61,11 @@ class _Radices:
         """Sets a radix for a decision's sizes; returns a conflicting one, or None."""
         key = (decision.collective, found.name)
         variable = _BY_SIZE.get(key) or _FOR_ALL.get(key)
-        if variable is None or "k" not in found.parameters:
+        if variable is None or not found.fan:
             return None
         span = (decision.first, _NO_END if decision.last is None else decision.last)
         span = span if key in _BY_SIZE else (0, _NO_END)
-        radix, ranges = found.parameters["k"], self.of.setdefault(variable, {})
+        radix, ranges = found.fan, self.of.setdefault(variable, {})
         for (first, last), other in ranges.items():
             if first <= span[1] and span[0] <= last and other != radix:
                 return other
@@ -104,7 +104,7 @@ def settings(decisions: Sequence[TuningDecision]) -> tuple[dict[str, str], list[
             tokens.append(_token(one, found))
             continue
         where = f"{one.collective} on {one.ranks} ranks from {one.first} B"
-        left.append(f"{where}: keeps UCC's default: radix {found.parameters['k']} conflicts with "
+        left.append(f"{where}: keeps UCC's default: radix {found.fan} conflicts with "
                     f"{other}, which more ranks need")  # fmt: skip
     if not tokens:
         message = "UCC has none of the fastest schedules"
