@@ -15,12 +15,13 @@
 enum bench_implementation {
     BENCH_SCHEDULE, /* tutti_execute */
     BENCH_LIBRARY,  /* the MPI library, called by PMPI */
-    BENCH_MPI       /* the MPI call of an application, which a rule of the plan may cover */
+    BENCH_MPI,      /* the MPI call of an application, which a rule of the plan may cover */
+    BENCH_FORCED    /* the MPI library with control variables that force an algorithm */
 };
 
 typedef struct {
     enum bench_implementation implementation;
-    uint32_t schedule; /* index in the plan; only for BENCH_SCHEDULE */
+    uint32_t schedule; /* BENCH_SCHEDULE: index in the plan; BENCH_FORCED: the set of control variables */
 } bench_case;
 
 /* One collective at one size; its cases are measured in turn, block by block. */
@@ -30,6 +31,8 @@ typedef struct {
     int type, op, root;
     int first, cases; /* in the job's list */
 } bench_group;
+
+typedef struct bench_control bench_control;
 
 typedef struct {
     char out[4096], plan[4096];
@@ -48,7 +51,8 @@ typedef struct {
     int64_t flight_ns;     /* emulated: the time from the departure of a 1-byte message to its arrival */
     bench_group *groups;
     bench_case *cases;
-    int n_groups, n_cases;
+    bench_control *controls;
+    int n_groups, n_cases, n_controls;
 } bench_job;
 
 /* The offset of this rank's clock from rank 0's: `offset_ns` at time `at_ns` of rank 0, changing by `drift` times the time
@@ -105,9 +109,17 @@ void bench_data_poison(bench_data *data, const bench_group *group, int rank);
 int64_t bench_data_wrong(const bench_data *data, const bench_group *group, int rank, int ranks);
 void bench_data_free(bench_data *data);
 
+/* controls.c: control variables of the MPI library. */
+void bench_controls_add(bench_job *job, const char *line);
+void bench_controls_open(const bench_job *job);
+void bench_controls_close(const bench_job *job);
+/* Writes the variables of a set, and restores the values that they had. */
+void bench_controls_write(const bench_job *job, int set);
+void bench_controls_restore(const bench_job *job, int set);
+
 /* call.c: one call of a collective, by each implementation. */
 tutti_call bench_call(const bench_group *group, const bench_data *data, int ranks);
-int bench_library(const bench_group *group, const bench_data *data, const bench_run *run);
+int bench_library(const bench_group *group, const bench_data *data, const bench_run *run, MPI_Comm comm);
 int bench_as_application(const bench_group *group, const bench_data *data, const bench_run *run);
 
 /* blocks.c, multicast.c and probe.c: measurements; once.c: counting. */

@@ -11,6 +11,7 @@ typedef struct {
     const bench_group *group;
     const bench_case *cases;
     tutti_program **programs; /* per case; NULL if the case needs none */
+    MPI_Comm *comms;          /* per case; the run's unless the case forces an algorithm */
     bench_data *data;
     int64_t *of_all; /* on rank 0: the figures of every rank */
     int64_t *stored; /* for back-to-back blocks: all figures of this rank, then on rank 0 those of every rank */
@@ -22,7 +23,8 @@ static int run_once(const bench_run *run, const measured *m, int which)
     message[0] = 0; /* clearing the entire buffer would be measured */
     switch (m->cases[which].implementation) {
     case BENCH_LIBRARY:
-        return bench_library(m->group, m->data, run);
+    case BENCH_FORCED:
+        return bench_library(m->group, m->data, run, m->comms[which]);
     case BENCH_MPI:
         return bench_as_application(m->group, m->data, run);
     default: {
@@ -39,8 +41,11 @@ static int run_once(const bench_run *run, const measured *m, int which)
 static void run_block(bench_run *run, const measured *m, int which, int64_t *figures)
 {
     int64_t start;
+    const bench_case *one = &m->cases[which];
     if (run->job->check)
         bench_data_poison(m->data, m->group, run->rank);
+    if (one->implementation == BENCH_FORCED)
+        bench_controls_write(run->job, (int)one->schedule);
     if (run->job->aligned)
         figures[LATE] = bench_start(run, &start);
     else
@@ -48,6 +53,8 @@ static void run_block(bench_run *run, const measured *m, int which, int64_t *fig
     for (int i = 0; i < run->job->each; i++)
         bench_check(run_once(run, m, which), "the collective");
     figures[TOOK] = bench_now() - start;
+    if (one->implementation == BENCH_FORCED)
+        bench_controls_restore(run->job, (int)one->schedule);
     figures[WRONG] = run->job->check ? bench_data_wrong(m->data, m->group, run->rank, run->ranks) : 0;
 }
 
@@ -164,6 +171,26 @@ static void compile_cases(const bench_run *run, measured *m)
     }
 }
 
+/* Creates the communicators of cases that force an algorithm. */
+static void create_communicators(const bench_run *run, const measured *m)
+{
+    for (int i = 0; i < m->group->cases; i++) {
+        m->comms[i] = run->comm;
+        if (m->cases[i].implementation != BENCH_FORCED)
+            continue;
+        bench_controls_write(run->job, (int)m->cases[i].schedule);
+        bench_check(PMPI_Comm_dup(run->comm, &m->comms[i]), "MPI_Comm_dup");
+        bench_controls_restore(run->job, (int)m->cases[i].schedule);
+    }
+}
+
+static void free_communicators(const measured *m)
+{
+    for (int i = 0; i < m->group->cases; i++)
+        if (m->cases[i].implementation == BENCH_FORCED)
+            PMPI_Comm_free(&m->comms[i]);
+}
+
 static void measure_group(bench_run *run, int index)
 {
     const bench_group *group = &run->job->groups[index];
@@ -173,13 +200,15 @@ static void measure_group(bench_run *run, int index)
         .group = group,
         .cases = run->job->cases + group->first,
         .programs = calloc((size_t)group->cases, sizeof(tutti_program *)),
+        .comms = calloc((size_t)group->cases, sizeof(MPI_Comm)),
         .data = bench_data_new(group, run->rank, run->ranks),
         .of_all = calloc((size_t)run->ranks * FIGURES, sizeof(int64_t)),
         .stored = calloc(capacity, sizeof(int64_t)),
     };
-    if (!m.programs || !m.of_all || !m.stored)
+    if (!m.programs || !m.comms || !m.of_all || !m.stored)
         bench_fail("out of memory for a group");
     compile_cases(run, &m);
+    create_communicators(run, &m);
     if (run->job->aligned)
         measure_at_agreed_times(run, &m, index);
     else
@@ -187,7 +216,9 @@ static void measure_group(bench_run *run, int index)
     bench_clock_write(run, index);
     for (int i = 0; i < group->cases; i++)
         tutti_program_free(m.programs[i]);
+    free_communicators(&m);
     free(m.programs);
+    free(m.comms);
     free(m.of_all);
     free(m.stored);
     bench_data_free(m.data);

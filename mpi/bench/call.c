@@ -31,33 +31,34 @@ tutti_call bench_call(const bench_group *group, const bench_data *data, int rank
     const int n = (int)c.recvcount;                                                                                    \
     switch (group->collective) {                                                                                       \
     case TUTTI_ALL_REDUCE:                                                                                             \
-        return PREFIX##_Allreduce(c.sendbuf, c.recvbuf, n, c.recvtype, c.op, run->comm);                               \
+        return PREFIX##_Allreduce(c.sendbuf, c.recvbuf, n, c.recvtype, c.op, comm);                                    \
     case TUTTI_REDUCE_SCATTER:                                                                                         \
-        return PREFIX##_Reduce_scatter_block(c.sendbuf, c.recvbuf, n, c.recvtype, c.op, run->comm);                    \
+        return PREFIX##_Reduce_scatter_block(c.sendbuf, c.recvbuf, n, c.recvtype, c.op, comm);                         \
     case TUTTI_ALL_GATHER:                                                                                             \
-        return PREFIX##_Allgather(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, run->comm);                      \
+        return PREFIX##_Allgather(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, comm);                           \
     case TUTTI_BROADCAST:                                                                                              \
-        return PREFIX##_Bcast(c.recvbuf, n, c.recvtype, c.root, run->comm);                                            \
+        return PREFIX##_Bcast(c.recvbuf, n, c.recvtype, c.root, comm);                                                 \
     case TUTTI_REDUCE:                                                                                                 \
-        return PREFIX##_Reduce(c.sendbuf, c.recvbuf, n, c.recvtype, c.op, c.root, run->comm);                          \
+        return PREFIX##_Reduce(c.sendbuf, c.recvbuf, n, c.recvtype, c.op, c.root, comm);                               \
     case TUTTI_GATHER:                                                                                                 \
-        return PREFIX##_Gather(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, c.root, run->comm);                 \
+        return PREFIX##_Gather(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, c.root, comm);                      \
     case TUTTI_SCATTER:                                                                                                \
-        return PREFIX##_Scatter(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, c.root, run->comm);                \
+        return PREFIX##_Scatter(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, c.root, comm);                     \
     case TUTTI_ALL_TO_ALL:                                                                                             \
-        return PREFIX##_Alltoall(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, run->comm);                       \
+        return PREFIX##_Alltoall(c.sendbuf, n, c.sendtype, c.recvbuf, n, c.recvtype, comm);                            \
     case TUTTI_BARRIER:                                                                                                \
-        return PREFIX##_Barrier(run->comm);                                                                            \
+        return PREFIX##_Barrier(comm);                                                                                 \
     default:                                                                                                           \
         return MPI_ERR_ARG;                                                                                            \
     }
 
-int bench_library(const bench_group *group, const bench_data *data, const bench_run *run)
+int bench_library(const bench_group *group, const bench_data *data, const bench_run *run, MPI_Comm comm)
 {
     CALL_COLLECTIVE(PMPI)
 }
 
 int bench_as_application(const bench_group *group, const bench_data *data, const bench_run *run)
 {
+    const MPI_Comm comm = run->comm;
     CALL_COLLECTIVE(MPI)
 }

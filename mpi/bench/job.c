@@ -120,6 +120,8 @@ static void parse_line(bench_job *job, const char *line)
         add_group(job, line);
     else if (!strncmp(line, "case ", 5))
         add_case(job, line);
+    else if (!strncmp(line, "control ", 8))
+        bench_controls_add(job, line);
     else if (!strncmp(line, "distance ", 9))
         set_distance(job, line);
     else if (!strncmp(line, "out ", 4))

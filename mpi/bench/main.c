@@ -85,6 +85,7 @@ int main(int argc, char **argv)
         bench_fail("%s", message);
     if (tutti_emulate(&job->distance))
         bench_fail("job file: invalid distance");
+    bench_controls_open(job);
     if (job->counting)
         bench_once(&run);
     else
@@ -95,7 +96,9 @@ int main(int argc, char **argv)
         bench_probes(&run);
     if (run.out && fclose(run.out))
         bench_fail("cannot write to %s", job->out);
+    bench_controls_close(job);
     tutti_plan_free(run.plan);
+    free(job->controls);
     free(job->groups);
     free(job->cases);
     free(job);

@@ -14,9 +14,22 @@ from typer.testing import CliRunner
 from tutti.cli import app
 from tutti.measured.calibrate import MODELS, fit, of_probes
 from tutti.measured.calibrate.live import probe
-from tutti.measured.tune import Question, by_model, decide, proofs, watch, write_all
+from tutti.measured.tune import (
+    Question,
+    TuningDecision,
+    by_model,
+    decide,
+    proofs,
+    watch,
+    write_all,
+)
+from tutti.measured.tune.files import Writer
+from tutti.measured.tune.forced import forced
+from tutti.measured.tune.measure import COLLECTIVES, right_blocks
 from tutti.measured.tune.mpich import stock
 from tutti.measured.tune.times import OWN
+from tutti.mpi.bench import BenchCandidate
+from tutti.mpi.bench_job import Settings
 from tutti.mpi.launch import Finished, run_ranks
 from tutti.mpi.underneath import Mpi, find_mpi
 from tutti.platforms import platform
@@ -45,6 +58,58 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
     assert found.verdict == "other", (
         "the MPI library does the same without rules: nothing was proved"
     )
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_all_algorithms_can_be_forced_in_one_run(mpi: Mpi, collective: str) -> None:
+    """Results are checked, and an algorithm that the library lacks would end the run."""
+    size = 0 if collective == "barrier" else 48 << 10
+    chosen = forced(mpi, collective, 3, size)
+    assert len(chosen) > 1
+    candidates = [BenchCandidate("forced", algorithm=one.name, controls=one.controls)
+                  for one in chosen]  # fmt: skip
+    question = Question(collective, 3, [size], "int32")
+    settings = Settings(blocks=2, each=1, warmup=0, aligned=False)
+    blocks = right_blocks(question, mpi, settings, [BenchCandidate("own"), *candidates], None)
+    assert blocks["schedule"].n_unique() == 1 + len(chosen)
+
+
+@pytest.mark.timeout(240)
+def test_rules_with_parameters_select_the_forced_algorithm(mpi: Mpi, tmp_path: Path) -> None:
+    names = {
+        "openmpi": {"broadcast": "chain segment=1024 fan=2", "reduce": "pipeline segment=8192"},
+        "mpich": {"broadcast": "pipelined_tree kary segment=1024 fan=2",
+                  "all_reduce": "recexch fan=2"},
+    }  # fmt: skip
+    decisions = []
+    for collective, name in names[mpi.kind].items():
+        (chosen,) = (one for one in forced(mpi, collective, 4, 32 << 10) if one.name == name)
+        decisions.append(TuningDecision(collective, 4, 32 << 10, 64 << 10, name, 1, "measurement",
+                                        forced=chosen))  # fmt: skip
+    trees = stock(mpi) if mpi.kind == "mpich" else None
+    written = Writer(tmp_path, {}, trees).write(mpi.kind, decisions)
+    for with_rules, verdict in ((written, "same"), (replace(written, variables={}), "other")):
+        found = proofs(mpi, with_rules)
+        assert [(one.schedule, one.verdict) for one in found] == [
+            (one.schedule, verdict) for one in decisions
+        ], [one.why for one in found]
+
+
+@pytest.mark.timeout(300)
+def test_the_command_writes_rules_only_where_they_are_faster(mpi: Mpi, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app,
+        ["tune", "broadcast", "--ranks", "2", "-b", "4K", "-e", "4K", "--by", "measurement", "-n",
+         "6", "--mpicc", str(mpi.mpicc), "--for", mpi.kind, "--out", str(tmp_path)],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    printed = " ".join(done.output.split())
+    assert ("the default is the fastest" in printed) or ("confirm a rule" in printed)
+    assert "blocks of a full grid were measured" in printed
+    compared = tmp_path / f"comparisons_{mpi.kind}.csv"
+    holds = compared.exists() and "written" in pl.read_csv(compared)["rule"]
+    assert (tmp_path / f"{mpi.kind}.env").exists() is holds
 
 
 @pytest.mark.timeout(180)
@@ -80,7 +145,7 @@ def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finish
 
 @pytest.mark.timeout(180)
 def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> None:
-    requested = ["tune", "--ranks", "3", "-b", "12", "-e", "12", "--by", "both", "--platform",
+    requested = ["tune", "--ranks", "3", "-b", "24", "-e", "24", "--by", "both", "--platform",
              "cray_xc30", "-a", "ring", "-a", "recursive_multiplying:a3", "-n", "3", "--each", "1",
              "--emulate", "pipelining_postal:alpha_p=2 ms,alpha_r=1 ms,beta=1 ns/B",
              "--mpicc", str(mpi.mpicc), "--for", "plan", "--prove", "-d", "float64",

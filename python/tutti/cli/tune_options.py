@@ -96,6 +96,10 @@ class Writing:
         int, _writing("--rules-version", min=1, max=2,
                       help="Version of Open MPI's classic file; 2 needs 5.0.7.")
     ] = 1  # fmt: skip
+    extend: Annotated[
+        bool, _writing("--extend", help="Rules also hold below the smallest and above the largest "
+                       "tuned size; default: only between them.")
+    ] = False  # fmt: skip
     prove: Annotated[
         bool,
         typer.Option("--prove", help="Check the files: run with them, and compare message counts."),
@@ -131,6 +135,7 @@ def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> T
         strict=bool(writing.targets),
         base=writing.csel_base,
         second=writing.rules_version == 2,
+        extend=writing.extend,
     )
 
 

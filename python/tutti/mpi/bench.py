@@ -8,7 +8,8 @@ by block, and every result is checked in the same run.
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -66,8 +67,9 @@ BLOCKS: Final[dict[str, type[pl.DataType]]] = {
 }
 """The columns of measured blocks, one row each.
 
-``schedule`` is empty for the MPI library. ``implementation`` is schedule, own (the MPI library) or
-call (an application's call that a rule covers). Times are per collective: the block's time over
+``schedule`` is empty for the MPI library, and the name of a forced algorithm. ``implementation`` is
+schedule, own (the MPI library), call (an application's call that a rule covers) or forced (an
+algorithm of the MPI library). Times are per collective: the block's time over
 ``each``, until the last rank finished (``time_ps``), until the first (``first_ps``), and on average
 (``mean_ps``). ``late_ps`` is how late the last rank started the block, which was measured ``tries``
 times. ``model_ps`` is the model's prediction for the same block. ``emulated``: the model emulated
@@ -83,18 +85,23 @@ class BenchCandidate:
     """An implementation to measure.
 
     Attributes:
-        implementation: "schedule", "own" for the MPI library, or "call" for an application's call
-            that the library performs by the schedule.
+        implementation: "schedule", "own" for the MPI library, "call" for an application's call
+            that the library performs by the schedule, or "forced" for an algorithm of the MPI
+            library.
         schedule: None for the MPI library.
+        algorithm: Name of the forced algorithm.
+        controls: Control variables of the MPI library (MPI_T) that force it, values by name.
     """
 
     implementation: str
     schedule: Schedule | None = None
+    algorithm: str = ""
+    controls: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """The name of the schedule, or "own"."""
-        return self.schedule.name if self.schedule else "own"
+        """The name of the schedule or algorithm, or "own"."""
+        return self.schedule.name if self.schedule else self.algorithm or "own"
 
 
 @dataclass(frozen=True)
@@ -151,7 +158,7 @@ class Benchmark:
 def measure(
     mpi: Mpi,
     benchmark: Benchmark,
-    candidates: Sequence[BenchCandidate],
+    candidates: Sequence[BenchCandidate] | Mapping[int, Sequence[BenchCandidate]],
     settings: Settings,
     *,
     model: Platform | None = None,
@@ -162,7 +169,7 @@ def measure(
     Args:
         mpi: The MPI library.
         benchmark: The collective and its sizes.
-        candidates: The implementations to compare.
+        candidates: The implementations to compare: at every size, or those at each size.
         settings: How to measure.
         model: Platform that predicts the times; by default the emulated one.
         done: Called with (measured, expected) blocks.
@@ -175,14 +182,17 @@ def measure(
         PlanError: A schedule cannot be executed.
         LaunchError: The ranks could not be started.
     """
-    _check(benchmark, candidates, settings)
+    if not isinstance(candidates, Mapping):
+        candidates = dict.fromkeys(benchmark.sizes, candidates)
+    every = list({id(one): one for listed in candidates.values() for one in listed}.values())
+    _check(benchmark, every, settings)
     origin = origin_now()
-    info, samples = _job(benchmark, candidates, settings).run(mpi, done=done)
+    info, samples = _job(benchmark, candidates, every, settings).run(mpi, done=done)
     machine = model or (settings.distance.platform if settings.distance else None)
     rows = {
         (group, case): _row(benchmark, size, one, settings, machine)
         for group, size in enumerate(benchmark.sizes)
-        for case, one in enumerate(candidates)
+        for case, one in enumerate(candidates[size])
     }
     found = (
         rows[one["group"], one["case"]]
@@ -200,9 +210,15 @@ def origin_now() -> dict[str, str | None]:
     return {"started": started, "version": _core.__version__, "commit": commit()}
 
 
-def _job(benchmark: Benchmark, candidates: Sequence[BenchCandidate], settings: Settings) -> Job:
-    plan, numbers = _plan(benchmark, candidates)
-    cases = [(one.implementation, number) for one, number in zip(candidates, numbers, strict=True)]
+def _job(
+    benchmark: Benchmark,
+    candidates: Mapping[int, Sequence[BenchCandidate]],
+    every: Sequence[BenchCandidate],
+    settings: Settings,
+) -> Job:
+    plan, numbers = _plan(benchmark, every)
+    controls = [one.controls for one in every if one.implementation == "forced"]
+    numbered = {id(one): number for one, number in zip(every, numbers, strict=True)}
     groups = [
         Group(
             benchmark.collective,
@@ -210,11 +226,11 @@ def _job(benchmark: Benchmark, candidates: Sequence[BenchCandidate], settings: S
             benchmark.datatype,
             benchmark.operation,
             benchmark.root,
-            cases,
+            [(one.implementation, numbered[id(one)]) for one in candidates[size]],
         )
         for size in benchmark.sizes
     ]
-    return Job(benchmark.ranks, settings, plan, groups)
+    return Job(benchmark.ranks, settings, plan, groups, controls=controls)
 
 
 def _check(benchmark: Benchmark, candidates: Sequence[BenchCandidate], settings: Settings) -> None:
@@ -247,12 +263,18 @@ def _check(benchmark: Benchmark, candidates: Sequence[BenchCandidate], settings:
 def _plan(
     benchmark: Benchmark, candidates: Sequence[BenchCandidate]
 ) -> tuple[CollectivePlan | None, list[int]]:
-    """Returns the plan and each candidate's schedule; a called schedule has the first rule."""
+    """Returns the plan and each candidate's schedule; a called schedule has the first rule.
+
+    The number of a forced algorithm is that of its control variables.
+    """
     order = sorted(
         range(len(candidates)), key=lambda place: candidates[place].implementation != "call"
     )
     placed = [(place, one) for place in order if (one := candidates[place].schedule) is not None]
     numbers = [0] * len(candidates)
+    forced = [place for place, one in enumerate(candidates) if one.implementation == "forced"]
+    for number, place in enumerate(forced):
+        numbers[place] = number
     if not placed:
         return None, numbers
     rules = [Rule(benchmark.collective, benchmark.ranks, one) for _, one in placed]
@@ -275,7 +297,7 @@ def _row(
         predicted = predict(machine, one.schedule, size, benchmark.datatype, settings.each)
     return {
         "collective": benchmark.collective,
-        "schedule": one.schedule.name if one.schedule else "",
+        "schedule": one.schedule.name if one.schedule else one.algorithm,
         "implementation": one.implementation,
         "ranks": benchmark.ranks,
         "size_bytes": size,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tutti.mpi.distance import EMULATE
@@ -16,7 +16,7 @@ from tutti.mpi.machine import this_machine
 from tutti.mpi.plan import COLLECTIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from tutti.mpi.distance import Distance
@@ -29,9 +29,10 @@ TYPES: Final = (
 )  # fmt: skip
 """Datatypes, numbered as in job files."""
 OPERATIONS: Final = ("sum", "prod", "min", "max")
-IMPLEMENTATIONS: Final = ("schedule", "own", "call")
-"""Numbered as in job files: the library with a schedule, the MPI library, or an application's call,
-which the library performs by the plan's first rule."""
+IMPLEMENTATIONS: Final = ("schedule", "own", "call", "forced")
+"""Numbered as in job files: the library with a schedule, the MPI library, an application's call,
+which the library performs by the plan's first rule, or the MPI library with control variables that
+force one of its algorithms."""
 
 NO_GROUP: Final = -1
 """Replaces the group's number for multicasts."""
@@ -59,6 +60,7 @@ class Settings:
             it has finished the previous block, which uses the cores of a busy machine better.
         timeout: Seconds after which a run is ended; None waits indefinitely.
         options: Options of the launcher, such as host lists.
+        variables: Environment variables of the ranks.
     """
 
     blocks: int = 250
@@ -70,6 +72,7 @@ class Settings:
     aligned: bool = True
     timeout: float | None = None
     options: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self, ranks: int) -> list[str]:
         """Returns the settings of a job file."""
@@ -157,7 +160,7 @@ class Group:
         datatype: One of :data:`TYPES`.
         operation: One of :data:`OPERATIONS`.
         root: Root of a rooted collective.
-        cases: Implementation, and the index of a schedule in the plan.
+        cases: Implementation, and the index of a schedule in the plan or of the control variables.
     """
 
     collective: str
@@ -192,6 +195,7 @@ class Job:
         plan: The schedules; None if none are needed.
         groups: Collectives to measure.
         peers: Maximum number of peers of multicasts; 0 for no multicasts.
+        controls: Sets of control variables of the MPI library (MPI_T), values by name.
     """
 
     ranks: int
@@ -199,6 +203,7 @@ class Job:
     plan: CollectivePlan | None = None
     groups: Sequence[Group] = ()
     peers: int = 0
+    controls: Sequence[Mapping[str, str]] = ()
 
     @property
     def expected(self) -> int:
@@ -223,9 +228,9 @@ class Job:
         with common_folder("bench", here=here) as folder:
             path = self._write(folder)
             samples = folder / "samples"
-            env = (
-                {} if self.settings.distance is None else {EMULATE: self.settings.distance.variable}
-            )
+            env = dict(self.settings.variables)
+            if self.settings.distance is not None:
+                env[EMULATE] = self.settings.distance.variable
             if self.plan is not None:
                 env["TUTTI_MPI_PLAN"] = str(folder / "plan.tutti")
             with _Watch(samples, self.expected, done):
@@ -259,6 +264,8 @@ class Job:
             lines.append(f"plan {self.plan.write(folder / 'plan.tutti')}")
         if self.peers:
             lines += [f"peers {self.peers}", f"samples {self.settings.blocks}"]
+        for number, values in enumerate(self.controls):
+            lines += [f"control {number} {name} {value}" for name, value in values.items()]
         for group in self.groups:
             lines += group.lines()
         path = folder / "job"

@@ -149,7 +149,9 @@ def span(values: Sequence[int], show: Callable[[int], str] = count) -> str:
 
 def range_text(first: int, last: int | None, show: Callable[[int], str] = count) -> str:
     """Formats a range, perhaps without an end: `8 B to 4 KiB`, or `from 8 B`."""
-    return f"from {show(first)}" if last is None else f"{show(first)} to {show(last)}"
+    if last is None:
+        return f"from {show(first)}"
+    return show(first) if first == last else f"{show(first)} to {show(last)}"
 
 
 def sentence(text: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import Question, by_model, decide, fastest, mpich, openmpi, write_all
+from tutti.measured.tune.decisions import extended
 from tutti.measured.tune.targets import TARGETS, counterpart, counterparts
 from tutti.measured.tune.times import OWN, TIMES
 from tutti.mpi.plan import CollectivePlan
@@ -63,6 +64,11 @@ def spans(decisions: list[TuningDecision]) -> list[tuple[Any, ...]]:
 
 def test_fastest_schedule_is_used_up_to_the_next_size() -> None:
     assert spans(decide(TWO, "plan")) == [
+        (4, 8, 4095, "recursive_multiplying:a4"),
+        (4, 4096, 4096, "ring"),
+        (6, 8, 8, "recursive_multiplying:a3,a2"),
+    ]
+    assert spans(extended(decide(TWO, "plan"))) == [
         (4, 0, 4095, "recursive_multiplying:a4"),
         (4, 4096, None, "ring"),
         (6, 0, None, "recursive_multiplying:a3,a2"),
@@ -72,13 +78,13 @@ def test_fastest_schedule_is_used_up_to_the_next_size() -> None:
 def test_decisions_fit_what_a_library_can_express() -> None:
     found = decide(TWO, "openmpi")
     assert spans(found) == [
-        (4, 0, 4095, "recursive_doubling"),
-        (4, 4096, None, "ring"),
-        (6, 0, None, "recursive_doubling"),
+        (4, 8, 4095, "recursive_doubling"),
+        (4, 4096, 4096, "ring"),
+        (6, 8, 8, "recursive_doubling"),
     ]
     assert found[0].best == "recursive_multiplying:a4"
     assert (found[0].loss, found[0].loss_size) == (1.0, 8)
-    assert spans(decide(TWO, "mpich"))[0] == (4, 0, 4095, "recursive_multiplying:a4")
+    assert spans(decide(TWO, "mpich"))[0] == (4, 8, 4095, "recursive_multiplying:a4")
 
 
 def test_the_greatest_loss_of_joined_sizes_is_reported() -> None:
@@ -86,7 +92,7 @@ def test_the_greatest_loss_of_joined_sizes_is_reported() -> None:
                  (4, 64, "recursive_doubling", 12), (4, 64, "direct", 3),
                  (4, 512, "recursive_doubling", 20), (4, 512, "ring", 21))  # fmt: skip
     (found,) = decide(rows, "openmpi")
-    assert (found.first, found.last) == (0, None)
+    assert (found.first, found.last) == (8, 512)
     assert (found.loss, found.loss_size, found.best) == (3.0, 64, "direct")
 
 
@@ -95,25 +101,24 @@ def test_times_of_one_mpi_do_not_decide_for_another() -> None:
                     "mpich 5.0.2")  # fmt: skip
     modelled = times((4, 8, "ring", 9), (4, 8, "recursive_doubling", 5))
     both = pl.concat([here, modelled])
-    assert decide(both, "mpich")[0].schedule == OWN
     assert decide(both, "plan")[0].schedule == OWN
-    for target in ("openmpi", "openmpi6", "ucc"):
+    # Not for the measured library either: its algorithms are others than those of libtutti_mpi.
+    for target in ("mpich", "openmpi", "openmpi6", "ucc"):
         (found,) = decide(both, target)
         assert (found.schedule, found.method) == ("recursive_doubling", "model")
         assert decide(here, target) == []
-    (found,) = decide(measured(modelled, "openmpi 5.0.11"), "openmpi")
+    (found,) = decide(measured(modelled, "openmpi 5.0.11"), "plan")
     assert found.method == "measurement"
-    assert decide(measured(modelled, "openmpi 5.0.11"), "openmpi6") == []
 
 
 def test_decisions_by_a_model_for_another_mpi_are_reported(tmp_path: Path) -> None:
     rows = times((4, 8, "ring", 5))
     both = pl.concat([measured(rows, "mpich 5.0.2"), rows])
     (written,), _ = write_all(both, ["openmpi"], tmp_path, provenance={})
-    assert "mpich 5.0.2 was measured, which is another MPI library" in written.notes[0]
+    assert "the schedules measured on mpich 5.0.2 are libtutti_mpi's" in written.notes[0]
     nothing, left = write_all(measured(rows, "mpich 5.0.2"), ["openmpi"], tmp_path, provenance={})
     assert not nothing
-    assert "only mpich 5.0.2 was measured" in left["openmpi"]
+    assert "measured on mpich 5.0.2, not the library's own" in left["openmpi"]
 
 
 def test_emulated_times_are_marked(tmp_path: Path) -> None:
@@ -147,10 +152,10 @@ def test_algorithms_that_need_equal_parts_have_a_fallback() -> None:
 
 def test_code_of_the_mpi_can_be_fastest(tmp_path: Path) -> None:
     rows = times((4, 8, OWN, 1), (4, 8, "ring", 2), (4, 64, OWN, 3), (4, 64, "ring", 2))
-    assert spans(decide(rows, "plan")) == [(4, 0, 63, OWN), (4, 64, None, "ring")]
+    assert spans(decide(rows, "plan")) == [(4, 8, 63, OWN), (4, 64, 64, "ring")]
     write_all(rows, ["plan"], tmp_path, provenance={})
     rules = CollectivePlan.read(tmp_path / "plan.tutti").rules
-    assert [(rule.schedule.name, rule.sizes) for rule in rules] == [("ring", (64, None))]
+    assert [(rule.schedule.name, rule.sizes) for rule in rules] == [("ring", (64, 64))]
     _, left = write_all(rows.filter(pl.col("schedule") == OWN), ["plan"], tmp_path, provenance={})
     assert "nothing to plan" in left["plan"]
 
@@ -181,7 +186,7 @@ def looked_up(text: str, ranks: int, size: int) -> int:
 
 @pytest.mark.parametrize("second", [False, True])
 def test_classic_rules_apply_only_to_their_ranks(second: bool) -> None:
-    text = openmpi.classic(decide(TWO, "openmpi"), second=second)
+    text = openmpi.classic(extended(decide(TWO, "openmpi")), second=second)
     assert text.startswith("rule-file-version-2\n") is second
     request = {
         (n, s): looked_up(text, n, s) for n in range(2, 9) for s in (0, 8, 4095, 4096, 1 << 30)
@@ -189,6 +194,12 @@ def test_classic_rules_apply_only_to_their_ranks(second: bool) -> None:
     for (ranks, size), algorithm in request.items():
         expected = {4: 4 if size >= 4096 else 3, 6: 3}.get(ranks, 0)
         assert algorithm == expected, (ranks, size)
+
+
+def test_classic_rules_apply_only_to_their_sizes() -> None:
+    text = openmpi.classic(decide(TWO, "openmpi"))
+    algorithms = [looked_up(text, 4, size) for size in (0, 7, 8, 4095, 4096, 4097, 1 << 30)]
+    assert algorithms == [0, 0, 3, 3, 4, 0, 0]
 
 
 def test_classic_rules_of_neighbouring_ranks() -> None:
@@ -202,9 +213,12 @@ def test_json_rules_say_both_ends() -> None:
     four, six = written["collectives"]["allreduce"]
     assert (four["comm_size_min"], four["comm_size_max"]) == (4, 4)
     assert four["rules"] == [
-        {"msg_size_min": 0, "msg_size_max": 4095, "alg": 3},
-        {"msg_size_min": 4096, "msg_size_max": "inf", "alg": 4},
+        {"msg_size_min": 8, "msg_size_max": 4095, "alg": 3},
+        {"msg_size_min": 4096, "msg_size_max": 4096, "alg": 4},
     ]
+    assert six["rules"] == [{"msg_size_min": 8, "msg_size_max": 8, "alg": 3}]
+    written = json.loads(openmpi.json_rules(extended(decide(TWO, "openmpi6"))))
+    _, six = written["collectives"]["allreduce"]
     assert six["rules"] == [{"msg_size_min": 0, "msg_size_max": "inf", "alg": 3}]
 
 
@@ -256,6 +270,7 @@ def test_selections_are_merged_into_the_complete_tree() -> None:
     assert selected(tree, ranks=4, size=8) == f"{name}recursive_multiplying"
     assert selected(tree, ranks=4, size=4096) == f"{name}ring"
     assert selected(tree, ranks=6, size=8) == f"{name}recursive_doubling"
+    assert {selected(tree, ranks=4, size=size) for size in (7, 4097)} == {"algorithm=stock"}
     for ranks in (2, 3, 5, 7, 64):
         assert selected(tree, ranks=ranks, size=8) == "algorithm=stock"
     stock = {"is_commutative": "no"}, {"is_op_built_in": "no"}, {"few": True}
@@ -295,7 +310,7 @@ def test_all_files_are_written(tmp_path: Path) -> None:
     plan = CollectivePlan.read(tmp_path / "plan.tutti")
     assert plan.provenance["by"] == "test"
     assert [(rule.ranks, rule.sizes) for rule in plan.rules] == [
-        (4, (0, 4095)), (4, (4096, None)), (6, (0, None))
+        (4, (8, 4095)), (4, (4096, 4096)), (6, (8, 8))
     ]  # fmt: skip
     _, left = write_all(TWO, ["mpich"], tmp_path, provenance={})
     assert "stock selections" in left["mpich"]

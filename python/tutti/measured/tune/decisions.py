@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tutti.measured.tune.targets import counterpart
-from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN, speaks_for
+from tutti.measured.tune.targets import Counterpart, counterpart
+from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN
 from tutti.schedules.bits import is_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from tutti.measured.tune.targets import Counterpart
+    from tutti.measured.tune.forced import Forced
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class TuningDecision:
         best: the fastest of all schedules at that size, whatever the target has.
         datatype: datatype of the elements.
         conditions: conditions of the times, as in :data:`tutti.measured.tune.times.TIMES`.
+        forced: the library's algorithm if it was measured itself; `schedule` is then its name.
     """
 
     collective: str
@@ -52,6 +54,7 @@ class TuningDecision:
     best: str = ""
     datatype: str = "float32"
     conditions: str = ""
+    forced: Forced | None = None
 
     @property
     def is_rule(self) -> bool:
@@ -60,6 +63,9 @@ class TuningDecision:
 
     def counterpart(self, target: str) -> Counterpart | None:
         """The algorithm of a library that is this schedule, or None."""
+        if self.forced is not None:
+            one = self.forced
+            return Counterpart(one.algorithm, one.name, one.segment, one.fan)
         if self.schedule is None or not self.is_rule:
             return None
         return counterpart(target, self.collective, self.ranks, self.schedule)
@@ -68,10 +74,11 @@ class TuningDecision:
 def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
     """Selects the fastest schedule that a target has for each size, and joins equal neighbours.
 
-    A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
-    largest without limit. Rules for an MPI library use only measurements taken on it, and otherwise
-    the model. An all_reduce that gives ranks different bits is only for a plan, and only if
-    the tuned datatype is exact; a fallback then covers other datatypes.
+    A choice holds up to the next larger size. Sizes below the smallest and above the largest are
+    left to the default. Rules for an MPI library come from the model here: its own algorithms are
+    measured by :mod:`tutti.measured.tune.live`. An all_reduce that gives ranks different bits is
+    only for a plan, and only if the tuned datatype is exact; a fallback then covers other
+    datatypes.
 
     Args:
         times: with the columns of :data:`tutti.measured.tune.times.TIMES`.
@@ -82,7 +89,7 @@ def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
     """
     found: list[TuningDecision] = []
     for (collective, ranks), some in times.group_by("collective", "ranks", maintain_order=True):
-        found += _joined(_of_sizes(some, target, str(collective), int(str(ranks))))
+        found += joined(_of_sizes(some, target, str(collective), int(str(ranks))))
     return found
 
 
@@ -104,8 +111,8 @@ def _of_sizes(
         yield TuningDecision(
             collective=collective,
             ranks=ranks,
-            first=0 if place == 0 else size,
-            last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
+            first=size,
+            last=sizes[place + 1] - 1 if place + 1 < len(sizes) else size,
             schedule=chosen["schedule"] if chosen else None,
             time_ps=chosen["time_ps"] if chosen else None,
             method=how["method"],
@@ -122,7 +129,8 @@ def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     """Returns the times of one size that a target may use, fastest first."""
     rows = times.sort("time_ps", maintain_order=True).to_dicts()
     rows = [row for row in rows if row["same_on_all"] or is_exact(row["datatype"])]
-    measured = [row for row in rows if speaks_for(target, row["mpi"])]
+    # Schedules are measured in libtutti_mpi, so that they do not decide for a library's algorithms.
+    measured = [row for row in rows if target == "plan" and row["mpi"] is not None]
     # An estimate of the default does not describe the algorithms that rules can select.
     known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
     return measured or [row for row in rows if row["method"] in known]
@@ -141,7 +149,7 @@ def _has(target: str, row: dict[str, Any]) -> bool:
     )
 
 
-def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
+def joined(decisions: Iterable[TuningDecision]) -> list[TuningDecision]:
     """Joins neighbours with the same schedule; the result has the maximum slowdown of its sizes."""
     joined: list[TuningDecision] = []
     for one in decisions:
@@ -158,3 +166,30 @@ def _joined(decisions: Iterator[TuningDecision]) -> list[TuningDecision]:
 
 def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
     return decision.schedule, decision.fallback, decision.method, decision.conditions
+
+
+def extended(decisions: Sequence[TuningDecision]) -> list[TuningDecision]:
+    """Returns decisions of which the first and the last also hold beyond the tuned sizes."""
+    listed: list[TuningDecision] = []
+    for _, group in groupby(decisions, lambda one: (one.collective, one.ranks)):
+        mine = list(group)
+        mine[0] = replace(mine[0], first=0)
+        mine[-1] = replace(mine[-1], last=None)
+        listed += mine
+    return listed
+
+
+def complete(decisions: Sequence[TuningDecision]) -> list[TuningDecision]:
+    """Returns the decisions and, for each gap between them, one for the library's default."""
+    listed: list[TuningDecision] = []
+    for _, group in groupby(decisions, lambda one: (one.collective, one.ranks)):
+        start: int | None = 0
+        for one in group:
+            own = replace(one, schedule=OWN, forced=None, fallback=None)
+            if start is not None and start < one.first:
+                listed.append(replace(own, first=start, last=one.first - 1))
+            listed.append(one)
+            start = None if one.last is None else one.last + 1
+        if start is not None:
+            listed.append(replace(own, first=start, last=None))
+    return listed

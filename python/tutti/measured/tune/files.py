@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import mpich, openmpi, ucc
-from tutti.measured.tune.decisions import decide
+from tutti.measured.tune.decisions import decide, extended
 from tutti.measured.tune.times import EMULATED, ESTIMATED, MODELLED, OWN
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
@@ -35,6 +35,7 @@ class Written:
         variables: environment variables that enable it.
         shell: a shell file with these variables.
         notes: remarks for the user.
+        others: further files.
     """
 
     target: str
@@ -43,6 +44,7 @@ class Written:
     variables: dict[str, str]
     shell: Path
     notes: Sequence[str] = ()
+    others: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,52 @@ class _Made:
     path: Path | None
     variables: dict[str, str]
     notes: list[str] = field(default_factory=list)
+    others: list[Path] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes files of rules into a folder.
+
+    Attributes:
+        folder: the folder.
+        provenance: provenance of the plan.
+        stock: MPICH's stock trees; without them nothing is written for MPICH.
+        second: whether Open MPI's classic file is of the second version.
+    """
+
+    folder: Path
+    provenance: dict[str, Any]
+    stock: Stock | None = None
+    second: bool = False
+
+    def write(self, target: str, decisions: Sequence[TuningDecision]) -> Written:
+        """Writes the files of a library.
+
+        Args:
+            target: one of :data:`tutti.measured.tune.targets.TARGETS`.
+            decisions: the decisions; calls that they do not cover keep the default.
+
+        Raises:
+            TuningError: Nothing can be written.
+        """
+        made = self._made(target, decisions)
+        shell = self.folder / f"{target}.env"
+        shell.write_text(_shell_text(decisions, made.variables), "utf-8")
+        notes = [*made.notes, *_replaced(made.variables)]
+        return Written(target, decisions, made.path, made.variables, shell, notes, made.others)
+
+    def _made(self, target: str, decisions: Sequence[TuningDecision]) -> _Made:
+        if target == "plan":
+            path = self.folder / "plan.tutti"
+            how = {"times": _known_by(decisions)}
+            remember(CollectivePlan(_rules(decisions), self.provenance | how).write(path))
+            return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
+        if target == "ucc":
+            return _Made(None, *ucc.settings(decisions))
+        if target == "mpich":
+            return _mpich(decisions, self.folder, self.stock)
+        return _open_mpi(target, decisions, self.folder, second=self.second)
 
 
 def write_all(
@@ -62,6 +110,7 @@ def write_all(
     provenance: dict[str, Any],
     stock: Stock | None = None,
     second: bool = False,
+    extend: bool = False,
 ) -> tuple[list[Written], dict[str, str]]:
     """Decides for each library, and writes its files.
 
@@ -72,56 +121,35 @@ def write_all(
         provenance: provenance of the plan.
         stock: MPICH's stock trees; without them nothing is written for MPICH.
         second: whether Open MPI's classic file is of the second version.
+        extend: whether rules also hold beyond the tuned sizes.
 
     Returns:
         What was written, and the libraries for which nothing could be written, with the reason.
     """
+    writer = Writer(folder, provenance, stock, second)
     written: list[Written] = []
     left: dict[str, str] = {}
     for target in targets:
         decisions = decide(times, target)
         try:
             _refuse_unknown(decisions, times)
-            made = _made(target, decisions, folder, provenance, stock, second=second)
+            files = writer.write(target, extended(decisions) if extend else decisions)
         except TuningError as error:
             left[target] = error.problem
             continue
-        shell = folder / f"{target}.env"
-        shell.write_text(_shell_text(decisions, made.variables), "utf-8")
-        notes = [*_of_other_mpis(decisions, times), *made.notes, *_replaced(made.variables)]
-        written.append(Written(target, decisions, made.path, made.variables, shell, notes))
+        written.append(replace(files, notes=[*_of_other_mpis(decisions, times), *files.notes]))
     return written, left
 
 
 def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> None:
     if not decisions:
         measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
-        message = f"only {measured} was measured, not the library's MPI: expected a model"
+        message = f"schedules were measured on {measured}, not the library's own algorithms"
         hint = (
-            "measure on its MPI library (--mpicc), or let a model decide: --by both --platform NAME"
+            "measure on its MPI library (--mpicc) without --emulate, or let a model decide: "
+            "--by both --platform NAME"
         )
         raise TuningError(message, kind="other_mpi", hint=hint)
-
-
-def _made(
-    target: str,
-    decisions: Sequence[TuningDecision],
-    folder: Path,
-    provenance: dict[str, Any],
-    stock: Stock | None,
-    *,
-    second: bool,
-) -> _Made:
-    if target == "plan":
-        path = folder / "plan.tutti"
-        how = {"times": _known_by(decisions)}
-        remember(CollectivePlan(_rules(decisions), provenance | how).write(path))
-        return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
-    if target == "ucc":
-        return _Made(None, *ucc.settings(decisions))
-    if target == "mpich":
-        return _mpich(decisions, folder, stock)
-    return _open_mpi(target, decisions, folder, second=second)
 
 
 def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | None) -> _Made:
@@ -140,7 +168,7 @@ def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | Non
                      "compositions are off for all ranks and sizes; use --mpicc instead of "
                      "--csel-base to read them")  # fmt: skip
     named = mpich.settings(_absolute(path), _absolute(device) if device else None, decisions)
-    return _Made(path, named, notes)
+    return _Made(path, named, notes, [device] if device else [])
 
 
 def _open_mpi(
@@ -155,7 +183,7 @@ def _open_mpi(
         of_han = folder / f"{target}.han"
         of_han.write_text(text, "utf-8")
     named = openmpi.settings(_absolute(path), _absolute(of_han) if of_han else None)
-    return _Made(path, named, _of_blocks(target, decisions))
+    return _Made(path, named, _of_blocks(target, decisions), [of_han] if of_han else [])
 
 
 def _absolute(path: Path) -> str:
@@ -199,11 +227,13 @@ def _known_by(decisions: Sequence[TuningDecision]) -> list[str]:
 
 
 def _of_other_mpis(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> list[str]:
-    """Reports that a model decides although another MPI library was measured."""
+    """Reports that a model decides although schedules were measured."""
     measured = times["mpi"].drop_nulls().unique().sort().to_list()
     if not measured or any(one.method not in {MODELLED, ESTIMATED} for one in decisions):
         return []
-    return [f"the model decides: {', '.join(measured)} was measured, which is another MPI library"]
+    return [
+        f"the model decides: the schedules measured on {', '.join(measured)} are libtutti_mpi's"
+    ]
 
 
 def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:

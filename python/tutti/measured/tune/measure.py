@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import Schedule, candidates, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tutti.mpi.bench import BenchCandidate
     from tutti.mpi.bench_job import Settings
@@ -31,7 +32,7 @@ COLLECTIVES = (
 
 METHODS = ("model", "measurement", "both")
 
-_ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
+ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
 """Their root starts the next of several back-to-back calls before other ranks finish one."""
 
 _NOT_REAL = frozenset({"in_network"})
@@ -139,7 +140,7 @@ def by_model(
     laid_out: dict[str, Schedule | None] = {}
     for size in question.sizes:
         found = _modelled(question, platform, size, listed, laid_out, search=not only)
-        rows += [_row(question, size, one, time, known) for one, time in found]
+        rows += [times_row(question, size, one, time, known) for one, time in found]
         if found and "plan" in question.targets:
             rows += _estimated(question, platform, size, known, laid_out)
         if done is not None:
@@ -162,7 +163,7 @@ def _estimated(
     )
     found = _modelled(question, platform, size, [name], laid_out, search=False)
     estimate = known | {"method": ESTIMATED}
-    return [_row(question, size, None, to_beat(time), estimate) for _, time in found]
+    return [times_row(question, size, None, to_beat(time), estimate) for _, time in found]
 
 
 def _modelled(
@@ -235,34 +236,40 @@ def by_measurement(
     """
     from tutti.mpi.bench import BenchCandidate
 
-    if question.collective in _ROOTED:
+    if question.collective in ROOTED:
         settings = replace(settings, each=1)
     laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
     # Messages of the MPI library cannot be delayed.
     own = [] if settings.distance is not None else [BenchCandidate("own")]
     chosen = own + [BenchCandidate("schedule", one) for one in laid_out.values()]
-    frame = _right_blocks(question, mpi, settings, chosen, done)
+    frame = right_blocks(question, mpi, settings, chosen, done)
     tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
     known = _known(mpi, settings) | {"mpi": mpi_of(mpi)}
     rows = [
-        _row(question, row["size_bytes"], laid_out.get(row["schedule"]), row["time_ps"],
+        times_row(question, row["size_bytes"], laid_out.get(row["schedule"]), row["time_ps"],
              known | {"blocks": row["blocks"], "late": row["late"]})
         for row in in_time(frame, tolerance).iter_rows(named=True)
     ]  # fmt: skip
     return _some(rows, question)
 
 
-def _right_blocks(
+def right_blocks(
     question: Question,
     mpi: Mpi,
     settings: Settings,
-    chosen: Sequence[BenchCandidate],
+    chosen: Sequence[BenchCandidate] | Mapping[int, Sequence[BenchCandidate]],
     done: Callable[[int, int], object] | None,
 ) -> pl.DataFrame:
+    """Measures candidates, as :func:`tutti.mpi.bench.measure` does.
+
+    Raises:
+        BenchError: The run failed, or a result was wrong.
+    """
     from tutti.mpi.bench import Benchmark, measure
     from tutti.mpi.errors import BenchError
 
-    benchmark = Benchmark(question.collective, question.ranks, question.sizes, question.datatype)
+    sizes = list(chosen) if isinstance(chosen, Mapping) else question.sizes
+    benchmark = Benchmark(question.collective, question.ranks, sizes, question.datatype)
     frame = measure(mpi, benchmark, chosen, settings, done=done)
     if frame["wrong"].sum():
         message = f"results of {question.collective} on {question.ranks} ranks were wrong"
@@ -289,21 +296,45 @@ def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
         Columns: schedule, size_bytes, time_ps, blocks (used), late (discarded). If all blocks of a
         case are late, all are used, and ``late`` is their number.
     """
-    is_late = pl.col("late_ps") > tolerance_s * 1e12
-    counts = ~is_late | (pl.col("late_count") == pl.col("all"))
-    case = ["schedule", "size_bytes"]
-    counted = blocks.with_columns(
-        late_count=is_late.sum().over(case).cast(pl.Int64), all=pl.len().over(case)
-    )
     return (
-        counted.filter(counts)
-        .group_by(case, maintain_order=True)
+        timely(blocks, tolerance_s)
+        .group_by("schedule", "size_bytes", maintain_order=True)
         .agg(
             pl.col("time_ps").quantile(0.5, "lower"),
             pl.len().cast(pl.Int64).alias("blocks"),
             pl.col("late_count").first().alias("late"),
         )
     )
+
+
+def timely(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
+    """Returns the blocks that all ranks started in time, or all of a case if none is in time.
+
+    Args:
+        blocks: of :func:`tutti.mpi.bench.measure`.
+        tolerance_s: maximum lateness of a rank, in seconds.
+
+    Returns:
+        The columns of the blocks, and: late_count, all (numbers of blocks of the case).
+    """
+    is_late = pl.col("late_ps") > tolerance_s * 1e12
+    case = ["schedule", "size_bytes"]
+    counted = blocks.with_columns(
+        late_count=is_late.sum().over(case).cast(pl.Int64), all=pl.len().over(case)
+    )
+    return counted.filter(~is_late | (pl.col("late_count") == pl.col("all")))
+
+
+def predicted(
+    question: Question, platform: Platform, size: int, names: Iterable[str]
+) -> dict[str, int]:
+    """Returns predicted times in ps of those algorithms that support the size, by notation."""
+    laid_out: dict[str, Schedule | None] = {}
+    times = {}
+    for name in names:
+        for _, time in _modelled(question, platform, size, [name], laid_out, search=False):
+            times[name] = time
+    return times
 
 
 def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
@@ -328,9 +359,10 @@ def fastest(times: pl.DataFrame, question: Question, most: int) -> list[str]:
     return list(found)
 
 
-def _row(
+def times_row(
     question: Question, size: int, laid_out: Schedule | None, time_ps: int, known: dict[str, Any]
 ) -> dict[str, Any]:
+    """Returns a row of :data:`tutti.measured.tune.times.TIMES`, by default of the own algorithm."""
     return dict.fromkeys(TIMES) | {
         "collective": question.collective,
         "ranks": question.ranks,

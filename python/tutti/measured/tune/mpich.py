@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.collectives.sizes import DEALT_OUT
 from tutti.measured.errors import TuningError
+from tutti.measured.tune.decisions import complete
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,15 @@ _FLAT = {
 _FOLDING = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _COUNTED = frozenset({"all_reduce", "reduce"})
 """Collectives with the condition is_op_built_in: for others MPICH aborts the job."""
+_STATED: dict[str, dict[str, int]] = {
+    "pipelined_tree": {"is_non_blocking": 1, "recv_pre_posted": 0},
+    "recexch": {"single_phase_recv": 0},
+    "recexch_doubling": {"single_phase_recv": 0},
+    "recexch_halving": {"single_phase_recv": 0},
+    "k_reduce_scatter_allgather": {"single_phase_recv": 0},
+}
+"""Parameters that a tree has to state, with the defaults of the variables that force the algorithm:
+MPICH does not initialise those that are absent."""
 _START = b'{"collective='
 _LIBRARIES = ("libmpi.so*", "libmpi_abi.so*", "libmpich*.so*", "libmpi.*dylib")
 
@@ -194,7 +204,12 @@ def merged_device(tree: Tree, decisions: Sequence[TuningDecision]) -> str:
 
 
 def _named(found: Counterpart) -> Tree:
-    return {f"algorithm={found.name}": {f"{k}={v}": {} for k, v in found.parameters.items()}}
+    stated = _STATED.get(found.algorithm.name, {})
+    if found.algorithm.name == "tree":
+        reduces = found.collective == "all_reduce"
+        stated = {"buffer_per_child": 0} if reduces else {"is_non_blocking": 1}
+    parameters = found.parameters | stated
+    return {f"algorithm={found.name}": {f"{k}={v}": {} for k, v in parameters.items()}}
 
 
 def _left_to_algorithms(found: Counterpart) -> Tree:
@@ -205,7 +220,7 @@ def _merged(
     tree: Tree, decisions: Sequence[TuningDecision], write: Callable[[Counterpart], Tree]
 ) -> Tree:
     tuned = dict(tree)
-    for collective, some in groupby(decisions, lambda one: one.collective):
+    for collective, some in groupby(complete(decisions), lambda one: one.collective):
         by_ranks = {ranks: list(mine) for ranks, mine in groupby(some, lambda one: one.ranks)}
         ruled = {
             ranks: mine

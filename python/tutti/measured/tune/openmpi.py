@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.collectives.sizes import DEALT_OUT
 from tutti.measured.errors import TuningError
+from tutti.measured.tune.decisions import complete
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +51,11 @@ _HANDED_ON = {
 
 
 class _Choice(NamedTuple):
-    """An algorithm number, with its fan-in and fan-out."""
+    """An algorithm number, with its fan-in and fan-out, and its segment size in bytes."""
 
     number: int
     fan: int = 0
+    segment: int = 0
 
 
 _FIXED = _Choice(0)
@@ -101,8 +103,8 @@ def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str
         lines += [f"{number}  # {name}", f"{len(keys)}  # communicator sizes"]
         for ranks, rules in keys:
             lines += [f"{ranks}  # ranks and more", f"{len(rules)}  # sizes"]
-            tail = " 0 0" if second else " 0"
-            lines += [f"{first} {one.number} {one.fan}{tail}" for first, one in rules]
+            tail = " 0" if second else ""
+            lines += [f"{first} {one.number} {one.fan} {one.segment}{tail}" for first, one in rules]
     return "\n".join(lines) + "\n"
 
 
@@ -142,9 +144,10 @@ def han(decisions: Sequence[TuningDecision], target: str) -> str | None:
 def _ruled(
     decisions: Sequence[TuningDecision], target: str
 ) -> dict[str, dict[int, list[TuningDecision]]]:
-    """Returns the decisions that can be expressed, by collective and ranks."""
+    """Returns the decisions that can be expressed, by collective and ranks, without gaps."""
     ruled: dict[str, dict[int, list[TuningDecision]]] = {}
-    for (collective, ranks), some in groupby(decisions, lambda one: (one.collective, one.ranks)):
+    every = complete(decisions)
+    for (collective, ranks), some in groupby(every, lambda one: (one.collective, one.ranks)):
         listed = list(some)
         if collective in _NUMBERS and any(_choice(one, target) != _FIXED for one in listed):
             ruled.setdefault(collective, {})[ranks] = listed
@@ -156,7 +159,7 @@ def _ruled(
 
 def _choice(decision: TuningDecision, target: str) -> _Choice:
     found = decision.counterpart(target)
-    return _Choice(found.number, found.fan) if found else _FIXED
+    return _Choice(found.number, found.fan, found.segment) if found else _FIXED
 
 
 def _keys(by_ranks: dict[int, list[TuningDecision]], target: str) -> _Keys:
@@ -205,4 +208,5 @@ def _json_rule(decision: TuningDecision, choice: _Choice) -> dict[str, object]:
         "msg_size_max": "inf" if decision.last is None else decision.last,
         "alg": choice.number,
     }
-    return rule | ({"faninout": choice.fan} if choice.fan else {})
+    rule |= {"faninout": choice.fan} if choice.fan else {}
+    return rule | ({"segsize": choice.segment} if choice.segment else {})

@@ -1,8 +1,9 @@
 """Checks that the written files take effect: compares the messages sent with the schedule's.
 
 One size of each decision runs with the written variables. The messages and bytes between each pair
-of ranks are compared with those of the schedule. If the native collective is to stay, they are
-compared with those of a run without the variables.
+of ranks are compared with those of the schedule. An algorithm of the library that was measured
+itself is compared with a run in which it is forced, and the native collective, if it is to stay,
+with a run without the variables.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tutti.base.datatypes import DATATYPES
+from tutti.collectives.sizes import part_bytes
 from tutti.measured.tune.times import OWN, mpi_of, speaks_for
 from tutti.measured.tune.watch import CALLS, Call, sent_by_library, sent_by_mpi, sent_by_schedule
 from tutti.schedules.ir import schedule
@@ -103,6 +105,9 @@ def _of_mpi(
 ) -> Proof:
     pair = one.counterpart(written.target)
     sent = sent_by_mpi(mpi, call, env=written.variables, options=options)
+    if one.forced is not None:
+        expected = sent_by_mpi(mpi, call, env=one.forced.environment, options=options)
+        return _proof(one, call, sent, expected, exact=True)
     expected = sent_by_schedule(_schedule(one), call)
     return _proof(one, call, sent, expected, exact=pair is not None and pair.exact)
 
@@ -131,8 +136,10 @@ def _call(decision: TuningDecision) -> Call | None:
     """Returns a call that the decision covers, with equal non-empty parts."""
     if decision.collective == "barrier":
         return Call("barrier", decision.ranks, 0, decision.datatype)
-    chunks = _schedule(decision).chunks if decision.is_rule else 1
-    part = DATATYPES[decision.datatype] * math.lcm(chunks, decision.ranks)
+    width = DATATYPES[decision.datatype]
+    part = part_bytes(decision.collective, decision.ranks, width)
+    if decision.is_rule and decision.forced is None:
+        part = width * math.lcm(_schedule(decision).chunks, decision.ranks)
     size = -(-max(decision.first, 1) // part) * part
     if decision.last is not None and size > decision.last:
         return None

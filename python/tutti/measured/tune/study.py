@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -11,23 +12,27 @@ import typer
 
 from tutti.base.errors import ExitCode
 from tutti.measured.errors import TuningError
-from tutti.measured.tune.files import write_all
-from tutti.measured.tune.measure import by_measurement, by_model, fastest, notations
+from tutti.measured.tune.files import Writer, write_all
+from tutti.measured.tune.live import LiveRules, raced
+from tutti.measured.tune.measure import ROOTED, by_measurement, by_model, fastest, notations
 from tutti.measured.tune.mpich import stock_for
 from tutti.measured.tune.prove import Proof, proofs, unproved
+from tutti.measured.tune.times import mpi_of, speaks_for
 from tutti.mpi.library import built
 from tutti.mpi.provenance import provenance
 from tutti.study.console import remark, wrote
 from tutti.study.progress import Progress
 from tutti.study.study import Study
 
-from .view import checks_view, tuning_view
+from .view import checks_view, live_view, tuning_view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from tutti.measured.tune.confirm import Comparison
     from tutti.measured.tune.files import Written
+    from tutti.measured.tune.live import Raced
     from tutti.measured.tune.measure import Question
     from tutti.mpi.bench_job import Settings
     from tutti.mpi.underneath import Mpi
@@ -50,6 +55,7 @@ class Tuning:
         strict: Whether nothing to write for a library is an error.
         base: MPICH's generic.json; None for that of its library.
         second: Whether Open MPI's classic file is of the second version.
+        extend: Whether rules also hold beyond the tuned sizes.
     """
 
     questions: Sequence[Question]
@@ -63,6 +69,15 @@ class Tuning:
     strict: bool
     base: Path | None
     second: bool
+    extend: bool = False
+
+    @property
+    def live(self) -> list[str]:
+        """The libraries whose own algorithms are measured: that of the MPI library here."""
+        if self.mpi is None or self.by == "model" or self.settings.distance is not None:
+            return []
+        name = mpi_of(self.mpi)
+        return [one for one in self.targets if one != "plan" and speaks_for(one, name)]
 
 
 def tune(tuning: Tuning, output: Path) -> list[Written]:
@@ -73,23 +88,73 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
         TuningError: Nothing can be written for a library that was named.
     """
     study = Study[pl.DataFrame](output, extra=None)
-    times = pl.concat([_times(study, tuning, question) for question in tuning.questions])
+    others = [target for target in tuning.targets if target not in tuning.live]
     machine = tuning.machine.name if tuning.machine else None
-    written, left = write_all(
-        times, tuning.targets, output, provenance=provenance(sys.argv[1:], platform=machine),
-        stock=stock_for(tuning.base, tuning.mpi, strict=tuning.strict)
-        if "mpich" in tuning.targets else None, second=tuning.second,
-    )  # fmt: skip
+    stock = None
+    if "mpich" in tuning.targets:
+        stock = stock_for(tuning.base, tuning.mpi, strict=tuning.strict)
+    origin = provenance(sys.argv[1:], platform=machine)
+    written: list[Written] = []
+    left: dict[str, str] = {}
+    if others:
+        times = pl.concat([_times(study, tuning, question) for question in tuning.questions])
+        written, left = write_all(
+            times, others, output, provenance=origin, stock=stock, second=tuning.second,
+            extend=tuning.extend,
+        )  # fmt: skip
+    writer = Writer(output, origin, stock, tuning.second)
+    for target in tuning.live:
+        written += _live(study, tuning, target, writer)
     for target, reason in left.items():
         if tuning.strict:
             raise TuningError(f"{target}: {reason}", kind="nothing")
         remark(f"nothing for {target}: {reason}")
-    study.present(tuning_view(written, times))
+    if others:
+        study.present(tuning_view(written, times))
     for files in written:
         where = files.path or files.shell
         use = f"tutti mpi exec --plan {where} -- ..." if files.target == "plan" else ""
         wrote(where, note=f"; use it with `{use or f'. {files.shell}'}`", wrap=True)
     return written
+
+
+def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Writer) -> list[Written]:
+    """Measures the algorithms of the MPI library, and writes rules for those that are faster."""
+    if tuning.mpi is None:
+        return []
+    mpi, machine = tuning.mpi, tuning.machine if tuning.by == "both" else None
+    built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
+    races = [
+        study.measured(
+            f"{_label(question)}: algorithms of {mpi}",
+            partial(_race, question, mpi, _blocks(question, tuning.settings), machine),
+        )
+        for question in tuning.questions
+    ]
+    rules = LiveRules(target, races, mpi, writer, extend=tuning.extend)
+    compared: list[Comparison] = []
+    for race in rules.ruled:
+        settings = _blocks(race.question, tuning.settings)
+        compared += study.measured(
+            f"{_label(race.question)}: default and rules", partial(rules.confirm, race, settings)
+        )
+    study.present(live_view(rules, compared))
+    return rules.finish(compared)
+
+
+def _race(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    machine: Platform | None,
+    done: Callable[[int, int], None],
+) -> Raced:
+    return raced(question, mpi, settings, machine, done=done)
+
+
+def _blocks(question: Question, settings: Settings) -> Settings:
+    """Returns settings for a collective: blocks of rooted ones have one call."""
+    return replace(settings, each=1) if question.collective in ROOTED else settings
 
 
 def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl.DataFrame:

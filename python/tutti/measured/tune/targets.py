@@ -75,7 +75,8 @@ class Counterpart:
         """The parameters of the algorithm, as the library's rules write them."""
         name = "faninout" if self.algorithm.library == "openmpi" else "k"
         tree = {"tree_type": self.algorithm.variant} if self.algorithm.variant else {}
-        return {**tree, **({name: self.fan} if self.fan else {})}
+        chunk = {"chunk_size": self.segment} if self.segment else {}
+        return {**tree, **({name: self.fan} if self.fan else {}), **chunk}
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.measured.tune.times import OWN
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.measured.tune import Proof, TuningDecision, Written
+    from tutti.measured.tune.confirm import Comparison
+    from tutti.measured.tune.live import LiveRules
     from tutti.mpi.underneath import Mpi
 
 _NOTHING = 0.01
@@ -85,6 +88,56 @@ CHECKS: tuple[Column[Checked], ...] = (
     Column("reason", lambda row: row.proof.why, key="why", scope="file"),
 )  # fmt: skip
 """The quantities of a check."""
+
+
+COMPARED: tuple[Column[Comparison], ...] = (
+    Column("collective", lambda row: row.collective, key="collective"),
+    Column("ranks", lambda row: row.ranks, count, key="ranks"),
+    Column("size", lambda row: row.size, exact_size, key="size_bytes"),
+    Column("algorithm", lambda row: row.algorithm, kind="wrap", key="algorithm"),
+    Column("default", lambda row: row.default_ps, format_time, key="default_ps"),
+    Column("with rules", lambda row: row.ruled_ps, format_time, key="ruled_ps"),
+    Column("gain", lambda row: row.gain, format_share, key="gain"),
+    Column("rule", lambda row: "written" if row.holds else "dropped", key="rule"),
+)  # fmt: skip
+"""The quantities of a comparison; the gain is the share of the default's time that rules save."""
+
+
+def live_view(rules: LiveRules, compared: Sequence[Comparison]) -> View:
+    """Returns what a tuning of a live MPI library shows: default and rules at each ruled size.
+
+    Args:
+        rules: The rules and the races that led to them.
+        compared: Default and rules at each size with a rule.
+    """
+    sizes = sum(len(race.winners) for race in rules.races)
+    blocks = sum(race.blocks for race in rules.races)
+    grid = sum(race.grid for race in rules.races)
+    log = [f"{rules.target}: {blocks:,} of the {grid:,} blocks of a full grid were measured"]
+    if any(race.is_crowded for race in rules.races):
+        log.append(
+            "ranks outnumber the cores: the rules are for such runs, not for a rank per core"
+        )
+    tuned = {(race.question.collective, race.question.ranks, size)
+             for race in rules.races for size in race.winners}  # fmt: skip
+    won = [1 - one.gain for one in compared
+           if one.holds and (one.collective, one.ranks, one.size) in tuned]  # fmt: skip
+    gain = 1 - math.exp(sum(map(math.log, won)) / sizes) if won else 0.0
+    answer = (
+        f"{sum(one.holds for one in compared)} of {len(compared)} comparisons confirm a rule; "
+        f"geometric mean over all {sizes} sizes: {format_share(gain)} less time"
+        if compared else f"the default is the fastest at all {sizes} sizes"
+    )  # fmt: skip
+    return View(
+        headline=Fact(rules.target, f"{rules.mpi}: {answer}", key="gain", value=gain),
+        table=ReportTable(of_scope(COMPARED, "runs"), list(compared)) if compared else None,
+        data=[
+            Data("comparisons", lambda: frame_of(COMPARED, list(compared)),
+                 [f"comparisons_{rules.target}.csv"] if compared else []),
+            Data("", lambda: rules.times, [f"times_{rules.target}.parquet"]),
+        ],
+        log=log,
+    )  # fmt: skip
 
 
 def tuning_view(written: Sequence[Written], times: pl.DataFrame) -> View:

@@ -1,0 +1,144 @@
+"""Compares the default of an MPI library with rules for it, in processes that alternate.
+
+A rule also covers the sizes between the tuned ones. So these are compared, too, and each rule is
+divided there. Where a rule is not faster, the default stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from math import isqrt
+from statistics import median
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tutti.base.datatypes import DATATYPES
+from tutti.collectives.sizes import part_bytes
+from tutti.measured.tune.measure import in_time, right_blocks
+from tutti.mpi.bench import BenchCandidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tutti.measured.tune.forced import Forced
+    from tutti.measured.tune.measure import Question
+    from tutti.mpi.bench_job import Settings
+    from tutti.mpi.underneath import Mpi
+
+ROUNDS: Final = 6
+"""Runs of the processes without and with the rules."""
+_HELD: Final = 4
+"""Rounds in which a rule has to be faster. If it is exactly as fast, a third of the rules pass."""
+
+Points = dict[int, "Forced"]
+"""The algorithm from each size on, up to the next size; absent where the default stays."""
+
+
+class Comparison(NamedTuple):
+    """Default and rules at one size.
+
+    Attributes:
+        collective: The collective.
+        ranks: Number of ranks.
+        size: In bytes, by the convention of nccl-tests.
+        algorithm: The algorithm that the rule names.
+        default_ps: Median time of the default in ps.
+        ruled_ps: Median time with the rules in ps.
+        holds: Whether the rule is faster.
+    """
+
+    collective: str
+    ranks: int
+    size: int
+    algorithm: str
+    default_ps: int
+    ruled_ps: int
+    holds: bool
+
+    @property
+    def gain(self) -> float:
+        """The share of the default's time that the rules save; negative if they are slower."""
+        return 1 - self.ruled_ps / max(self.default_ps, 1)
+
+
+def points(question: Question, choices: Mapping[int, Forced]) -> Points:
+    """Divides the ranges of chosen algorithms between the tuned sizes.
+
+    Args:
+        question: The collective, ranks and sizes.
+        choices: The algorithm at each size; absent where the default stays.
+
+    Returns:
+        The algorithms at the sizes, and at one size between each of them and the next.
+    """
+    chosen: Points = {}
+    unit = part_bytes(question.collective, question.ranks, DATATYPES[question.datatype])
+    for size, after in pairwise([*question.sizes, 0]):
+        if size not in choices:
+            continue
+        chosen[size] = choices[size]
+        middle = isqrt(size * after) // max(unit, 1) * max(unit, 1)
+        if size < middle < after:
+            chosen[middle] = choices[size]
+    return chosen
+
+
+def confirm(
+    question: Question,
+    chosen: Points,
+    variables: Mapping[str, str],
+    mpi: Mpi,
+    settings: Settings,
+    *,
+    done: Callable[[int, int], object] | None = None,
+) -> list[Comparison]:
+    """Runs the default and the rules in turn, at each size with a rule.
+
+    Args:
+        question: The collective and ranks.
+        chosen: The rules; each holds up to the next size.
+        variables: The variables that make the library read the rules.
+        mpi: The MPI library.
+        settings: How to measure; its blocks are divided among the rounds.
+        done: Called with the finished and the expected number of rounds.
+
+    Raises:
+        BenchError: A run failed, or a result was wrong.
+    """
+    if not chosen:
+        return []
+    blocks = max(3, settings.blocks // ROUNDS)
+    without, ruled = (replace(settings, blocks=blocks, variables={**settings.variables, **added})
+                      for added in ({}, variables))  # fmt: skip
+    rounds = []
+    for number in range(ROUNDS):
+        order = (without, ruled) if number % 2 == 0 else (ruled, without)
+        times = {id(how): _medians(question, list(chosen), mpi, how) for how in order}
+        rounds.append((times[id(without)], times[id(ruled)]))
+        if done is not None:
+            done(number + 1, ROUNDS)
+    return [_compared(question, size, one.name, [(before[size], after[size])
+                                                 for before, after in rounds])
+            for size, one in chosen.items()]  # fmt: skip
+
+
+def _compared(
+    question: Question, size: int, algorithm: str, pairs: Sequence[tuple[int, int]]
+) -> Comparison:
+    default_ps, ruled_ps = (round(median(times)) for times in zip(*pairs, strict=True))
+    faster = sum(ruled < default for default, ruled in pairs)
+    holds = faster >= _HELD and ruled_ps < default_ps
+    return Comparison(
+        question.collective, question.ranks, size, algorithm, default_ps, ruled_ps, holds
+    )
+
+
+def _medians(
+    question: Question, sizes: Sequence[int], mpi: Mpi, settings: Settings
+) -> dict[int, int]:
+    """Returns the median time in ps of the library's collective, by size."""
+    default = [BenchCandidate("own")]
+    frame = right_blocks(question, mpi, settings, dict.fromkeys(sizes, default), None)
+    tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
+    return {row["size_bytes"]: row["time_ps"]
+            for row in in_time(frame, tolerance).iter_rows(named=True)}  # fmt: skip

@@ -1,0 +1,226 @@
+"""Races the algorithms of a live MPI library: all run in the same processes, in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from tutti.measured.tune.confirm import confirm, points
+from tutti.measured.tune.decisions import TuningDecision, extended, joined
+from tutti.measured.tune.forced import Forced, forced
+from tutti.measured.tune.measure import predicted, right_blocks, timely, times_row
+from tutti.measured.tune.race import DEFAULT, Blocks, Cases, Race
+from tutti.measured.tune.times import MEASURED, OWN, TIMES, mpi_of
+from tutti.mpi.bench import BenchCandidate
+from tutti.mpi.machine import this_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tutti.measured.tune.confirm import Comparison
+    from tutti.measured.tune.files import Writer, Written
+    from tutti.measured.tune.measure import Question
+    from tutti.measured.tune.race import Winner
+    from tutti.mpi.bench_job import Settings
+    from tutti.mpi.underneath import Mpi
+    from tutti.platforms.machine import Platform
+
+
+@dataclass(frozen=True)
+class Raced:
+    """The algorithms that won, and what was measured to find them.
+
+    Attributes:
+        question: The collective, ranks and sizes.
+        choices: The algorithm at each size in bytes; sizes at which the default stays are absent.
+        winners: Times of the choice and of the default.
+        times: The median time in ps of each measured algorithm, by size and name.
+        blocks: The number of measured blocks.
+        grid: The number of blocks if every algorithm were measured as often as a finalist.
+        is_crowded: Whether ranks outnumbered the cores of a host.
+    """
+
+    question: Question
+    choices: Mapping[int, Forced]
+    winners: Mapping[int, Winner]
+    times: Mapping[tuple[int, str], int]
+    blocks: int
+    grid: int
+    is_crowded: bool
+
+
+def raced(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    machine: Platform | None,
+    *,
+    done: Callable[[int, int], object] | None = None,
+) -> Raced:
+    """Races the algorithms of a library on the sizes of a question.
+
+    Args:
+        question: The collective, ranks and sizes.
+        mpi: The MPI library.
+        settings: How to measure; its blocks are those of a finalist.
+        machine: A platform whose predictions exclude slow algorithms from the first round, or None.
+        done: Called with the number of measured blocks, and their largest number.
+
+    Raises:
+        BenchError: A run failed, or a result was wrong.
+        TuningError: The library is not known.
+    """
+    collective, ranks = question.collective, question.ranks
+    listed = {size: {one.name: one for one in forced(mpi, collective, ranks, size)}
+              for size in question.sizes}  # fmt: skip
+    names = {size: list(named) for size, named in listed.items()}
+    by_model = {} if machine is None else _predicted(question, machine, listed)
+    race = Race(question.sizes, names, settings.blocks, by_model)
+
+    crowded: set[bool] = set()
+
+    def measure(cases: Cases, blocks: int) -> Blocks:
+        options = {size: [listed[size][name] for name in chosen] for size, chosen in cases.items()}
+        finished = race.measured_blocks
+        frame = _measured(
+            question, mpi, replace(settings, blocks=blocks), options,
+            lambda more, _: done and done(finished + more, race.grid_blocks),
+        )  # fmt: skip
+        crowded.update(frame["crowded"])
+        return _blocks(frame, settings.tolerance_s(question.ranks, crowded=any(crowded)))
+
+    winners = race.run(measure)
+    choices = {size: listed[size][won.name] for size, won in winners.items() if won.name}
+    times = {case: round(median(time for _, time in blocks))
+             for case, blocks in race.samples.items()}  # fmt: skip
+    return Raced(
+        question, choices, winners, times, race.measured_blocks, race.grid_blocks, any(crowded)
+    )
+
+
+def _predicted(
+    question: Question, machine: Platform, listed: Mapping[int, Mapping[str, Forced]]
+) -> dict[tuple[int, str], int]:
+    """Returns a model's times in ps of the algorithms that are schedules, by size and name."""
+    times: dict[tuple[int, str], int] = {}
+    for size, named in listed.items():
+        notations = {name: one.notation(question.ranks, size) for name, one in named.items()}
+        modelled = predicted(question, machine, size, {n for n in notations.values() if n})
+        times |= {(size, name): modelled[notation] for name, notation in notations.items()
+                  if notation in modelled}  # fmt: skip
+    return times
+
+
+def _measured(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    options: Mapping[int, Sequence[Forced]],
+    done: Callable[[int, int], object],
+) -> pl.DataFrame:
+    """Measures blocks of algorithms and of the default, in turn."""
+    candidates = {
+        size: [BenchCandidate("own"), *(BenchCandidate("forced", algorithm=one.name,
+                                                       controls=one.controls) for one in listed)]
+        for size, listed in options.items()
+    }  # fmt: skip
+    return right_blocks(question, mpi, settings, candidates, done)
+
+
+def _blocks(frame: pl.DataFrame, tolerance_s: float) -> Blocks:
+    """Returns the blocks that all ranks started in time."""
+    blocks: Blocks = {}
+    for row in timely(frame, tolerance_s).iter_rows(named=True):
+        case = (int(row["size_bytes"]), row["schedule"] or DEFAULT)
+        blocks.setdefault(case, {})[row["block"]] = row["time_ps"]
+    return blocks
+
+
+class LiveRules:
+    """The rules for a library whose algorithms were raced.
+
+    Attributes:
+        target: The library, one of :data:`tutti.measured.tune.targets.TARGETS`.
+        races: The races.
+        ruled: Those in which an algorithm won.
+        mpi: The MPI library.
+    """
+
+    def __init__(
+        self, target: str, races: Sequence[Raced], mpi: Mpi, writer: Writer, *, extend: bool
+    ) -> None:
+        """Writes the rules, which are not confirmed yet, if there are any."""
+        self.target, self.races, self.mpi = target, races, mpi
+        self.ruled = [race for race in races if race.choices]
+        self._writer, self._extend = writer, extend
+        self._points = {id(race): points(race.question, race.choices) for race in races}
+        self._files = writer.write(target, self._decisions(None)) if self.ruled else None
+
+    def confirm(
+        self, race: Raced, settings: Settings, done: Callable[[int, int], object] | None = None
+    ) -> list[Comparison]:
+        """Compares the default with the written rules, at each size with a rule of a race."""
+        variables = self._files.variables if self._files else {}
+        return confirm(
+            race.question, self._points[id(race)], variables, self.mpi, settings, done=done
+        )
+
+    def finish(self, compared: Sequence[Comparison]) -> list[Written]:
+        """Leaves the rules that hold; without any, no files.
+
+        Args:
+            compared: Default and rules at each size with a rule.
+        """
+        if self._files is None:
+            return []
+        if any(one.holds for one in compared):
+            return [self._writer.write(self.target, self._decisions(compared))]
+        for path in (self._files.path, self._files.shell, *self._files.others):
+            if path is not None:
+                path.unlink()
+        return []
+
+    @property
+    def times(self) -> pl.DataFrame:
+        """The median of each algorithm, with the columns of `TIMES`."""
+        rows = [
+            times_row(race.question, size, None, time, self._known | {"schedule": name or OWN})
+            for race in self.races for (size, name), time in race.times.items()
+        ]  # fmt: skip
+        return pl.DataFrame(rows, schema=TIMES, orient="row")
+
+    @property
+    def _known(self) -> dict[str, str]:
+        conditions = f"{self.mpi}, {this_machine()}"
+        return {"method": MEASURED, "conditions": conditions, "mpi": mpi_of(self.mpi)}
+
+    def _decisions(self, compared: Sequence[Comparison] | None) -> list[TuningDecision]:
+        """Returns the decisions: all, or those that hold."""
+        decisions = [
+            one for race in self.ruled
+            for one in joined(self._of_race(race, compared))
+        ]  # fmt: skip
+        return extended(decisions) if self._extend else decisions
+
+    def _of_race(
+        self, race: Raced, compared: Sequence[Comparison] | None
+    ) -> Iterator[TuningDecision]:
+        question, chosen = race.question, dict(self._points[id(race)])
+        for one in compared or ():
+            of_race = (one.collective, one.ranks) == (question.collective, question.ranks)
+            if of_race and not one.holds:
+                del chosen[one.size]
+        bounds = sorted({*question.sizes, *self._points[id(race)]})
+        for size, after in pairwise([*bounds, bounds[-1] + 1]):
+            won = race.winners[max(one for one in question.sizes if one <= size)]
+            algorithm = chosen.get(size)
+            name = algorithm.name if algorithm else OWN
+            yield TuningDecision(
+                question.collective, question.ranks, size, after - 1, name, won.time_ps, MEASURED,
+                best=name, datatype=question.datatype, conditions=self._known["conditions"],
+                forced=algorithm,
+            )  # fmt: skip
