@@ -1,4 +1,4 @@
-"""Algorithms of an installed MPI library, forced one after the other in one run of the ranks."""
+"""Algorithms of an installed MPI library, forced in turn in one run of the ranks."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _segments(algorithm: LibraryAlgorithm, ranks: int, size: int) -> Iterator[in
     if not algorithm.segmented:
         yield 0
         return
-    whole = size // {"halves": 2, "phases": ranks}.get(algorithm.cut, 1)
-    fitting = [one for one in _SEGMENTS if one < whole <= one * _MOST_SEGMENTS]
+    divided = size // {"halves": 2, "phases": ranks}.get(algorithm.cut, 1)
+    fitting = [one for one in _SEGMENTS if one < divided <= one * _MOST_SEGMENTS]
     yield from fitting or [_SEGMENTS[0]]
 
 
