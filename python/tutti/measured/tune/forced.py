@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tutti.measured.tune.library_algorithms import FORCING, library_algorithms, variables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tutti.measured.tune.library_algorithms import LibraryAlgorithm
     from tutti.mpi.underneath import Mpi
@@ -59,7 +59,9 @@ class Forced:
         return self.algorithm.notation(ranks, size, segment=self.segment, fan=self.fan)
 
 
-def forced(mpi: Mpi, collective: str, ranks: int, size: int) -> list[Forced]:
+def forced(
+    mpi: Mpi, collective: str, ranks: int, size: int, only: Sequence[str] = ()
+) -> list[Forced]:
     """Returns the algorithms of a library that can be forced at a size.
 
     Args:
@@ -67,19 +69,25 @@ def forced(mpi: Mpi, collective: str, ranks: int, size: int) -> list[Forced]:
         collective: The collective.
         ranks: Number of ranks.
         size: In bytes, by the convention of nccl-tests.
+        only: Only algorithms of these names, tutti's or the library's; empty for all.
 
     Raises:
         TuningError: The version of the library is older than the table.
     """
     if mpi.kind not in FORCING:
         return []
-    return [
+    every = [
         Forced(algorithm, segment, fan)
         for algorithm in library_algorithms(mpi.kind, mpi.version, collective)
         if algorithm.runs_on(ranks) and algorithm.variant in {"", _FIRST_TREES.get(collective)}
         for segment in _segments(algorithm, ranks, size)
         for fan in _fans(algorithm, ranks)
     ]
+    return [
+        one for one in every
+        if not only
+        or not {one.name, one.algorithm.label, one.notation(ranks, size)}.isdisjoint(only)
+    ]  # fmt: skip
 
 
 def _segments(algorithm: LibraryAlgorithm, ranks: int, size: int) -> Iterator[int]:

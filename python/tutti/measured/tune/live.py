@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,7 @@ class Raced:
         choices: The algorithm at each size in bytes; sizes at which the default stays are absent.
         winners: Times of the choice and of the default.
         times: The median time in ps of each measured algorithm, by size and name.
+        names: The algorithms that took part.
         blocks: The number of measured blocks.
         grid: The number of blocks if every algorithm were measured as often as a finalist.
         is_crowded: Whether ranks outnumbered the cores of a host.
@@ -48,6 +49,7 @@ class Raced:
     choices: Mapping[int, Forced]
     winners: Mapping[int, Winner]
     times: Mapping[tuple[int, str], int]
+    names: frozenset[str]
     blocks: int
     grid: int
     is_crowded: bool
@@ -59,6 +61,7 @@ def raced(
     settings: Settings,
     machine: Platform | None,
     *,
+    only: Sequence[str] = (),
     done: Callable[[int, int], object] | None = None,
 ) -> Raced:
     """Races the algorithms of a library on the sizes of a question.
@@ -68,6 +71,7 @@ def raced(
         mpi: The MPI library.
         settings: How to measure; its blocks are those of a finalist.
         machine: A platform whose predictions exclude slow algorithms from the first round, or None.
+        only: Only algorithms of these names; empty for all.
         done: Called with the number of measured blocks, and their largest number.
 
     Raises:
@@ -75,7 +79,7 @@ def raced(
         TuningError: The library is not known.
     """
     collective, ranks = question.collective, question.ranks
-    listed = {size: {one.name: one for one in forced(mpi, collective, ranks, size)}
+    listed = {size: {one.name: one for one in forced(mpi, collective, ranks, size, only)}
               for size in question.sizes}  # fmt: skip
     names = {size: list(named) for size, named in listed.items()}
     by_model = {} if machine is None else _predicted(question, machine, listed)
@@ -98,7 +102,14 @@ def raced(
     times = {case: round(median(time for _, time in blocks))
              for case, blocks in race.samples.items()}  # fmt: skip
     return Raced(
-        question, choices, winners, times, race.measured_blocks, race.grid_blocks, any(crowded)
+        question,
+        choices,
+        winners,
+        times,
+        frozenset(itertools.chain(*names.values())),
+        race.measured_blocks,
+        race.grid_blocks,
+        any(crowded),
     )
 
 
@@ -215,7 +226,7 @@ class LiveRules:
             if of_race and not one.holds:
                 del chosen[one.size]
         bounds = sorted({*question.sizes, *self._points[id(race)]})
-        for size, after in pairwise([*bounds, bounds[-1] + 1]):
+        for size, after in itertools.pairwise([*bounds, bounds[-1] + 1]):
             won = race.winners[max(one for one in question.sizes if one <= size)]
             algorithm = chosen.get(size)
             name = algorithm.name if algorithm else OWN

@@ -102,29 +102,29 @@ class Race:
         Args:
             measure: Measures a number of blocks of each case and of the default, in turn.
         """
-        first = min(_FIRST_BLOCKS, self.blocks)
+        done = first = min(_FIRST_BLOCKS, self.blocks)
         scouts = list(dict.fromkeys([*self.sizes[::_STRIDE], self.sizes[-1]]))
         self._round({size: self._promising(size) for size in scouts}, first, measure)
         others = {s: self._between(s, scouts) for s in self.sizes if s not in scouts}
         self._round(others, first, measure)
         for near, most, share in _ROUNDS:
-            blocks = max(1, round(self.blocks * share))
             cases = {s: self._nearest(s, near, most) for s in self.sizes if self._is_open(s)}
-            self._round(cases, blocks, measure)
+            done += self._round(cases, min(round(self.blocks * share), self.blocks - done), measure)
         finalists = {s: self._nearest(s, 1, 1) for s in self.sizes if self._is_open(s)}
-        done = min((len(self.samples[size, DEFAULT]) for size in finalists), default=0)
-        self._round(finalists, max(1, self.blocks - done), measure)
+        self._round(finalists, self.blocks - done, measure)
         return {size: self._winner(size) for size in self.sizes}
 
-    def _round(self, cases: Cases, blocks: int, measure: Callable[[Cases, int], Blocks]) -> None:
+    def _round(self, cases: Cases, blocks: int, measure: Callable[[Cases, int], Blocks]) -> int:
+        """Measures blocks of each case, and returns their number."""
         cases = {size: names for size, names in cases.items() if names}
-        if not cases:
-            return
+        if not cases or not blocks:
+            return 0
         for (size, name), times in measure(cases, blocks).items():
             before = self._numbered
             self.samples[size, name] += [(before + block, time) for block, time in times.items()]
         self._numbered += blocks
         self._measured += blocks * sum(len(names) + 1 for names in cases.values())
+        return blocks
 
     def _promising(self, size: int) -> list[str]:
         """Returns the algorithms that a model does not predict to be much slower."""
@@ -162,7 +162,9 @@ class Race:
 
     def _winner(self, size: int) -> Winner:
         best = next(iter(self._nearest(size, 1, 1)), DEFAULT)
-        own = dict(self.samples[size, DEFAULT])
+        own = dict(self.samples.get((size, DEFAULT), ()))
+        if not own:
+            return Winner(DEFAULT, 0, 0, DEFAULT)
         pairs = [(time, own[block]) for block, time in self.samples[size, best] if block in own]
         default_ps = round(median(time for _, time in pairs))
         if best == DEFAULT or not is_faster(pairs, LEAST_GAIN):

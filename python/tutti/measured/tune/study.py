@@ -27,12 +27,11 @@ from tutti.study.study import Study
 from .view import checks_view, live_view, tuning_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tutti.measured.tune.confirm import Comparison
     from tutti.measured.tune.files import Written
-    from tutti.measured.tune.live import Raced
     from tutti.measured.tune.measure import Question
     from tutti.mpi.bench_job import Settings
     from tutti.mpi.underneath import Mpi
@@ -124,13 +123,15 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
         return []
     mpi, machine = tuning.mpi, tuning.machine if tuning.by == "both" else None
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
-    races = [
-        study.measured(
-            f"{_label(question)}: algorithms of {mpi}",
-            partial(_race, question, mpi, _blocks(question, tuning.settings), machine),
-        )
-        for question in tuning.questions
-    ]
+    races = []
+    for question in tuning.questions:
+        raced_here = partial(raced, question, mpi, _blocks(question, tuning.settings), machine,
+                       only=tuning.algorithms)  # fmt: skip
+        label = f"{_label(question)}: algorithms of {mpi}"
+        races.append(study.measured(label, lambda done, race=raced_here: race(done=done)))  # type: ignore[misc] # mypy infers no lambda with a default
+    if not any(race.names for race in races):
+        remark(f"nothing for {target}: {mpi} has none of the named algorithms")
+        return []
     rules = LiveRules(target, races, mpi, writer, extend=tuning.extend)
     compared: list[Comparison] = []
     for race in rules.ruled:
@@ -140,16 +141,6 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
         )
     study.present(live_view(rules, compared))
     return rules.finish(compared)
-
-
-def _race(
-    question: Question,
-    mpi: Mpi,
-    settings: Settings,
-    machine: Platform | None,
-    done: Callable[[int, int], None],
-) -> Raced:
-    return raced(question, mpi, settings, machine, done=done)
 
 
 def _blocks(question: Question, settings: Settings) -> Settings:

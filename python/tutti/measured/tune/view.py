@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.measured.tune.times import OWN
-from tutti.view.quantity import count, exact_size, format_share, format_time, range_text
+from tutti.view.quantity import count, exact_size, format_share, format_time, plural, range_text
 from tutti.view.tables import Column, ReportTable, frame_of, of_scope
 from tutti.view.view import Data, Fact, View
 
@@ -125,8 +125,8 @@ def live_view(rules: LiveRules, compared: Sequence[Comparison]) -> View:
     gain = 1 - math.exp(sum(map(math.log, won)) / sizes) if won else 0.0
     answer = (
         f"{sum(one.holds for one in compared)} of {len(compared)} comparisons confirm a rule; "
-        f"geometric mean over all {sizes} sizes: {format_share(gain)} less time"
-        if compared else f"the default is the fastest at all {sizes} sizes"
+        f"geometric mean over {plural(sizes, 'size')}: {format_share(gain)} less time"
+        if compared else f"the default is the fastest at {plural(sizes, 'size')}"
     )  # fmt: skip
     return View(
         headline=Fact(rules.target, f"{rules.mpi}: {answer}", key="gain", value=gain),
