@@ -1,14 +1,23 @@
-"""The table of libraries' algorithms, against the installed libraries."""
+"""The tables of libraries' algorithms and defaults, against the installed libraries."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tutti.measured.tune.library_algorithms import left_out, library_algorithms, variables
+from tutti.measured.tune.library_algorithms import (
+    FORCING,
+    left_out,
+    library_algorithms,
+    variables,
+)
+from tutti.measured.tune.library_defaults import default_algorithm
+from tutti.measured.tune.mpich import stock
+from tutti.measured.tune.watch import Call, sent_by_mpi
 from tutti.mpi.underneath import Mpi, find_mpi
 
 ROOT = Path(__file__).parents[2]
@@ -79,3 +88,52 @@ def test_trees_of_mpich_have_these_names(mpich: Mpi) -> None:
         for one in library_algorithms("mpich", mpich.version, collective):
             assert f"MPIR_{name.capitalize()}_intra_" in one.tree_name
             assert one.tree_name.encode() in text
+
+
+# --- defaults -------------------------------------------------------------------------------------
+
+
+def selected(tree: Any, ranks: int, size: int, parts: int) -> str:
+    """Returns the algorithm of a tree, for a commutative predefined operation out of place."""
+    facts = {"comm_type": "intra", "comm_hierarchy": "any", "is_commutative": "yes",
+             "is_op_built_in": "yes", "is_sendbuf_inplace": "no"}  # fmt: skip
+    numbers = {"comm_size": ranks, "avg_msg_size": size // parts, "total_msg_size": size}
+    for key, below in tree.items():
+        name, sign, value = re.fullmatch(r"(\w+?)(<=|<|=)(.*)", key).groups()  # type: ignore[union-attr]
+        if name == "algorithm":
+            return str(value)
+        if name == "count":
+            holds = value == "any"  # enough elements
+        elif value == "pow2":
+            holds = ranks & (ranks - 1) == 0
+        elif name in numbers and value != "any":
+            holds = numbers[name] < int(value) + (sign == "<=")
+        else:
+            holds = value == "any" or facts[name] == value
+        if holds:
+            return selected(below, ranks, size, parts)
+    raise AssertionError(tree)
+
+
+@pytest.mark.parametrize("collective", [one for one in MPI_NAMES if one != "reduce_scatter_v"])
+def test_defaults_of_mpich_are_those_of_its_trees(collective: str, mpich: Mpi) -> None:
+    tree = stock(mpich).algorithms[f"collective={MPI_NAMES[collective]}"]
+    for ranks in (2, 3, 4, 7, 8, 12, 16, 512):
+        parts = ranks if collective == "all_to_all" else 1
+        for exponent in range(12, 26):
+            for size in (1 << exponent, (1 << exponent) + 4 * ranks):
+                found = default_algorithm("mpich", mpich.version, collective, ranks, size)
+                assert found.algorithm.tree_name == selected(tree, ranks, size, parts)
+
+
+@pytest.mark.parametrize(
+    ("collective", "size"), [("all_reduce", 4096), ("all_reduce", 1 << 15), ("reduce", 1 << 15)]
+)
+def test_open_mpi_sends_the_messages_of_its_default(
+    collective: str, size: int, open_mpi: Mpi
+) -> None:
+    call = Call(collective, 4, size)
+    found = default_algorithm("openmpi", open_mpi.version, collective, 4, size)
+    named = FORCING["openmpi"] | variables(found.algorithm, fan=found.fan)
+    env = {f"OMPI_MCA_{name}": value for name, value in named.items()}
+    assert sent_by_mpi(open_mpi, call) == sent_by_mpi(open_mpi, call, env=env)

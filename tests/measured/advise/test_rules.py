@@ -57,7 +57,9 @@ def test_names_of_open_mpi_are_its_numbers(target: str) -> None:
 
 def test_no_rule_has_a_number_that_the_version_lacks(tmp_path: Path) -> None:
     """Open MPI 5.0 aborts a job at the algorithm 7 of all_reduce."""
-    times = predicted({8: {"allgather_reduce_ompi": 1.0, RD: 2.0}, 64: {RING: 1.0, RD: 2.0}})
+    times = predicted(
+        {8: {"allgather_reduce_ompi": 1.0, RD: 2.0}, 64: {RING: 1.0, RD: 2.0}}, {8: 3.0}
+    )
     (first, *_) = rules(times, "openmpi")
     assert (first.schedule, first.unruled) == (RD, "allgather_reduce_ompi")
     written = write_rules(times, "openmpi", tmp_path)
@@ -101,7 +103,7 @@ def test_algorithms_that_are_not_of_the_library(target: str, name: str) -> None:
 
 def test_the_library_gets_the_fastest_algorithm_that_it_has() -> None:
     times = {8: {RD: 2.0, OVER: 1.0, RING: 9.0}, 64: {RD: 9.0, RING: 3.0}, 512: {OVER: 1.0}}
-    found = rules(predicted(times), "openmpi")
+    found = rules(predicted(times, dict.fromkeys(times, 9.0)), "openmpi")
     assert [(one.first, one.last, one.schedule) for one in found] == [
         (0, 63, RD), (64, 511, RING), (512, None, None),
     ]  # fmt: skip
@@ -111,13 +113,28 @@ def test_the_library_gets_the_fastest_algorithm_that_it_has() -> None:
 
 
 def test_the_default_stays_where_it_is_faster_and_near_such_sizes() -> None:
-    times = {size: {RD: 2.0} for size in (8, 64, 4096, 65536)}
-    found = rules(predicted(times, {64: 1.9, 65536: 2.5}), "openmpi")
-    assert [(one.first, one.schedule) for one in found] == [(0, OWN), (4096, RD)]
+    times = {size: {RING: 2.0} for size in (8, 64, 4096, 65536)}
+    found = rules(predicted(times, {64: 2.1, 65536: 2.5}), "openmpi")
+    assert [(one.first, one.schedule, one.kept) for one in found] == [
+        (0, OWN, "gain"), (4096, RING, ""),
+    ]  # fmt: skip
+
+
+def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> None:
+    """Open MPI's default of 64 ranks is recursive_doubling below 256 KiB, then rabenseifner."""
+    frame = predicted({8: {RD: 1.0, RING: 2.0}, 4096: {RD: 9.0, RING: 1.0}})
+    found = rules(frame, "openmpi")
+    assert [(one.first, one.schedule, one.kept) for one in found] == [
+        (0, OWN, "gain"), (4096, RING, ""),
+    ]  # fmt: skip
+    (note, *_) = write_rules(frame, "openmpi", tmp_path).notes
+    assert note.startswith("1 of 2 ranges of sizes keep the default of Open MPI 5.0")
+    (one,) = rules(predicted({1 << 20: {RING: 1.0}}), "openmpi")
+    assert (one.schedule, one.kept) == (OWN, "unknown")
 
 
 def test_files_of_open_mpi(tmp_path: Path) -> None:
-    frame = predicted({8: {RD: 1.0, RING: 2.0}, 1024: {RD: 2.0, RING: 1.0}})
+    frame = predicted({8: {RD: 1.0, RING: 2.0}, 1024: {RD: 2.0, RING: 1.0}}, {8: 2.0, 1024: 2.0})
     written = write_rules(frame, "openmpi", tmp_path)
     assert written.path == tmp_path / "openmpi.rules"
     text = written.path.read_text()
@@ -135,7 +152,7 @@ def test_nothing_is_written_without_counterparts_or_trees(tmp_path: Path) -> Non
     written = write_rules(predicted({8: {OVER: 1.0}}), "openmpi", tmp_path)
     assert (written.path, written.shell) == (None, None)
     assert "none of the fastest" in written.notes[0]
-    written = write_rules(predicted({8: {"ring_mpich": 1.0}}), "mpich", tmp_path)
+    written = write_rules(predicted({8: {"ring_mpich": 1.0}}, {8: 2.0}), "mpich", tmp_path)
     assert "--csel-base" in written.notes[0]
     assert list(tmp_path.iterdir()) == []
 
@@ -146,7 +163,7 @@ def test_files_of_mpich(tmp_path: Path) -> None:
     tree: dict[str, Any] = {
         f"collective={one}": {"comm_type=intra": {"comm_size=any": {}}} for one in names
     }
-    frame = predicted({8: {"recursive_doubling_mpich": 1.0}})
+    frame = predicted({1024: {"recursive_doubling_mpich": 1.0}}, {1024: 2.0})
     written = write_rules(frame, "mpich", tmp_path, stock=mpich.Stock(tree))
     assert written.path is not None
     assert "algorithm=MPIR_Allreduce_intra_recursive_doubling" in written.path.read_text()
@@ -155,5 +172,7 @@ def test_files_of_mpich(tmp_path: Path) -> None:
 
 
 def test_reduce_scatter_is_of_blocks(tmp_path: Path) -> None:
-    frame = predicted({1024: {"recursive_halving_ompi": 1.0}}, collective="reduce_scatter")
+    frame = predicted(
+        {1024: {"recursive_halving_ompi": 1.0}}, {1024: 2.0}, collective="reduce_scatter"
+    )
     assert "MPI_Reduce_scatter_block" in write_rules(frame, "openmpi", tmp_path).notes[0]

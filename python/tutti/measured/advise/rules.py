@@ -16,8 +16,10 @@ from tutti.measured.advise.questions import OVER
 from tutti.measured.errors import TuningError
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich, openmpi
-from tutti.measured.tune.decisions import TuningDecision
+from tutti.measured.tune.decisions import LEAST_GAIN, TuningDecision
+from tutti.measured.tune.files import of_defaults
 from tutti.measured.tune.library_algorithms import LibraryAlgorithm, library_algorithm
+from tutti.measured.tune.library_defaults import default_algorithm
 from tutti.measured.tune.targets import Counterpart, counterpart, library_of
 from tutti.measured.tune.times import MODELLED, OWN
 
@@ -117,8 +119,8 @@ def rules(predicted: pl.DataFrame, target: str) -> list[AdvisedRule]:
     """Selects the fastest algorithm that a library has for each size, and joins neighbours.
 
     A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
-    largest without limit. Where the default is predicted to be faster, it stays. At a size at which
-    the default was not measured, the nearest size decides whether it stays.
+    largest without limit. Where no algorithm is predicted to beat the default, measured or
+    predicted, it stays.
 
     Args:
         predicted: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
@@ -142,7 +144,7 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
         for rows in cells
     ]
     names = _choices(mine)
-    stays = _default_stays(cells, mine)
+    kept = _kept(cells, mine, target)
     sizes = [rows[0]["size_bytes"] for rows in cells]
     for place, (rows, name) in enumerate(zip(cells, names, strict=True)):
         best = rows[0]
@@ -152,7 +154,8 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
             ranks=first["ranks"],
             first=0 if place == 0 else sizes[place],
             last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
-            schedule=OWN if stays[place] else name,
+            schedule=OWN if kept[place] else name,
+            kept=kept[place],
             time_ps=round(time * 1e6) if name else None,
             method=MODELLED,
             loss=time / best["predicted_us"] - 1,
@@ -168,26 +171,48 @@ def _choices(mine: Sequence[Mapping[str, float]]) -> list[str | None]:
     return [next(chosen) if one else None for one in mine]
 
 
-def _default_stays(
-    cells: Sequence[Sequence[Mapping[str, Any]]], mine: Sequence[Mapping[str, float]]
-) -> list[bool]:
-    """Returns at which sizes the default is predicted to be faster than the library's choices."""
-    known = {
-        math.log(rows[0]["size_bytes"]): rows[0]["default_us"] < min(one.values())
+def _kept(
+    cells: Sequence[Sequence[Mapping[str, Any]]], mine: Sequence[Mapping[str, float]], target: str
+) -> list[str]:
+    """Returns why each size keeps the default, as in :class:`TuningDecision`; empty if not.
+
+    The default is what was measured of it, or else the prediction of the algorithm that the library
+    selects by itself. At a size without either, the nearest size decides.
+    """
+    gains = {
+        math.log(rows[0]["size_bytes"]): min(one.values()) <= default_us * (1 - LEAST_GAIN)
         for rows, one in zip(cells, mine, strict=True)
-        if rows[0]["default_us"] is not None and one
+        if one and (default_us := _default_us(rows, one, target)) is not None
     }
-    if not known:
-        return [False] * len(cells)
+    if not gains:
+        return ["unknown" if one else "" for one in mine]
     logs = [math.log(rows[0]["size_bytes"]) for rows in cells]
-    return [known[min(known, key=lambda at: (abs(at - log), at))] for log in logs]
+    nearest = [min(gains, key=lambda at: (abs(at - log), at)) for log in logs]
+    return ["" if gains[at] else "gain" for at in nearest]
+
+
+def _default_us(
+    rows: Sequence[Mapping[str, Any]], mine: Mapping[str, float], target: str
+) -> float | None:
+    first = rows[0]
+    if first["default_us"] is not None:
+        return float(first["default_us"])
+    collective, ranks = first["collective"], first["ranks"]
+    selected = default_algorithm(*library_of(target), collective, ranks, first["size_bytes"])
+    for name, time in mine.items():
+        found = library_counterpart(target, collective, ranks, name)
+        if found is None or found.algorithm.name != selected.algorithm.name:
+            continue
+        if found.fan == (selected.fan or found.fan):
+            return time
+    return None
 
 
 def _joined(found: Iterable[AdvisedRule]) -> list[AdvisedRule]:
     joined: list[AdvisedRule] = []
     for one in found:
         last = joined[-1] if joined else None
-        if last is None or last.schedule != one.schedule:
+        if last is None or (last.schedule, last.kept) != (one.schedule, one.kept):
             joined.append(one)
             continue
         worse = one if one.loss > last.loss else last
@@ -221,8 +246,12 @@ def write_rules(
     try:
         path, variables, notes = _files(target, found, folder, stock)
     except TuningError as error:
+        kept = of_defaults(target, found)
+        if kept and not any(one.is_rule for one in found):
+            return WrittenRules(target, found, notes=(f"no rules written: {kept[0]}",))
         hint = f" ({error.hint})" if target == "mpich" and stock is None else ""
         return WrittenRules(target, found, notes=(f"no rules written: {error.problem}{hint}",))
+    notes = [*of_defaults(target, found), *notes]
     shell = folder / f"{target}.env"
     lines = [f"export {name}='{value}'" for name, value in variables.items()]
     text = "\n".join(["# Written by `tutti advise`. Times are predictions.", *lines, ""])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from tutti.measured.tune.targets import Counterpart, counterpart
+from tutti.base.datatypes import DATATYPES
+from tutti.measured.tune.library_defaults import LIBRARIES, default_schedules
+from tutti.measured.tune.targets import Counterpart, counterpart, library_of
 from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN
 from tutti.schedules.bits import is_exact
 
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tutti.measured.tune.forced import Forced
+
+
+LEAST_GAIN: Final = 0.1
+"""The predicted gain over the library's default that a rule from a model needs: 0.1 is 10 %."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,8 @@ class TuningDecision:
         datatype: datatype of the elements.
         conditions: conditions of the times, as in :data:`tutti.measured.tune.times.TIMES`.
         forced: the library's algorithm if it was measured itself; `schedule` is then its name.
+        kept: why a model leaves the default: `gain` if nothing is predicted to beat it, `unknown`
+            if the model has no time of it; empty otherwise.
     """
 
     collective: str
@@ -55,6 +63,7 @@ class TuningDecision:
     datatype: str = "float32"
     conditions: str = ""
     forced: Forced | None = None
+    kept: str = ""
 
     @property
     def is_rule(self) -> bool:
@@ -71,30 +80,36 @@ class TuningDecision:
         return counterpart(target, self.collective, self.ranks, self.schedule)
 
 
-def decide(times: pl.DataFrame, target: str) -> list[TuningDecision]:
+def decide(
+    times: pl.DataFrame, target: str, *, least_gain: float | None = LEAST_GAIN
+) -> list[TuningDecision]:
     """Selects the fastest schedule that a target has for each size, and joins equal neighbours.
 
     A choice holds up to the next larger size. Sizes below the smallest and above the largest are
     left to the default. Rules for an MPI library come from the model here: its own algorithms are
-    measured by :mod:`tutti.measured.tune.live`. An all_reduce that gives ranks different bits is
-    only for a plan, and only if the tuned datatype is exact; a fallback then covers other
-    datatypes.
+    measured by :mod:`tutti.measured.tune.live`. A model's choice for Open MPI or MPICH must be
+    faster than the algorithms that the library selects by itself, of
+    :mod:`tutti.measured.tune.library_defaults`; otherwise the default stays. An all_reduce that
+    gives ranks different bits is only for a plan, and only if the tuned datatype is exact; a
+    fallback then covers other datatypes.
 
     Args:
         times: with the columns of :data:`tutti.measured.tune.times.TIMES`.
         target: one of :data:`tutti.measured.tune.targets.TARGETS`.
+        least_gain: the predicted gain over the library's default that a rule needs; None to ignore
+            the default.
 
     Returns:
         Nothing for sizes without a usable time.
     """
     found: list[TuningDecision] = []
     for (collective, ranks), some in times.group_by("collective", "ranks", maintain_order=True):
-        found += joined(_of_sizes(some, target, str(collective), int(str(ranks))))
+        found += joined(_of_sizes(some, target, str(collective), int(str(ranks)), least_gain))
     return found
 
 
 def _of_sizes(
-    times: pl.DataFrame, target: str, collective: str, ranks: int
+    times: pl.DataFrame, target: str, collective: str, ranks: int, least_gain: float | None
 ) -> Iterator[TuningDecision]:
     cells = {
         int(size): rows
@@ -108,16 +123,19 @@ def _of_sizes(
         spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
         narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
         how = chosen or rows[0]
+        kept, default_ps = _kept(rows, chosen, target, least_gain)
+        time_ps = default_ps if kept else chosen["time_ps"] if chosen else None
         yield TuningDecision(
             collective=collective,
             ranks=ranks,
             first=size,
             last=sizes[place + 1] - 1 if place + 1 < len(sizes) else size,
-            schedule=chosen["schedule"] if chosen else None,
-            time_ps=chosen["time_ps"] if chosen else None,
+            schedule=OWN if kept else chosen["schedule"] if chosen else None,
+            kept=kept,
+            time_ps=time_ps,
             method=how["method"],
-            fallback=spare["schedule"] if spare and narrow else None,
-            loss=chosen["time_ps"] / max(rows[0]["time_ps"], 1) - 1 if chosen else 0.0,
+            fallback=spare["schedule"] if spare and narrow and not kept else None,
+            loss=0.0 if time_ps is None else time_ps / max(rows[0]["time_ps"], 1) - 1,
             loss_size=size,
             best=rows[0]["schedule"],
             datatype=how["datatype"],
@@ -134,6 +152,39 @@ def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     # An estimate of the default does not describe the algorithms that rules can select.
     known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
     return measured or [row for row in rows if row["method"] in known]
+
+
+def _kept(
+    rows: list[dict[str, Any]], chosen: dict[str, Any] | None, target: str, least_gain: float | None
+) -> tuple[str, int | None]:
+    """Returns why a model's choice does not replace the library's default, and the default's time.
+
+    The reason is empty if it does.
+    """
+    if least_gain is None or chosen is None:
+        return "", None
+    if chosen["schedule"] == OWN or chosen["method"] != MODELLED:
+        return "", None
+    if target == "plan" or library_of(target)[0] not in LIBRARIES:
+        return "", None
+    default_ps = _default_ps(rows, target)
+    if default_ps is None:
+        return "unknown", None
+    return "gain" if chosen["time_ps"] > default_ps * (1 - least_gain) else "", default_ps
+
+
+def _default_ps(rows: list[dict[str, Any]], target: str) -> int | None:
+    """Returns the predicted time of what a library selects by itself; None if it is unknown."""
+    first = rows[0]
+    schedules = default_schedules(
+        *library_of(target), first["collective"], first["ranks"], first["size_bytes"],
+        element=DATATYPES[first["datatype"]],
+    )  # fmt: skip
+    predicted = {row["schedule"]: row["time_ps"] for row in rows if row["method"] == MODELLED}
+    # The parts of a composed default are other collectives, which have no times here.
+    if schedules is None or len(schedules) > 1:
+        return None
+    return predicted.get(schedules[0][1])
 
 
 def _has(target: str, row: dict[str, Any]) -> bool:
@@ -165,7 +216,9 @@ def joined(decisions: Iterable[TuningDecision]) -> list[TuningDecision]:
 
 
 def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
-    return decision.schedule, decision.fallback, decision.method, decision.conditions
+    return (
+        decision.schedule, decision.fallback, decision.method, decision.conditions, decision.kept
+    )  # fmt: skip
 
 
 def extended(decisions: Sequence[TuningDecision]) -> list[TuningDecision]:
@@ -185,7 +238,7 @@ def complete(decisions: Sequence[TuningDecision]) -> list[TuningDecision]:
     for _, group in groupby(decisions, lambda one: (one.collective, one.ranks)):
         start: int | None = 0
         for one in group:
-            own = replace(one, schedule=OWN, forced=None, fallback=None)
+            own = replace(one, schedule=OWN, forced=None, fallback=None, kept="")
             if start is not None and start < one.first:
                 listed.append(replace(own, first=start, last=one.first - 1))
             listed.append(one)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import mpich, openmpi, ucc
-from tutti.measured.tune.decisions import decide, extended
+from tutti.measured.tune.decisions import LEAST_GAIN, decide, extended
+from tutti.measured.tune.targets import library_title
 from tutti.measured.tune.times import EMULATED, ESTIMATED, MODELLED, OWN
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
@@ -137,11 +138,16 @@ def write_all(
         except TuningError as error:
             left[target] = error.problem
             continue
-        written.append(replace(files, notes=[*_of_other_mpis(decisions, times), *files.notes]))
+        notes = [*_of_other_mpis(decisions, times), *of_defaults(target, decisions), *files.notes]
+        written.append(replace(files, notes=notes))
     return written, left
 
 
 def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> None:
+    kept = [one for one in decisions if one.kept]
+    if kept and not any(one.is_rule for one in decisions):
+        message = f"no schedule is predicted to beat the library's default by {LEAST_GAIN:.0%}"
+        raise TuningError(message, kind="nothing", hint="measure on the library: --by measurement")
     if not decisions:
         measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
         message = f"schedules were measured on {measured}, not the library's own algorithms"
@@ -246,6 +252,19 @@ def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
         "rules of reduce_scatter apply to MPI_Reduce_scatter_block; MPI_Reduce_scatter is unchanged"
     )
     return [message] if tuned else []
+
+
+def of_defaults(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
+    """Reports the sizes at which a model leaves the library's default."""
+    kept = [one.kept for one in decisions if one.kept]
+    if not kept:
+        return []
+    message = (
+        f"{len(kept)} of {len(decisions)} ranges of sizes keep the default of "
+        f"{library_title(target)}: no schedule is predicted to beat it by {LEAST_GAIN:.0%}"
+    )
+    unknown = kept.count("unknown")
+    return [message + (f", or the model cannot predict it ({unknown})" if unknown else "")]
 
 
 def _replaced(variables: dict[str, str]) -> list[str]:

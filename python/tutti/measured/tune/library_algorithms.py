@@ -30,7 +30,9 @@ FORCING: Final[dict[str, dict[str, str]]] = {
 """Variables without which :func:`variables` has no effect. On several hosts, Open MPI's component
 han precedes tuned."""
 
-_TITLES: Final = {"openmpi": "Open MPI", "mpich": "MPICH", "ucc": "UCC"}
+TITLES: Final = {"openmpi": "Open MPI", "mpich": "MPICH", "ucc": "UCC"}
+"""The libraries, as they are written."""
+
 _NAMES: Final = {
     "all_reduce": "allreduce",
     "all_gather": "allgather",
@@ -119,6 +121,8 @@ class LibraryAlgorithm:
             place: `power_of_two`, `even`, `two`, or empty for any.
         elements: the number of elements below which the library executes another: `ranks`,
             `power_of_two` (the largest not above the ranks), or empty for none.
+        instead: the algorithm that it executes then.
+        composed: the collectives that it executes in turn, each with the library's default.
         schedules: the schedules that send its messages, for some ranks and fan-outs each.
     """
 
@@ -137,6 +141,8 @@ class LibraryAlgorithm:
     settings: Mapping[str, str] = field(default_factory=dict)
     ranks: str = ""
     elements: str = ""
+    instead: str = ""
+    composed: tuple[str, ...] = ()
     schedules: tuple[Equivalent, ...] = ()
 
     @property
@@ -164,9 +170,16 @@ class LibraryAlgorithm:
         """The name in MPICH's selection trees."""
         return f"MPIR_{_mpi_name(self.collective).capitalize()}_intra_{self.name}"
 
-    def runs_on(self, ranks: int) -> bool:
-        """Whether the library executes it on a number of ranks, and no other in its place."""
-        return _RANKS[self.ranks](ranks, self.fan_default)
+    def runs_on(self, ranks: int, elements: int | None = None) -> bool:
+        """Whether the library executes it, and no other in its place.
+
+        Args:
+            ranks: number of ranks.
+            elements: number of elements of the message; None for enough of them.
+        """
+        least = {"ranks": ranks, "power_of_two": 1 << ranks.bit_length() - 1}.get(self.elements, 0)
+        enough = elements is None or elements >= least
+        return enough and _RANKS[self.ranks](ranks, self.fan_default)
 
     def equivalent(
         self, ranks: int, size: int, *, segment: int = 0, fan: int = 0
@@ -295,7 +308,7 @@ def release_line(library: str, version: str) -> str:
         if known:
             return known[-1]
     message = (
-        f"{_TITLES[library]} {version}: its algorithms are unknown: expected {lines[0]} or newer"
+        f"{TITLES[library]} {version}: its algorithms are unknown: expected {lines[0]} or newer"
     )
     raise TuningError(message, kind="unknown_version")
 
@@ -325,6 +338,7 @@ def _read(library: str, collective: str, entry: dict[str, Any]) -> LibraryAlgori
         schedules=rows,
         fan_variable=entry.pop("fan", ""),
         aliases=tuple(entry.pop("aliases", ())),
+        composed=tuple(entry.pop("composed", ())),
         **entry,
     )
 
@@ -369,7 +383,7 @@ def _lacking(
         if one.collective == collective and name in {*_own_names(one), *_other_names(one)}
     ]
     names = ", ".join(dict.fromkeys(one.name for one in listed))
-    message = f"{_TITLES[library]} {version} has no algorithm {name} for {collective}"
+    message = f"{TITLES[library]} {version} has no algorithm {name} for {collective}"
     message += f", which {others[0].versions[0]} has" if others else f": expected one of {names}"
     fields = {} if others else {"name": name, "known": names}
     return TuningError(message, kind="lacks", fields=fields)

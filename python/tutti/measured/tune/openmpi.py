@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tutti.collectives.sizes import DEALT_OUT
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.decisions import complete
+from tutti.measured.tune.targets import library_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,8 +95,8 @@ def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str
     """
     ruled = _ruled(decisions, "openmpi")
     lines = ["rule-file-version-2"] if second else []
-    lines += ["# Written by `tutti tune`. Bytes, algorithm, fan-in/out, segment size"
-              + (", max requests." if second else ".")]  # fmt: skip
+    lines += [f"# Written by `tutti tune`. For {library_title('openmpi')}. Bytes, algorithm, "
+              "fan-in/out, segment size" + (", max requests." if second else ".")]  # fmt: skip
     lines.append(f"{len(ruled)}  # collectives")
     for collective, by_ranks in ruled.items():
         number, name = _NUMBERS[collective]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tutti.measured.tune.library_algorithms import (
+    TITLES,
     LibraryAlgorithm,
     equivalents,
     library_algorithms,
@@ -31,6 +32,12 @@ _VERSIONS = {
 def library_of(target: str) -> tuple[str, str]:
     """Returns the library of a target, and the release line that its rules are written for."""
     return _VERSIONS[target]
+
+
+def library_title(target: str) -> str:
+    """Returns the library of a target and its release line, such as ``Open MPI 5.0``."""
+    library, line = library_of(target)
+    return f"{TITLES[library]} {line}"
 
 
 @dataclass(frozen=True)
