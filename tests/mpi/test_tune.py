@@ -21,7 +21,6 @@ from tutti.measured.tune import (
     decide,
     proofs,
     watch,
-    write_all,
 )
 from tutti.measured.tune.files import Writer
 from tutti.measured.tune.forced import forced
@@ -50,8 +49,8 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
     question = Question("all_reduce", 3, [12, 4800], targets=(mpi.kind,))
     times = by_model(question, platform("cray_xc30"), ["ring"])
     trees = stock(mpi) if mpi.kind == "mpich" else None
-    (written,), left = write_all(times, [mpi.kind], tmp_path, provenance={}, stock=trees)
-    assert not left
+    decisions = decide(times, mpi.kind, least_gain=None)
+    written = Writer(tmp_path, {}, trees).write(mpi.kind, decisions)
     (found,) = proofs(mpi, written)
     assert (found.schedule, found.verdict) == ("ring", "same")
     (found,) = proofs(mpi, replace(written, variables={}))
@@ -121,7 +120,8 @@ def test_calls_without_a_rule_keep_the_default_algorithm(
     long = pl.col("size_bytes") == 4096
     times = times.with_columns(schedule=pl.when(long).then(pl.lit(OWN)).otherwise("schedule"))
     trees = stock(mpi) if mpi.kind == "mpich" else None
-    (written,), _ = write_all(times, [mpi.kind], tmp_path, provenance={}, stock=trees)
+    decisions = decide(times, mpi.kind, least_gain=None)
+    written = Writer(tmp_path, {}, trees).write(mpi.kind, decisions)
     found = proofs(mpi, written)
     assert [(one.schedule, one.verdict) for one in found] == [("ring", "same"), (OWN, "same")]
     if mpi.kind != "mpich":
@@ -163,7 +163,7 @@ def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> Non
 
 @pytest.mark.timeout(120)
 def test_unverifiable_rules_exit_with_1(tmp_path: Path) -> None:
-    requested = ["tune", "--ranks", "3", "-e", "8", "-a", "ring", "--platform", "cray_xc30",
+    requested = ["tune", "--ranks", "3", "-b", "768K", "-e", "768K", "--platform", "cray_xc30",
              "--mpicc", str(ROOT / WRAPPERS["openmpi"]), "--for", "openmpi6", "--prove",
              "--out", str(tmp_path)]  # fmt: skip
     done = CliRunner().invoke(app, requested)
