@@ -1,14 +1,52 @@
-"""The page of algorithms that MPI libraries name, from the catalogue."""
+"""The page of algorithms of MPI libraries: those that can be forced, and those of benchmarks."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from tutti.measured.predict.catalogue import KnownAlgorithm, known_algorithms
+from tutti.measured.tune.library_algorithms import (
+    TITLES,
+    every_algorithm,
+    patterns,
+    release_lines,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.measured.tune.library_algorithms import Equivalent, LibraryAlgorithm
 
 _HEAD = """# Algorithms of MPI libraries
 
+The algorithms that you can force in Open MPI, MPICH and UCC, with the schedules that send the same
+messages; then the names that benchmarks use. `make reference` writes this page from
+`library_algorithms.toml` and `library_patterns.json` in `python/tutti/measured/tune/`, and from
+`python/tutti/measured/predict/libraries.toml`.
+
+## Algorithms that can be forced
+
+- *reduce_scatter* is MPI_Reduce_scatter_block, *reduce_scatter_v* is MPI_Reduce_scatter.
+- *4.1*, *5.0*, *6.0*: the algorithm's number in these release lines of Open MPI; main is as 6.0. An
+  empty cell is a line that lacks the algorithm: rules with its number abort the job.
+- *releases*: the release lines that have the algorithm.
+- *segments*: it takes a segment size. *fan*: it takes a fan-out, fan-in or radix; the number is its
+  default.
+- *schedule*: in tutti's notation, for C segments, fan-out F and P ranks. A remark in parentheses
+  limits it to some rank counts or fan-outs.
+- *equal*: the rank counts at which the library's messages were counted and are those of the
+  schedule: the same number and bytes between the same ranks. *alike*: equal up to renumbering of
+  ranks. *other*: the messages differ. Counted on Open MPI 5.0.11 and MPICH 5.0.2 with 512 B per
+  rank, without and with segments of 128 B, and with fan-outs of 2, 3 and 4
+  (`validation/library_patterns.py`). UCC has no counters.
+- On other rank counts than *only on* names, and with fewer elements than *elements* names, the
+  library executes another algorithm.
+"""
+
+_NAMES = """## Names in benchmarks
+
 What the algorithms that libraries and benchmarks name are in tutti's notation, by collective.
 `tutti advise` and `tutti calibrate --joint` accept these names, and those of tutti.
-`make reference` writes this page from `python/tutti/measured/predict/libraries.toml`.
 
 - Names are normalised: without `_ompi`, `_mpich`, `_over` (over point-to-point messages) and
   Fujitsu's `default-`, and with `_` for `-`.
@@ -24,15 +62,102 @@ What the algorithms that libraries and benchmarks name are in tutti's notation, 
 """
 
 
+_RANKS: Final = {
+    "power_of_two": "powers of two",
+    "not_power_of_two": "other counts",
+    "power_of_fan": "powers of F",
+    "two": "2 ranks",
+    "even": "even counts",
+}
+_SYMBOLS: Final = {"segments": "C", "fan": "F", "ports": "F-1", "stages": "aF,...", "ranks": "P"}
+
+
 def libraries_page() -> str:
     """Returns the page, in Markdown."""
-    known = list({id(one): one for one in known_algorithms().values()}.values())
     parts = [_HEAD]
+    for library, title in TITLES.items():
+        parts.append(f"### {title}\n")
+        listed = every_algorithm(library)
+        for collective in dict.fromkeys(one.collective for one in listed):
+            same = [one for one in listed if one.collective == collective]
+            parts.append(_forced(collective, same))
+    return "\n".join([*parts, _benchmarks()])
+
+
+def _forced(collective: str, listed: list[LibraryAlgorithm]) -> str:
+    library = listed[0].library
+    lines = release_lines(library) if library == "openmpi" else ("releases",)
+    names = [collective, *lines, "segments", "fan", "schedule", "equal", "limits"]
+    rows = [f"| {' | '.join(_cells(one))} |" for one in listed]
+    return "\n".join([f"| {' | '.join(names)} |", "|---" * len(names) + "|", *rows, ""])
+
+
+def _cells(one: LibraryAlgorithm) -> Iterator[str]:
+    yield f"`{one.label}`"
+    if one.library == "openmpi":
+        for line in release_lines("openmpi"):
+            yield str(one.numbers.get(line, ""))
+    else:
+        first, last = one.versions[0], one.versions[-1]
+        yield first if first == last else f"{first} to {last}"
+    yield "yes" if one.segmented else ""
+    yield str(one.fan_default) if one.fan else ""
+    parts = ", then ".join(one.composed)
+    yield "; ".join(map(_schedule, one.schedules)) or (f"none: {parts}" if parts else "none")
+    yield _equal(one) if one.schedules else ""
+    limits = [
+        f"only on {_RANKS[one.ranks]}" if one.ranks else "",
+        f"elements: {'P' if one.elements == 'ranks' else 'power of two up to P'}"
+        if one.elements
+        else "",
+        "fan-out not in rules" if one.fan and not one.fan_in_rules else "",
+    ]
+    yield "; ".join(filter(None, limits))
+
+
+def _schedule(row: Equivalent) -> str:
+    limits = [_RANKS[row.ranks] if row.ranks else "", f"F = {row.fan}" if row.fan else ""]
+    limit = ", ".join(filter(None, limits))
+    return f"`{row.notation.format(**_SYMBOLS)}`" + (f" ({limit})" if limit else "")
+
+
+def _equal(one: LibraryAlgorithm) -> str:
+    """Returns the ranks at which all counted cases are equal, alike, or one differs."""
+    cases = patterns(one)
+    ranks = {rank for case in cases.values() for at in case.values() for rank in at}
+    by_verdict: dict[str, list[int]] = {"same": [], "alike": [], "other": []}
+    for rank in sorted(ranks):
+        found = {name for case in cases.values() for name, at in case.items() if rank in at}
+        worst = next((name for name in ("other", "alike", "same") if name in found), None)
+        if worst:
+            by_verdict[worst].append(rank)
+    words = [
+        ("" if name == "same" else f"{name}: ") + _range(at)
+        for name, at in by_verdict.items()
+        if at
+    ]
+    return "; ".join(words) or "not counted"
+
+
+def _range(ranks: list[int]) -> str:
+    """Returns ranks as ranges, such as ``2-9, 12``."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def _benchmarks() -> str:
+    known = list({id(one): one for one in known_algorithms().values()}.values())
+    parts = [_NAMES]
     for collective in dict.fromkeys(one.collective for one in known):
         same = [one for one in known if one.collective == collective]
         rows = [_row(name, one) for one in same for name in one.names]
         table = ["| name | in | tutti | remarks |", "|---|---|---|---|", *rows]
-        parts.append(f"## {collective}\n\n" + "\n".join(table) + "\n")
+        parts.append(f"### {collective}\n\n" + "\n".join(table) + "\n")
     return "\n".join(parts)
 
 

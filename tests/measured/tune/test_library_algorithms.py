@@ -6,8 +6,10 @@ import pytest
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.library_algorithms import (
+    every_algorithm,
     library_algorithm,
     library_algorithms,
+    patterns,
     release_line,
     release_lines,
     variables,
@@ -113,3 +115,28 @@ def test_rules_name_algorithms_that_their_version_has(target: str) -> None:
             for one in counterparts(target, collective, ranks):
                 assert versions[target] in one.algorithm.versions
                 assert one.algorithm.runs_on(ranks)
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_the_table_states_what_was_counted(library: str) -> None:
+    """Written by ``validation/library_patterns.py``, with 512 B per rank."""
+    checked = 0
+    for one in every_algorithm(library):
+        for case, verdicts in patterns(one).items():
+            segment, fan = (int(part) for part in case.split())
+            for verdict, counted in verdicts.items():
+                for ranks in counted:
+                    size = 0 if one.collective == "barrier" else 512 * ranks
+                    found = one.equivalent(ranks, size, segment=segment, fan=fan)
+                    match = "none" if found is None else found.match
+                    checked += verdict in {"same", "alike"}
+                    assert (
+                        verdict
+                        in {
+                            "exact": {"same"},
+                            "alike": {"same", "alike"},
+                            "unchecked": {"same", "alike", "other"},
+                            "none": {"none", "failed"},
+                        }[match]
+                    ), (one.collective, one.label, case, ranks)
+    assert checked > 400

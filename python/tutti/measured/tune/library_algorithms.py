@@ -7,6 +7,7 @@ same messages.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ _NAMES: Final = {
 def _power_of_two(ranks: int) -> bool:
     return ranks & (ranks - 1) == 0
 
+
+_SMALL_FANS: Final = frozenset({2, 3, 4, 8})
 
 _RANKS: Final[dict[str, Callable[[int, int], bool]]] = {
     "": lambda _ranks, _fan: True,
@@ -117,6 +120,7 @@ class LibraryAlgorithm:
         fan_default: its default.
         fan_in_rules: whether a file of rules can set it.
         settings: further variables.
+        json: further parameters in MPICH's selection trees.
         ranks: the rank counts on which the library executes it, and no other algorithm in its
             place: `power_of_two`, `even`, `two`, or empty for any.
         elements: the number of elements below which the library executes another: `ranks`,
@@ -139,6 +143,7 @@ class LibraryAlgorithm:
     fan_default: int = 0
     fan_in_rules: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
+    json: Mapping[str, int] = field(default_factory=dict)
     ranks: str = ""
     elements: str = ""
     instead: str = ""
@@ -319,7 +324,8 @@ def _parts(line: str) -> tuple[int, int]:
 
 
 @cache
-def _all(library: str) -> tuple[LibraryAlgorithm, ...]:
+def every_algorithm(library: str) -> tuple[LibraryAlgorithm, ...]:
+    """Returns the algorithms of all release lines of a library, by collective."""
     return tuple(
         _read(library, collective, dict(entry))
         for collective, entries in _table()[library].items()
@@ -350,7 +356,11 @@ def library_algorithms(library: str, version: str, collective: str) -> list[Libr
         TuningError: The version is older than the table, or not a version.
     """
     line = release_line(library, version)
-    return [one for one in _all(library) if one.collective == collective and line in one.versions]
+    return [
+        one
+        for one in every_algorithm(library)
+        if one.collective == collective and line in one.versions
+    ]
 
 
 def library_algorithm(library: str, version: str, collective: str, name: str) -> LibraryAlgorithm:
@@ -379,7 +389,7 @@ def _lacking(
 ) -> TuningError:
     others = [
         one
-        for one in _all(library)
+        for one in every_algorithm(library)
         if one.collective == collective and name in {*_own_names(one), *_other_names(one)}
     ]
     names = ", ".join(dict.fromkeys(one.name for one in listed))
@@ -389,16 +399,39 @@ def _lacking(
     return TuningError(message, kind="lacks", fields=fields)
 
 
+@cache
+def _patterns() -> dict[str, Any]:
+    file = resources.files("tutti.measured.tune").joinpath("library_patterns.json")
+    return dict(json.loads(file.read_text("utf-8")))
+
+
+def patterns(algorithm: LibraryAlgorithm) -> dict[str, dict[str, list[int]]]:
+    """Returns the rank counts at which an algorithm's messages were compared with its schedule's.
+
+    Returns:
+        By segment size and fan-out, such as ``"128 4"``, and by verdict: `same`, `alike`, `other`,
+        `none` without a schedule, `failed` if the run failed. Nothing if nothing was counted.
+    """
+    counted = _patterns().get(algorithm.library, {"algorithms": {}})["algorithms"]
+    return dict(counted.get(algorithm.collective, {}).get(algorithm.label, {}))
+
+
+def _fans(algorithm: LibraryAlgorithm, ranks: int) -> list[int]:
+    """Returns the fan-outs to consider: small ones, and those whose powers are the rank count."""
+    if not algorithm.fan:
+        return [0]
+    if not algorithm.fan_in_rules:
+        return [algorithm.fan_default]
+    return [fan for fan in range(2, ranks + 1) if fan in _SMALL_FANS or _stages(ranks, fan)]
+
+
 def equivalents(algorithm: LibraryAlgorithm, ranks: int) -> Iterator[tuple[int, Equivalent]]:
     """Yields the schedules of an algorithm without segments, with the fan-out that each needs.
 
     Schedules that only resemble it are left out, and so are fan-outs that no rule can set.
     """
     known = {*COUNTED, "source"}
-    fans = [0]
-    if algorithm.fan:
-        fans = list(range(2, ranks + 1)) if algorithm.fan_in_rules else [algorithm.fan_default]
-    for fan in fans:
+    for fan in _fans(algorithm, ranks):
         found = algorithm.equivalent(ranks, 0, fan=fan)
         if found is not None and found.match in known and algorithm.runs_on(ranks):
             yield found.fan, found

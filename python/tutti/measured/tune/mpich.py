@@ -54,15 +54,6 @@ _FLAT = {
 _FOLDING = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _COUNTED = frozenset({"all_reduce", "reduce"})
 """Collectives with the condition is_op_built_in: for others MPICH aborts the job."""
-_STATED: dict[str, dict[str, int]] = {
-    "pipelined_tree": {"is_non_blocking": 1, "recv_pre_posted": 0},
-    "recexch": {"single_phase_recv": 0},
-    "recexch_doubling": {"single_phase_recv": 0},
-    "recexch_halving": {"single_phase_recv": 0},
-    "k_reduce_scatter_allgather": {"single_phase_recv": 0},
-}
-"""Parameters that a tree has to state, with the defaults of the variables that force the algorithm:
-MPICH does not initialise those that are absent."""
 _START = b'{"collective='
 _LIBRARIES = ("libmpi.so*", "libmpi_abi.so*", "libmpich*.so*", "libmpi.*dylib")
 
@@ -204,12 +195,7 @@ def merged_device(tree: Tree, decisions: Sequence[TuningDecision]) -> str:
 
 
 def _named(found: Counterpart) -> Tree:
-    stated = _STATED.get(found.algorithm.name, {})
-    if found.algorithm.name == "tree":
-        reduces = found.collective == "all_reduce"
-        stated = {"buffer_per_child": 0} if reduces else {"is_non_blocking": 1}
-    parameters = found.parameters | stated
-    return {f"algorithm={found.name}": {f"{k}={v}": {} for k, v in parameters.items()}}
+    return {f"algorithm={found.name}": {f"{k}={v}": {} for k, v in found.parameters.items()}}
 
 
 def _left_to_algorithms(found: Counterpart) -> Tree:

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from tutti.base.datatypes import DATATYPES
 from tutti.collectives.sizes import part_bytes
 from tutti.measured.tune.times import OWN, mpi_of, speaks_for
-from tutti.measured.tune.watch import CALLS, Call, sent_by_library, sent_by_mpi, sent_by_schedule
+from tutti.measured.tune.watch import (
+    CALLS,
+    Call,
+    lengths,
+    sent_by_library,
+    sent_by_mpi,
+    sent_by_schedule,
+)
 from tutti.schedules.ir import schedule
 
 if TYPE_CHECKING:
@@ -161,20 +168,11 @@ def _proof(
     messages = sum(count for key, count in sent.items() if key[2] == "messages") // CALLS
     verdict, why = "same", ""
     if sent != expected:
-        alike = not exact and _lengths(sent) == _lengths(expected)
+        alike = not exact and lengths(sent) == lengths(expected)
         verdict = "alike" if alike else "other"
         why = _difference(sent, expected)
     return Proof(decision.collective, decision.ranks, call.size, str(decision.schedule), messages,
                  verdict, why)  # fmt: skip
-
-
-def _lengths(traffic: Traffic) -> tuple[int, list[int]]:
-    """Returns the number of messages and the bytes of each rank, invariant under renumbering."""
-    messages = sum(count for key, count in traffic.items() if key[2] == "messages")
-    sent: dict[int, int] = {}
-    for (source, _, kind), count in traffic.items():
-        sent[source] = sent.get(source, 0) + (count if kind == "bytes" else 0)
-    return messages, sorted(sent.values())
 
 
 def _difference(sent: Traffic, expected: Traffic) -> str:

@@ -80,10 +80,16 @@ class Counterpart:
     @property
     def parameters(self) -> dict[str, int | str]:
         """The parameters of the algorithm, as the library's rules write them."""
-        name = "faninout" if self.algorithm.library == "openmpi" else "k"
-        tree = {"tree_type": self.algorithm.variant} if self.algorithm.variant else {}
-        chunk = {"chunk_size": self.segment} if self.segment else {}
-        return {**tree, **({name: self.fan} if self.fan else {}), **chunk}
+        if self.algorithm.library == "openmpi":
+            return {"faninout": self.fan} if self.fan else {}
+        found: dict[str, int | str] = {}
+        if self.algorithm.variant:
+            found["tree_type"] = self.algorithm.variant
+        if self.fan:
+            found["k"] = self.fan
+        if self.algorithm.segmented:
+            found["chunk_size"] = self.segment
+        return found | dict(self.algorithm.json)
 
 
 @cache

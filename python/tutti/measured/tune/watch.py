@@ -74,6 +74,15 @@ def sent_by_schedule(schedule: Schedule, call: Call) -> Traffic:
     return Traffic({key: CALLS * value for key, value in found.items()})
 
 
+def lengths(traffic: Traffic) -> tuple[int, list[int]]:
+    """Returns the number of messages and the bytes of each rank, invariant under renumbering."""
+    messages = sum(count for key, count in traffic.items() if key[2] == "messages")
+    sent: dict[int, int] = {}
+    for (source, _, kind), count in traffic.items():
+        sent[source] = sent.get(source, 0) + (count if kind == "bytes" else 0)
+    return messages, sorted(sent.values())
+
+
 def sent_by_library(
     mpi: Mpi,
     call: Call,
