@@ -11,6 +11,7 @@ from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import read_toml
 from tutti.platforms.files.presets import platform_names
+from tutti.schedules.mpi_names import is_alias
 from tutti.schedules.text import SCHEDULE_SUFFIX, read_schedule
 from tutti.study.console import remark
 
@@ -59,7 +60,8 @@ def tables_of(
     if path.suffix == SCHEDULE_SUFFIX and path.is_file():
         stated = _of_schedules([name, *algorithms])
         return None, DEFAULTS | stated | {"algorithms": [str(path.resolve())]}, stated
-    if name.partition(":")[0] in _algorithm_names() and not path.exists():
+    base = name.partition(":")[0]
+    if (base in _algorithm_names() or is_alias(base)) and not path.exists():
         stated = _of_schedules(algorithms)
         return None, DEFAULTS | stated | {"algorithms": [name]}, stated
     return path, _read(path), {}

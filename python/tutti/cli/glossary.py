@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tutti.base.glossary import glossary as read
+from tutti.schedules.mpi_names import collective_name
 from tutti.study.console import out, record, record_table
 
 
@@ -29,7 +30,7 @@ def glossary(
         record_table("terms", ({name: getattr(one, name) for name in names} for one in terms))
         console.print(", ".join(known.term for known in read().terms), markup=False)
         return
-    found = read().term(term)
+    found = read().term(collective_name(term))
     symbol = f" ({found.symbol})" if found.symbol else ""
     console.print(f"{found.term}{symbol}: {found.definition}", markup=False)
     citation = read().references[found.reference]

@@ -10,6 +10,7 @@ from tutti.cli.options import expanded_ranks, size
 from tutti.mpi.view.plan import rank_ranges
 from tutti.schedules.bits import bits_differ
 from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.mpi_names import collective_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,6 +149,7 @@ def _read(text: str) -> _RuleSpec:
     collective, colon, span = what.partition(":")
     if not equals or not notation or (colon and not span):
         raise mistake("not a rule", source=text, expected=_EXPECTED)
+    collective = collective_name(collective)
     if collective not in COLLECTIVES:
         raise mistake(f"unknown collective `{collective}`", source=text,
                       expected=f"one of {', '.join(COLLECTIVES)}",

@@ -15,6 +15,7 @@ from tutti.cli import options
 from tutti.cli.grouped import grouped
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import check_ranks, schedule
+from tutti.schedules.mpi_names import collective_name
 from tutti.schedules.text import read_schedule
 from tutti.study.console import echo, wrote
 from tutti.study.files import written
@@ -84,6 +85,7 @@ def list_(
     if ranks is not None:
         check_ranks(ranks)
     known = _core.collectives()
+    collective = collective_name(collective) if collective else None
     if collective is not None and collective not in known:
         raise mistake(
             f"unknown collective `{collective}`",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 from tutti import _core
 from tutti.schedules.block_sizes import block_sizes
 from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.mpi_names import algorithm_name, collective_name
 
 if TYPE_CHECKING:
     from tutti.schedules.block_sizes import Matrix
@@ -208,9 +209,10 @@ def schedule(
     """Returns the schedule of an algorithm.
 
     Args:
-        algorithm: The notation ``name[:argument]``, such as ``"recursive_multiplying:a8,a4"``.
+        algorithm: The notation ``name[:argument]``, such as ``"recursive_multiplying:a8,a4"``, or a
+            name of MPI libraries, such as ``"rabenseifner"``.
         ranks: The number of ranks; at least two.
-        collective: The collective to perform.
+        collective: The collective to perform; MPI's names, such as MPI_Bcast, are accepted.
         root: The root of a rooted collective.
         topology: The graph of an algorithm for graphs whose notation names none, with shortest
             paths or the given routes. Its first NPUs are the ranks. Other algorithms ignore it.
@@ -231,6 +233,8 @@ def schedule(
         ConfigError: The file of blocks is invalid.
     """
     check_ranks(ranks)
+    collective = collective_name(collective)
+    algorithm = algorithm_name(algorithm, collective)
     if blocks is not None:
         if collective != "all_to_all_v":
             message = f"{collective} has equal chunks: expected all_to_all_v with blocks"

@@ -24,6 +24,8 @@ from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import numbers
 from tutti.platforms.files.presets import chosen_model, larger_platform, platform_of
 from tutti.schedules.block_sizes import block_sizes
+from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.mpi_names import algorithm_name, collective_name
 from tutti.schedules.text import SCHEDULE_SUFFIX, content, read_schedule
 
 if TYPE_CHECKING:
@@ -320,7 +322,8 @@ def _check_conditions(
 
 
 def _collective(name: str, source: str) -> str:
-    return known_name(name, _core.collectives(), key="collective", what="collective", source=source)
+    own = collective_name(name)
+    return known_name(own, _core.collectives(), key="collective", what="collective", source=source)
 
 
 def _datatype(name: str, source: str) -> str:
@@ -341,12 +344,17 @@ def _algorithms(
             notation = str(folder / notation)  # noqa: PLW2901 - resolved path
             read_schedule(Path(notation))
         else:
-            _check_algorithm(notation, collective, key, source)
+            notation = _checked_algorithm(notation, collective, key, source)  # noqa: PLW2901 - alias
         notations.append(notation)
     return tuple(notations)
 
 
-def _check_algorithm(notation: str, collective: str, key: str, source: str) -> None:
+def _checked_algorithm(notation: str, collective: str, key: str, source: str) -> str:
+    """Returns the notation, with tutti's name for an alias."""
+    try:
+        notation = algorithm_name(notation, collective)
+    except AlgorithmError as error:
+        raise mistake(error.problem, source=source, key=key) from None
     entries = {entry.name: entry for entry in _core.algorithms()}
     performing = [name for name, entry in entries.items() if collective in entry.collectives]
     name = notation.split(":", 1)[0].strip()
@@ -362,6 +370,7 @@ def _check_algorithm(notation: str, collective: str, key: str, source: str) -> N
             expected=f"one of {', '.join(performing)}",
             hint=f"it performs {', '.join(entries[name].collectives)}",
         )
+    return notation
 
 
 def _ranks(written: Any, source: str) -> tuple[int, ...]:  # noqa: ANN401 - the union of raw.Ranks
