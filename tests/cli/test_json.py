@@ -136,6 +136,13 @@ def test_the_text_has_the_same_numbers(tmp_path: Path) -> None:
     assert [row["time_ps"] for row in rows] == [found["time_ps"]]
 
 
+def test_legends_of_tables_are_recorded(tmp_path: Path) -> None:
+    line = ("bypass", "run", "ring:4x4", "--size", "1KiB", "--size", "2KiB")
+    (legend,) = checked(call(*line, "--json", cwd=tmp_path).stdout)["legends"]
+    assert legend.startswith("algbw: payload / time; speedup: ")
+    assert " ".join(call(*line, cwd=tmp_path).stdout.split()).endswith(legend)
+
+
 def test_errors_have_their_parts(tmp_path: Path) -> None:
     done = call("run", "none.toml", "--json", cwd=tmp_path)
     (error,) = checked(done.stdout, code=2)["errors"]

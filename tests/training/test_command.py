@@ -65,7 +65,7 @@ def test_long_times_and_idle_fit_the_terminal(file: Path, tmp_path: Path, rate: 
         assert format_time(row["compute_ps"] + row["overlap_ps"]) in line
         assert line.rstrip().endswith(format_size(row["read_bytes"]))
         assert f"{row['configuration']} {format_time(row['period_ps'])}" in " ".join(
-            result.stderr.split()
+            result.stdout.split()
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,8 +19,10 @@ import tutti
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.bypass import BypassMesh, plan
 from tutti.bypass.view import runs
+from tutti.collectives import schedule_search, size_ranges
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
+from tutti.collectives.view import search
 from tutti.formats.benchmarks import read_all
 from tutti.formats.measurements import read_measurements
 from tutti.measured.advise import advise
@@ -37,24 +40,49 @@ from tutti.networks.flit.view import load as flit_load
 from tutti.networks.flit.view import run as flit_run
 from tutti.networks.mesh.view import load as mesh_load
 from tutti.networks.mesh.view import run as mesh_run
+from tutti.platforms import npu
+from tutti.platforms.files.presets import platform_of
+from tutti.platforms.files.scaled import scaled
+from tutti.schedules.popularity import popularity
 from tutti.study.document import plain
+from tutti.sweeps import view as sweeps_view
+from tutti.sweeps.files import resolve_sweep
 from tutti.training import Ring, Step, TrainingResult, configurations
+from tutti.training.experts import time_experts
+from tutti.training.fabric import Dimension
+from tutti.training.overlap import Overlap
+from tutti.training.plan import Cluster
+from tutti.training.plan import search as parallelisations
+from tutti.training.plan import view as plans
+from tutti.training.search import AlgorithmSearch
+from tutti.training.slowdowns import Disturbances, effects
+from tutti.training.view import disturbed as slowed
+from tutti.training.view import experts
+from tutti.training.view import overlap as overlapping
 from tutti.training.view import page as training_page
+from tutti.training.view import search as training_search
 from tutti.view import fields, folder, terminal
 from tutti.view.notebook import view_html
 from tutti.view.page import page_of
 from tutti.view.quantity import number
 from tutti.view.tables import Column
-from tutti.workloads import build
+from tutti.workloads import build, recorded
+from tutti.workloads.experts import KERNELS, ExpertLayer, Placement, sampled_choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from tutti.collectives.schedule_search import SearchResult
     from tutti.measured.advise import Advice
+    from tutti.sweeps.files import Sweep
+    from tutti.training.experts import ExpertTimes
+    from tutti.training.overlap import Overlapped
+    from tutti.training.plan import PlanSearch
     from tutti.view.view import Data, View
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+EXPERTS = ExpertLayer(hidden=256, experts=32, top_k=4, tokens=64)
 PLAN = flit.MeasurementPlan(warmup=100, measure=500, batches=5, drain=1000, sample=50)
 SEEDS = mesh.ReplicationPlan(warmup=100, measure=500, drain=1000, seeds=2)
 
@@ -122,6 +150,80 @@ def fitted() -> View:
     return calibration.fits_view([fit(model, points, statistic="mean") for model in models])
 
 
+def machine() -> tutti.Platform:
+    return tutti.platforms.platform("cray_xc30")
+
+
+@cache
+def ranking() -> SearchResult:
+    return schedule_search.search(machine(), ranks=6, size="1 KiB", top=3)
+
+
+@cache
+def ranges() -> pl.DataFrame:
+    return size_ranges.thresholds(machine(), ranks=6, start="1 KiB", end="4 KiB")
+
+
+@cache
+def swept(kind: str) -> tuple[pl.DataFrame, Sweep]:
+    """A sweep of experiments or of training steps over two values of a key."""
+    experiment = {"platform": "cray_xc30", "collective": "all_reduce", "ranks": 4,
+                  "algorithms": ["ring", "swing"], "sizes": ["1 KiB"]}  # fmt: skip
+    ring = {"name": "local", "nodes": 4, "rate": "25 GB/s", "latency": "400 ns"}
+    step = {"model": "dlrm_small", "batch": 2, "iterations": 1, "configurations": ["ideal"],
+            "torus": {"rings": [ring]}}  # fmt: skip
+    key, values = ("ranks", [4, 8]) if kind == "experiment" else ("batch", [2, 4])
+    tables = {kind: experiment if kind == "experiment" else step, "sweep": {"grid": {key: values}}}
+    with ThreadPoolExecutor(1) as executor:
+        frame = tutti.sweep(tables, executor=executor)
+    return frame, resolve_sweep(tables, source="sweep.toml", folder=Path())
+
+
+def pod() -> tutti.Platform:
+    switch = tutti.Topology.build("switch:4", rate="25 GB/s", latency="500 ns")
+    ends = tutti.PipeliningPostal(alpha_p="0 ns", alpha_r="1 ns")
+    return tutti.Platform(name="pod", model=ends, routes=switch.routes())
+
+
+def step_on_a_switch() -> Step:
+    rings = (Dimension("data", 4),)
+    return Step(model=build("dlrm_small"), batch=2, platform=pod(), rings=rings, iterations=1)
+
+
+@cache
+def searched() -> AlgorithmSearch:
+    ideal = configurations()["ideal"]
+    algorithms = AlgorithmSearch(step_on_a_switch(), ideal, algorithms=["ring"])
+    algorithms.run()
+    return algorithms
+
+
+@cache
+def planned() -> PlanSearch:
+    raw = platform_of("dgx_h100_cluster", folder=Path(), source="test")
+    cluster = Cluster(platform=scaled(raw, 8, source="test"), npu=npu("h100"))
+    return parallelisations(build("llama3_8b"), cluster, 8, simulated=0)
+
+
+@cache
+def disturbed() -> pl.DataFrame:
+    slow = Disturbances(slow_share=0.3, slow_factor=1.5)
+    return effects(step_on_a_switch(), configurations()["ideal"], slow, draws=2)
+
+
+@cache
+def overlapped() -> dict[str, Overlapped]:
+    step = Overlap(recorded("dlrm_small"))
+    return {name: step.run(lambda size: Time(ps=size.bytes)) for name in ("ring", "swing")}
+
+
+@cache
+def dispatched() -> list[ExpertTimes]:
+    placed = Placement.of(32, ranks=4, per_node=2)
+    choices = [sampled_choices(EXPERTS, placed, popularity("uniform", 32, seed=0), seed=0)]
+    return [time_experts(EXPERTS, placed, choices, pod(), kernel) for kernel in KERNELS]
+
+
 @dataclass(frozen=True)
 class Shown:
     """A result type.
@@ -130,14 +232,15 @@ class Shown:
         view: Returns the view of an example.
         places: The lists of quantities that its view reads.
         wraps: Whether they are functions that return a list.
-        table: The name of the table with the quantities; empty if they are figures.
+        table: The name of the table with the quantities; empty if they are figures, None if only
+            the terminal and notebooks have them.
         has_page: Whether it has a report.
     """
 
     view: Callable[[], View]
     places: tuple[tuple[ModuleType, str], ...]
     wraps: bool = False
-    table: str = "results"
+    table: str | None = "results"
     has_page: bool = True
 
 
@@ -167,6 +270,57 @@ SHOWN = {
         lambda: collective_run.run_view(collective()),
         ((collective_run, "RUN"),),
         table="",
+        has_page=False,
+    ),
+    "search": Shown(
+        lambda: search.ranking_view(ranking(), "minimum", 3),
+        ((search, "FOUND"), (search, "PROOFS")),
+        table="proofs",
+        has_page=False,
+    ),
+    "ranges of sizes": Shown(
+        lambda: search.thresholds_view(ranges(), 6, "cray_xc30", "minimum", ["multiplying"]),
+        ((search, "THRESHOLDS"),),
+        table=None,
+        has_page=False,
+    ),
+    "sweep": Shown(
+        lambda: sweeps_view.sweep_view(*swept("experiment")),
+        ((sweeps_view, "FASTEST"),),
+        table=None,
+        has_page=False,
+    ),
+    "sweep of steps": Shown(
+        lambda: sweeps_view.sweep_view(*swept("training")),
+        ((sweeps_view, "STEPS"),),
+        table=None,
+        has_page=False,
+    ),
+    "training search": Shown(
+        lambda: training_search.search_view([searched()]),
+        ((training_search, "COLLECTIVES"), (training_search, "TRIALS")),
+        table="trials",
+        has_page=False,
+    ),
+    "training plan": Shown(
+        lambda: plans.plan_view(planned(), 2), ((plans, "PLANS"),), table="plans", has_page=False
+    ),
+    "disturbances": Shown(
+        lambda: slowed.disturbed_view(disturbed()),
+        ((slowed, "COLUMNS"),),
+        table=None,
+        has_page=False,
+    ),
+    "overlap": Shown(
+        lambda: overlapping.overlap_view(
+            overlapped(), {"model": "dlrm_small", "ranks": 4, "batch": 2}
+        ),
+        ((overlapping, "QUANTITIES"),),
+        has_page=False,
+    ),
+    "experts": Shown(
+        lambda: experts.experts_view(dispatched(), EXPERTS, "pod", {"routing": "uniform"}),
+        ((experts, "QUANTITIES"),),
         has_page=False,
     ),
     "training step": Shown(lambda: training_page.steps_view(steps()[:1]), _STEP),
@@ -200,7 +354,9 @@ EXTRA = Column[Any]("extra quantity", lambda _: 0.54321, number, key="extra", sh
 
 
 @pytest.fixture(params=SHOWN)
-def extended(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[View, str]:
+def extended(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[View, str | None]:
     """A view with another quantity, and the name of the table that has it."""
     shown = SHOWN[request.param]
     for module, name in shown.places:
@@ -240,11 +396,11 @@ def report(view: View, folder: Path) -> Path:
 
 
 def test_a_quantity_added_in_one_line_appears_in_every_rendering(
-    extended: tuple[View, str], tmp_path: Path
+    extended: tuple[View, str | None], tmp_path: Path
 ) -> None:
     view, name = extended
     written = {path.name: path for path in folder.write(view, tmp_path)}
-    if not name:
+    if name == "":
         assert fields.figures(view)["extra"] == 0.54321
     for data in view.data:
         if data.name == name and name:
@@ -315,17 +471,20 @@ def test_tables_of_the_page_have_the_numbers_of_the_files(name: str, tmp_path: P
     assert compared > 5
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", [*SHOWN, *TABLES])
 def test_terminal_and_notebook_have_the_same_facts(name: str) -> None:
-    view = SHOWN[name].view()
+    view = (SHOWN | TABLES)[name].view()
     text, notebook = printed(view), view_html(view)
-    tables = [*([view.table] if view.table else ()), *(table for _, table in view.parts)]
-    facts = view.facts if tables else [*view.inputs, *view.facts]
+    facts = view.facts if view.tables else [*view.inputs, *view.facts]
     for fact in (view.headline, *facts):
         assert " ".join(fact.text.split()) in text
         assert html.escape(fact.text) in notebook
-    for table in tables:
+    for legend in fields.legends(view):
+        assert " ".join(legend.split()) in text
+        assert html.escape(legend) in notebook
+    for table in view.tables:
         for row in table.rows:
             for column in table.narrow:
-                assert " ".join(column.text(row).split()) in text
+                for line in column.text(row).splitlines():
+                    assert " ".join(line.split()) in text
                 assert html.escape(column.text(row)) in notebook

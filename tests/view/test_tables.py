@@ -51,13 +51,16 @@ def test_pages_have_texts_and_sort_keys(tmp_path: Path) -> None:
 
 def test_terminal_drops_columns_that_do_not_fit() -> None:
     text = io.StringIO()
-    Console(width=80, file=text).print(ReportTable(COLUMNS, RUNS).terminal("a caption"))
+    table = ReportTable(COLUMNS, RUNS, heading="runs", caption="a caption " * 10)
+    Console(width=80, file=text).print(table)
     lines = [line.split() for line in text.getvalue().splitlines()]
-    assert lines == [
+    assert text.getvalue().endswith("a caption a caption\na caption a caption\n")
+    assert lines[:-2] == [
+        [],
+        ["runs"],
         ["run", "time", "exact"],
         ["<a>", "1.34", "us", "1340000"],
         ["b", "-", "0"],
-        ["a", "caption"],
     ]
 
 

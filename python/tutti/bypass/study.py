@@ -55,7 +55,6 @@ def compare_links(
     present(runs_view(runs))
     for reason in {row.run.not_verified for row in runs} - {None}:
         remark(f"{schedule.name} is not verified: {reason}")
-    remark("speedup: relative to the mesh in dimension order; packets are 1/32 chunk, or a flit")
 
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, MappedSchedule]:

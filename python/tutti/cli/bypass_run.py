@@ -13,7 +13,6 @@ from tutti.bypass.view.runs import endpoints_view
 from tutti.cli import options
 from tutti.cli.bypass_options import Copies, Links, Target
 from tutti.cli.grouped import grouped
-from tutti.study.console import remark
 from tutti.study.progress import Progress
 from tutti.study.study import present
 
@@ -108,4 +107,3 @@ def endpoints(
         else:
             frame = all_reduces(networks, kinds, sizes, side=side)
     present(endpoints_view(frame))
-    remark("gain: time on the mesh over this time; docs/guides/endpoints-on-packages.md")

@@ -27,6 +27,7 @@ def document_schema() -> dict[str, Any]:
             "description": "Tables of the result, by name.",
             "additionalProperties": {"type": "array", "items": {"type": "object"}},
         },
+        "legends": {**_TEXTS, "description": "Legends of tables; their text is not stable."},
         "remarks": {**_TEXTS, "description": "Remarks for people; their text is not stable."},
         "files": {**_TEXTS, "description": "Paths of the written files."},
         "errors": {

@@ -38,6 +38,7 @@ class Document:
     is_written: bool = False
     result: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    legends: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     errors: list[dict[str, str]] = field(default_factory=list)
@@ -68,8 +69,8 @@ class Document:
         lines.append(f'"exit_code": {exit_code}')
         lines.append(f'"result": {_block("{}", _items(self.result, _text))}')
         lines.append(f'"tables": {_block("{}", _items(self.tables, _rows))}')
-        lists = {"remarks": self.remarks, "files": self.files, "errors": self.errors}
-        lines += _items(lists, _rows)
+        lists = ("legends", "remarks", "files", "errors")
+        lines += _items({name: getattr(self, name) for name in lists}, _rows)
         sys.stdout.write("{\n" + ",\n".join(lines) + "\n}\n")
         sys.stdout.flush()
 
@@ -129,6 +130,12 @@ def record_table(name: str, rows: Rows | Callable[[], Rows]) -> None:
         found: Any = rows() if callable(rows) else rows
         each = found.iter_rows(named=True) if hasattr(found, "iter_rows") else found
         document.tables.setdefault(name, []).extend(plain(row) for row in each)
+
+
+def record_legends(legends: Iterable[str]) -> None:
+    """Records legends of tables, each once."""
+    if document := active():
+        document.legends = list(dict.fromkeys([*document.legends, *legends]))
 
 
 def publish() -> None:

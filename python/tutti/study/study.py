@@ -13,6 +13,7 @@ import typer
 
 from tutti.base.errors import ExitCode
 from tutti.study.console import out, record, record_table, remark, wrote
+from tutti.study.document import record_legends
 from tutti.study.files import folder
 from tutti.study.progress import Progress
 from tutti.view import fields, terminal
@@ -47,6 +48,7 @@ def present(view: View, output: Path | None = None) -> None:
     for text in view.log:
         remark(text)
     record(**fields.figures(view))
+    record_legends(fields.legends(view))
     for name, rows in fields.tables(view).items():
         record_table(name, rows)
     if output is not None:

@@ -65,9 +65,9 @@ def sweep_view(frame: pl.DataFrame, sweep: Sweep, *, has_table: bool = True) -> 
     table = ReportTable([*swept, *columns], rows.head(_MOST_ROWS).to_dicts(), gap=2)
     rest = rows.height - _MOST_ROWS
     return View(
-        table=table if has_table and frame.height else None,
-        caption=f"{rest:,} more rows in results.parquet" if rest > 0 else "",
+        tables=[table] if has_table and frame.height else [],
         data=[Data("results", lambda: frame, ["results.parquet", "results.csv"])],
+        below=[f"{rest:,} more rows in results.parquet"] if has_table and rest > 0 else [],
     )
 
 

@@ -15,6 +15,12 @@ def figures(view: View) -> dict[str, Any]:
     return {fact.key: fact.value for fact in view.every_fact if fact.key}
 
 
+def legends(view: View) -> list[str]:
+    """Returns the captions of the tables."""
+    captions = (getattr(part, "caption", "") for part in (*view.tables, *view.below))
+    return [str(caption) for caption in captions if caption]
+
+
 def tables(view: View) -> dict[str, Callable[[], Any]]:
     """Returns functions that return the tables, by name."""
     return {data.name: data.frame for data in view.data if data.name}

@@ -39,12 +39,10 @@ def time_axis(root: ET.Element, end_ps: int, left: int, y: int) -> None:
 
 
 def view_html(view: View) -> str:
-    """Returns the facts of a view, its table with the columns of the terminal, and its drawing."""
+    """Returns the facts of a view, its tables with the columns of the terminal, and its drawing."""
     facts = [(fact.name, fact.text) for fact in view.every_fact if fact.text]
-    table = _table_html(view.table) if view.table else ""
-    for heading, part in view.parts:
-        table += f"<p>{escape(heading)}</p>{_table_html(part)}"
-    return facts_html(facts, table + (view.inline() if view.inline else ""))
+    tables = "".join(map(_table_html, view.tables))
+    return facts_html(facts, tables + (view.inline() if view.inline else ""))
 
 
 def _table_html(table: ReportTable[Any]) -> str:
@@ -53,7 +51,11 @@ def _table_html(table: ReportTable[Any]) -> str:
     rows = (
         "".join(f"<td>{escape(column.text(row))}</td>" for column in columns) for row in table.rows
     )
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    body = f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+    heading, caption = (
+        f"<p>{escape(text)}</p>" if text else "" for text in (table.heading, table.caption)
+    )
+    return heading + body + caption
 
 
 def facts_html(facts: Iterable[tuple[str, ...]], drawing: str = "") -> str:

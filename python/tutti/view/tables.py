@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     import polars as pl
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table as TerminalTable
     from rich.text import Text
 
@@ -164,6 +165,8 @@ class ReportTable(Generic[Row]):
         look: The class of the HTML table; a "sortable" table is sorted by its headings.
         gap: The spaces between columns in the terminal.
         has_second_lines: Whether the terminal shows the second lines of columns, too.
+        heading: The text above the table of the terminal and of notebooks.
+        caption: The legend below that table, also in `--json`.
     """
 
     columns: Sequence[Column[Row]]
@@ -172,6 +175,19 @@ class ReportTable(Generic[Row]):
     look: str = "sortable"
     gap: int = 1
     has_second_lines: bool = False
+    heading: str = ""
+    caption: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yields heading, table and caption for the terminal."""
+        from rich.text import Text
+
+        if self.heading:
+            yield Text(f"\n{self.heading}", "bold")
+        yield self.terminal()
+        for line in Text(self.caption, "table.caption").wrap(console, options.max_width):
+            line.rstrip()
+            yield line
 
     def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `most` rows: whether each is bold, and its cells."""
@@ -193,12 +209,11 @@ class ReportTable(Generic[Row]):
         shown = (column for column in self.columns if column.terminal)
         return [column for column in shown if column.style != "hidden"]
 
-    def terminal(self, caption: str = "") -> TerminalTable:
+    def terminal(self) -> TerminalTable:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table as TerminalTable
 
-        table = TerminalTable(box=None, pad_edge=False, padding=(0, self.gap, 0, 0),
-                              caption_justify="left", caption=caption)  # fmt: skip
+        table = TerminalTable(box=None, pad_edge=False, padding=(0, self.gap, 0, 0))
         columns = self.narrow
         for column in columns:
             table.add_column(

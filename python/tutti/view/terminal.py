@@ -18,15 +18,13 @@ def show(view: View, console: Console) -> None:
     """Prints a view: headline, inputs or tables, and facts."""
     if view.headline.text:
         console.print(view.headline.text, style="bold", markup=False)
-    if view.table:
-        console.print(view.table.terminal(view.caption))
-    for heading, table in view.parts:
-        if heading:
-            console.print(f"\n{heading}", style="bold", markup=False)
-        console.print(table.terminal())
-    facts = view.facts if view.table or view.parts else [*view.inputs, *view.facts]
+    for before, table in zip((None, *view.tables), view.tables, strict=False):
+        if before and before.caption and not table.heading:
+            console.print()
+        console.print(table)
+    facts = view.facts if view.tables else [*view.inputs, *view.facts]
     if any(fact.text for fact in facts):
-        if view.parts:
+        if any(table.heading for table in view.tables):
             console.print()
         console.print(facts_table(facts))
     for part in view.below:

@@ -65,11 +65,9 @@ class View:
         question: The question that the result answers; empty if it has no page.
         answer: One to three sentences with the most important values.
         headline: What was run; a page omits it if it has no name.
-        inputs: Settings of the run. The terminal omits them if it shows a table.
+        inputs: Settings of the run. The terminal omits them if it shows tables.
         facts: Values of the result; a page shows them in its sections.
-        table: The table of the terminal, if there are several results.
-        caption: The text below that table.
-        parts: Headings and tables of the terminal and of notebooks, if a result has several.
+        tables: The tables of the terminal and of notebooks.
         data: Data frames for `--json` and files.
         below: Further tables and texts of the terminal; those with `no_wrap` may exceed its width.
         drawings: Functions that draw a file, by the file's name.
@@ -90,9 +88,7 @@ class View:
     headline: Fact = Fact("")
     inputs: Sequence[Fact] = ()
     facts: Sequence[Fact] = ()
-    table: ReportTable[Any] | None = None
-    caption: str = ""
-    parts: Sequence[tuple[str, ReportTable[Any]]] = ()
+    tables: Sequence[ReportTable[Any]] = ()
     data: Sequence[Data] = ()
     below: Sequence[RenderableType] = ()
     drawings: Mapping[str, Callable[[Path], Path]] = field(default_factory=dict)

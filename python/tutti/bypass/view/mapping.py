@@ -70,7 +70,7 @@ def mapping_view(mapping: Mapping, title: str) -> View:
             most_flows_per_link=mapping.most_loaded,
             hops=mapping.hops,
         ),
-        table=ReportTable(_KINDS, rows, gap=2),
+        tables=[ReportTable(_KINDS, rows, gap=2)],
         data=[Data("flows", lambda: ({"kind": kind.name, "source": source, "target": target}
                                      for kind in kinds for source, target in kind.flows))],
         below=[_verdict(mapping), used],

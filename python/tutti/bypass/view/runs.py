@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from tutti.base.units import Size
     from tutti.collectives.phases import PhasedRun
 
+_RUNS = (
+    "algbw: payload / time; speedup: relative to the mesh in dimension order; packets are 1/32 "
+    "chunk, or a flit"
+)
+_ENDPOINTS = (
+    "exposed: communication that computation does not hide; gain: time on the mesh / this time; "
+    "docs/guides/endpoints-on-packages.md"
+)
+
 
 class LinkRun(NamedTuple):
     """A run of a schedule.
@@ -49,7 +58,7 @@ RUNS: tuple[Column[LinkRun], ...] = (
 def runs_view(runs: Sequence[LinkRun]) -> View:
     """Returns the time of each size on the plain mesh and with bypass links."""
     return View(
-        table=ReportTable(RUNS, runs, gap=2),
+        tables=[ReportTable(RUNS, runs, gap=2, caption=_RUNS)],
         data=[Data("results", lambda: records_of(RUNS, runs))],
     )
 
@@ -79,6 +88,6 @@ def endpoints_view(frame: pl.DataFrame) -> View:
     """Returns the rows of `tutti.bypass.endpoints` as a table."""
     columns = [column for column in ENDPOINTS if column.key in frame.columns]
     return View(
-        table=ReportTable(columns, frame.to_dicts(), gap=2),
+        tables=[ReportTable(columns, frame.to_dicts(), gap=2, caption=_ENDPOINTS)],
         data=[Data("results", lambda: frame)],
     )

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import polars as pl
-    from rich.table import Table
 
     from tutti.collectives.comparison import Comparison
     from tutti.collectives.experiment import ExperimentPlan
@@ -121,11 +120,10 @@ def comparison_view(
         remarks=[*remarks, *_unverified(comparison)],
         headline=Fact("", f"{where}: fastest by rank count and size"),
         inputs=inputs,
-        table=ranking,
-        caption=f"{rest} more rows with smaller leads; --top 0 shows all" if rest else "",
+        tables=[ranking, *_repetitions(ranking)],
         data=[Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
               Data("fastest", lambda: records_of(REGIONS, every))],
-        below=_repetitions(ranking),
+        below=[f"{rest} more rows with smaller leads; --top 0 shows all"] if rest else [],
         sections=partial(_all_sections, cases, headings, leads, platform, run),
         provenance=_provenance(comparison),
     )  # fmt: skip
@@ -149,7 +147,7 @@ def _ranking(leads: Sequence[Lead], top: int) -> Ranking:
     return Ranking(REGIONS, shown[: top or None], title=title)
 
 
-def _repetitions(ranking: Ranking) -> list[Table]:
+def _repetitions(ranking: Ranking) -> list[ReportTable[Point]]:
     """Returns the spread of the repetitions of winners and runners-up, if there are any."""
     decisions = [lead.region.clearest for lead in ranking.rows]
     pairs = [one for each in decisions for one in (each.winner, each.runner_up) if one is not None]
@@ -158,8 +156,8 @@ def _repetitions(ranking: Ranking) -> list[Table]:
         return []
     columns = [column if column.show else replace(column, kind="wrap")
                for column in of_scope(MEASURED, "runs")]  # fmt: skip
-    table = ReportTable(columns, [Point(one, one.time_ps) for one in pairs])
-    return [table.terminal(f"over {most:,} repetitions")]
+    points = [Point(one, one.time_ps) for one in pairs]
+    return [ReportTable(columns, points, caption=f"over {most:,} repetitions")]
 
 
 def _all_sections(

@@ -196,13 +196,12 @@ class Ranking(ReportTable[Lead]):
         """The columns that the terminal and notebooks show."""
         return [column for column in self.columns if column.terminal]
 
-    def terminal(self, caption: str = "") -> Table:
+    def terminal(self) -> Table:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True, title=self.title,
-                      title_style="dim", title_justify="left", caption=caption,
-                      caption_style="", caption_justify="left")  # fmt: skip
+                      title_style="dim", title_justify="left")  # fmt: skip
         columns = [column for column in self.narrow if column.key not in _BELOW.values()]
         for column in columns:
             is_name = column.key == "schedule"

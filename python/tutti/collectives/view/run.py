@@ -237,7 +237,7 @@ def _ops(run: Run) -> list[dict[str, Any]]:
 
 def _tables(run: Run) -> Iterable[RenderableType]:
     """Yields the time per kind of op, and the busiest links if the platform has links."""
-    yield ReportTable(OPS, _ops(run)).terminal()
+    yield ReportTable(OPS, _ops(run))
     links = run.links
     if links.is_empty():
         return
@@ -250,7 +250,7 @@ def _tables(run: Run) -> Iterable[RenderableType]:
     ]
     busiest = links.sort("busy_ps", "link", descending=[True, False]).head(_SHOWN_LINKS).to_dicts()
     mean = format_share(float(links["utilisation"].sum()) / links.height)
-    yield ReportTable(columns, busiest).terminal(f"mean of {links.height:,} links: {mean}")
+    yield ReportTable(columns, busiest, caption=f"mean of {links.height:,} links: {mean}")
 
 
 def _timeline(run: Run, width: int) -> Iterable[RenderableType]:

@@ -80,7 +80,7 @@ def ranking_view(result: SearchResult, model: str, top: int) -> View:
     where = f"{result.ranks:,} ranks of {result.platform.name}, model {model}"
     return View(
         headline=Fact("", f"{where}, all_reduce of {result.size}: {family(result.kinds)}"),
-        table=ReportTable(FOUND, result.frame.head(top + 2).to_dicts()),
+        tables=[ReportTable(FOUND, result.frame.head(top + 2).to_dicts())],
         data=[Data("proofs", lambda: records_of(PROOFS, [result]))],
         below=[_verdict(result)],
     )
@@ -101,7 +101,7 @@ def thresholds_view(
     text = f"{ranks:,} ranks of {platform}, model {model}: fastest of the {family(kinds)} by size"
     return View(
         headline=Fact("", text),
-        table=ReportTable(THRESHOLDS, frame.to_dicts()),
+        tables=[ReportTable(THRESHOLDS, frame.to_dicts())],
         below=[_proof(max(frame["gap"]), kinds)],
     )
 

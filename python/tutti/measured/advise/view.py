@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ def advice_view(advice: Advice, rows: Measurements | None = None) -> View:
         headline=Fact("machine", advice.scope.description, "scope", advice.scope.description),
         inputs=_inputs(advice, collectives),
         facts=[*_usage(advice.usage, rows), *_facts(advice)],
-        parts=_parts(advice, collectives),
+        tables=_tables(advice, collectives),
         data=[
             Data("", lambda: advice.predictions, ["advice.parquet", "advice.csv"]),
             Data("decisions", lambda: advice.frame, ["decisions.csv"]),
@@ -195,17 +196,18 @@ def _facts(advice: Advice) -> list[Fact]:
     return facts
 
 
-def _parts(advice: Advice, collectives: Sequence[str]) -> list[tuple[str, ReportTable[Any]]]:
+def _tables(advice: Advice, collectives: Sequence[str]) -> list[ReportTable[Any]]:
     """Returns the ranges of sizes of each collective, and what to measure next."""
-    parts: list[tuple[str, ReportTable[Any]]] = []
+    tables: list[ReportTable[Any]] = []
     for name in collectives:
         jobs = [each for each in advice.extrapolations if each.collective == name]
         factors = ", ".join(f"{each.ranks:,} ({each.factor:.3g}x)" for each in jobs)
         on = f"measured on {_listed(jobs[0].measured)} ranks; predicted on {factors}"
-        parts.append((f"{name}: {on}", _region_table(_of(advice, name))))
+        tables.append(replace(_region_table(_of(advice, name)), heading=f"{name}: {on}"))
     if advice.next:
-        parts.append(("measure next:", ReportTable(of_scope(NEXT, "run"), advice.next)))
-    return parts
+        columns = of_scope(NEXT, "run")
+        tables.append(ReportTable(columns, advice.next, heading="measure next:"))
+    return tables
 
 
 def _of(advice: Advice, collective: str) -> list[SizeRange]:

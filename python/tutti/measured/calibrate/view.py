@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,6 +42,17 @@ _WORST = 3
 _PER_BYTE = "per byte"
 _RELATIVE = ("relative", "growth")
 _UNITS = ((1.0, "us"), (1e3, "ms"), (1e6, "s"))
+_COMPARED = (
+    "factor: median of predicted / measured or its inverse, the larger one; 90 %: its 90 % "
+    "quantile; winner: share of choices with the measured fastest algorithm; inside: share of "
+    "times inside the 90 % interval; carry-over: time on fewer nodes; structural: sum of the "
+    "stages; full: and a Gaussian process for the rest; *: the simplest model that no more complex "
+    "one improves on"
+)
+_CURVE = (
+    "the prior: assumed from latency and bandwidth, because the data do not determine the "
+    "parameter; relative: to the first message; growth: relative increase"
+)
 
 
 class Fitted(NamedTuple):
@@ -144,7 +156,7 @@ def fits_view(fits: Sequence[Fit]) -> View:
         Fitted(fitted, parameter) for fitted in fits for parameter in fitted.parameters.values()
     ]
     return View(
-        table=ReportTable(of_scope(PARAMETERS, "run"), rows),
+        tables=[ReportTable(of_scope(PARAMETERS, "run"), rows)],
         facts=[Fact(_name(fitted), median_error(fitted)) for fitted in fits],
         data=[
             Data("parameters", lambda: frame_of(PARAMETERS, rows)),
@@ -184,12 +196,12 @@ def _log(fitted: Fit) -> Iterator[str]:
 
 def library_view(rows: pl.DataFrame) -> View:
     """Returns what a frame of :func:`tutti.measured.calibrate.library.compare_library` shows."""
-    parts = []
+    tables = []
     for (operation, ranks), some in rows.group_by("operation", "ranks", maintain_order=True):
         heading = f"{operation} on {ranks} ranks: library, fastest schedule of the model, ratio"
-        parts.append((heading, ReportTable(of_scope(LIBRARY, "run"), some.to_dicts())))
+        tables.append(ReportTable(of_scope(LIBRARY, "run"), some.to_dicts(), heading=heading))
     return View(
-        parts=parts,
+        tables=tables,
         data=[Data("library", lambda: frame_of(LIBRARY, rows.to_dicts()), ["library.csv"])],
     )
 
@@ -238,11 +250,15 @@ def joint_view(model: CalibratedModel, rows: pl.DataFrame, figures: pl.DataFrame
     predicted = rows.with_row_index("index").join(model.predict(rows), on="index").drop("index")
     of_folds = [] if figures is None else [Data("folds", lambda: figures, ["folds.csv"])]
     missing = "one node count: no cross-validation, and intervals are those of the model alone"
+    tables = [
+        ReportTable(CURVE, fitted.table(), heading=name) for name, fitted in model.curves.items()
+    ]
+    tables[-1] = replace(tables[-1], caption=_CURVE)
+    if figures is not None:
+        tables.insert(0, ReportTable(COMPARED, figures.to_dicts(), caption=_COMPARED))
     return View(
         headline=Fact("measurements", used, "rows", rows.height),
-        table=None if figures is None else ReportTable(COMPARED, figures.to_dicts()),
-        caption="* the simplest model that no more complex one improves on",
-        parts=[(name, ReportTable(CURVE, fitted.table())) for name, fitted in model.curves.items()],
+        tables=tables,
         facts=[Fact("", "", "rows_used", model.used)],
         data=[
             *of_folds,

@@ -27,6 +27,15 @@ _WATCHED = {
     "mpich": "libfabric's trace, without shared memory",
 }
 
+_DECISIONS = (
+    "time: at the smallest size; slower: at most, than the fastest candidate; method: origin of "
+    "the time: model, measured, emulated (measured with emulated distances) or estimate"
+)
+_CHECKS = (
+    "messages: of one call; same: the expected messages between the expected ranks; alike: as many "
+    "messages, and as many bytes of each rank, up to renumbering"
+)
+
 
 class Chosen(NamedTuple):
     """A decision in the files of a library."""
@@ -151,7 +160,7 @@ def tuning_view(written: Sequence[Written], times: pl.DataFrame) -> View:
     shown = [row for row in rows if row.target == "plan" or len(written) == 1]
     decisions = Data("decisions", lambda: frame_of(QUANTITIES, rows), ["decisions.csv"])
     return View(
-        table=ReportTable(of_scope(QUANTITIES, "runs"), shown) if shown else None,
+        tables=[ReportTable(of_scope(QUANTITIES, "runs"), shown, caption=_DECISIONS)] * bool(shown),
         data=[Data("", lambda: times, ["times.parquet"]), *([decisions] if rows else [])],
         log=list(_log(written)),
     )
@@ -186,7 +195,7 @@ def checks_view(target: str, proofs: Sequence[Proof], mpi: Mpi) -> View:
     how = "libtutti_mpi's counts" if target == "plan" else _WATCHED.get(mpi.kind, "")
     return View(
         headline=Fact("check", f"check of {target}, on {mpi}, by {how}:"),
-        table=ReportTable(of_scope(CHECKS, "runs"), rows),
+        tables=[ReportTable(of_scope(CHECKS, "runs"), rows, caption=_CHECKS)],
         data=[Data("checks", lambda: frame_of(CHECKS, rows))],
         log=[
             f"{_named(proof.schedule)} of {proof.size} B on {proof.ranks} ranks: {proof.verdict}: "

@@ -108,9 +108,9 @@ def plan_view(plan: CollectivePlan, heading: Sequence[str] = ()) -> View:
     """Returns the rules of a plan below a heading; those that differ only in ranks share a row."""
     marks = "".join(_mark([rule]) for rule in plan.rules)
     notes = [f"{sign} {meaning}" for sign, meaning in _MARKS.items() if sign in marks]
-    table = ReportTable(of_scope(RULES, "runs"), _alike(plan))
+    table = ReportTable(of_scope(RULES, "runs"), _alike(plan), caption=", ".join(notes))
     return View(
-        below=[*(Text(line, no_wrap=True) for line in heading), table.terminal(", ".join(notes))],
+        below=[*(Text(line, no_wrap=True) for line in heading), table],
         data=[Data("rules", lambda: frame_of(RULES, ([rule] for rule in plan.rules)))],
     )
 
@@ -191,7 +191,7 @@ def report_view(report: Report) -> View:
     ]  # fmt: skip
     return View(
         headline=Fact("", f"tutti: {_summary(report)}"),
-        table=ReportTable(CALLS, rows) if rows else None,
+        tables=[ReportTable(CALLS, rows)] if rows else [],
     )
 
 

@@ -129,7 +129,7 @@ def choices_view(
         headline=Fact("question", f"{about} on {system.name}, {gpus}, NCCL {nccl}"),
         facts=json_facts(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
                       nccl=nccl, collective=collective),
-        table=single if is_single else ReportTable(SIZES, choices, gap=2),
+        tables=[single if is_single else ReportTable(SIZES, choices, gap=2)],
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
         below=list(_conclusion(first)) if is_single else (),
     )  # fmt: skip

@@ -113,7 +113,7 @@ def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
         if subject.ring is not None:
             text = f"rings can achieve {subject.ring / 1e9:.4g} GB/s busbw ({subject.limits})"
             yield Text(text, "dim")
-        yield ReportTable(SIZES, subject.sizes).terminal()
+        yield ReportTable(SIZES, subject.sizes)
     yield Text("\nfindings", "bold") if diagnosis.findings else "\nno findings"
     for finding in diagnosis.findings:
         text = f": {finding.subject}: {finding.seen}"

@@ -115,8 +115,7 @@ def plan_view(search: PlanSearch, top: int) -> View:
             exceeding_plans=len(search.exceeding),
             explanations=texts,
         ),
-        table=ReportTable(PLANS, rows),
-        caption=_CAPTION,
+        tables=[ReportTable(PLANS, rows, caption=_CAPTION)],
         data=[Data("plans", lambda: records_of(PLANS, rows))],
         below=[*texts, f"\n{table_of(search.fitting[0])}"],
     )

@@ -40,7 +40,7 @@ def disturbed_view(rows: pl.DataFrame, title: str = "") -> View:
     times = summary(rows)
     return View(
         headline=Fact("", title),
-        table=ReportTable(COLUMNS, times.to_dicts(), gap=2),
+        tables=[ReportTable(COLUMNS, times.to_dicts(), gap=2)],
         data=[
             Data("disturbances", lambda: times),
             Data("", lambda: rows, ["disturbances.parquet"]),

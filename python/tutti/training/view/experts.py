@@ -87,8 +87,7 @@ def experts_view(
     return View(
         headline=Fact("", f"{layer.experts} experts, {tokens}, {formats}, {routing}"),
         facts=json_facts(layer=layer, platform=platform, **settings, decisions=decisions),
-        table=ReportTable(QUANTITIES, results),
-        caption=_CAPTION,
+        tables=[ReportTable(QUANTITIES, results, caption=_CAPTION)],
         data=[Data("results", lambda: records_of(QUANTITIES, results))],
         below=decisions,
     )

@@ -52,8 +52,14 @@ def overlap_view(
     return View(
         headline=Fact("", f"{chiplets}: {size / 1e6:,.1f} MB of gradients"),
         facts=json_facts(**settings, gradient_bytes=size),
-        table=ReportTable(QUANTITIES, rows, gap=2),
-        caption="exposed: iteration time minus compute time; share: exposed / iteration",
+        tables=[
+            ReportTable(
+                QUANTITIES,
+                rows,
+                gap=2,
+                caption="exposed: iteration time minus compute time; share: exposed / iteration",
+            )
+        ],
         data=[
             Data("results", lambda: frame_of(QUANTITIES, rows)),
             Data("", lambda: _layers(runs), ["layers.parquet"]),

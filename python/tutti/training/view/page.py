@@ -76,7 +76,6 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
         raise ReportError("no runs of a training step to report", kind="frame")
     first = runs[0]
     exposed = [row for row in first_parts(runs) if row.exposed_ps]
-    below = ReportTable(of_scope(EXPOSED, "runs"), exposed).terminal(_EXPOSED)
     return View(
         kind="training",
         kicker="training steps",
@@ -86,14 +85,17 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
         answer=words.answer(runs),
         headline=Fact("training step", words.headline(first), "iterations", first.iterations),
         inputs=words.inputs(first.step),
-        table=ReportTable(of_scope(QUANTITIES, "runs"), runs),
-        caption=_CAPTION,
+        facts=words.times(runs),
+        tables=[
+            ReportTable(of_scope(QUANTITIES, "runs"), runs, caption=_CAPTION),
+            *([ReportTable(of_scope(EXPOSED, "runs"), exposed, caption=_EXPOSED)] * bool(exposed)),
+        ],
         data=_data(runs),
-        below=["", below] if exposed else [],
         drawings={"trace.pftrace": lambda path: write_training_trace(path, runs, npus)},
         inline=partial(drawn, first) if len(runs) == 1 else None,
         sections=partial(_sections, runs, npus),
         findings=[("", words.summary(runs))] if len(runs) > 1 else [],
+        log=list(words.remarks(runs)),
         conventions=CONVENTIONS,
     )
 

@@ -107,8 +107,7 @@ def search_view(searches: Sequence[AlgorithmSearch]) -> View:
     name = searches[0].step.model.name
     return View(
         headline=Fact("step", f"{name}: algorithms by the time of the step"),
-        table=ReportTable(COLLECTIVES, rows),
-        caption=_CAPTION,
+        tables=[ReportTable(COLLECTIVES, rows, caption=_CAPTION)],
         data=[
             Data("trials", lambda: frame_of(TRIALS, trials), ["search.parquet"]),
             Data("results", lambda: records_of(SEARCHES, searches)),

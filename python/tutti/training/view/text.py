@@ -13,7 +13,7 @@ from tutti.view.view import Fact
 from tutti.workloads.parallel import Parallelism
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tutti.schedules.ir import Schedule
     from tutti.training.endpoint import Configuration, Npu
@@ -123,6 +123,36 @@ def inputs(step: Step) -> list[Fact]:
         Fact("chunks", f"{step.chunk}, {step.order}"),
         Fact("bytes per element", str(step.element)),
     ]
+
+
+def times(runs: Sequence[TrainingResult]) -> list[Fact]:
+    """Returns the time of the last of several iterations, and the lower bound."""
+    last = ", ".join(f"{run.configuration.name} {format_time(run.period.ps)}" for run in runs)
+    bounds = (
+        f"{run.configuration.name} {format_time(run.bound.time.ps)} ({format_share(run.of_bound)})"
+        for run in runs
+    )
+    return [
+        *([Fact("last iteration", last)] if runs[0].iterations > 1 else []),
+        Fact("lower bound", f"of any algorithms, and its share of the time: {', '.join(bounds)}"),
+    ]
+
+
+def remarks(runs: Sequence[TrainingResult]) -> Iterator[str]:
+    """Yields the model of communication, and the configurations that are not stable."""
+    step = runs[0].step
+    if step.platform is not None:
+        name = step.platform.name
+        replaces = {
+            "packets": f"endpoints replace the cost model of {name}",
+            "flows": f"flows replace the cost model of {name}; endpoints cost nothing",
+            "isolated": f"collectives take the time of their simulation alone on {name}",
+        }
+        yield f"{replaces[step.detail]} ({step.platform.model.kind})"
+    unstable = [run.configuration.name for run in runs
+                if run.step.iterations == "stable" and not run.is_stable]  # fmt: skip
+    if unstable:
+        yield f"not stable after {runs[0].iterations} iterations: {', '.join(unstable)}"
 
 
 def _network(step: Step) -> list[Fact]:

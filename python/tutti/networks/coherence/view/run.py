@@ -79,8 +79,7 @@ def runs_view(runs: Sequence[CoherenceRun], *, title: str = "") -> View:
         headline=Fact("chip", _describe(runs[0]) if is_single else _describe_chip(runs[0])),
         inputs=_inputs(runs),
         facts=facts if is_single else [],
-        table=None if is_single else ReportTable(_columns(rows), rows),
-        caption=_CAPTION,
+        tables=[] if is_single else [ReportTable(_columns(rows), rows, caption=_CAPTION)],
         data=[
             results(QUANTITIES, rows),
             results(MISSES, miss_parts(runs), "misses"),

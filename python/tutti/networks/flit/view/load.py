@@ -63,8 +63,8 @@ def load_view(
             Fact("measured", phases(ordered[0])),
         ],
         facts=_facts(ordered, saturation),
-        table=ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs))),
-        caption=f"{_CAPTION}{unmeasured}",
+        tables=[ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs)),
+                            caption=f"{_CAPTION}{unmeasured}")],
         data=[results(QUANTITIES, list(map(Part.complete, ordered)),
                       suffixes=[".parquet", ".csv"])],
         drawings={"latency.svg": lambda path: draw_loads(path, [

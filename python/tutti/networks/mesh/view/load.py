@@ -72,11 +72,12 @@ def load_view(
         headline=Fact("mesh", describe_mesh(mesh)),
         inputs=inputs(ordered[0]),
         facts=facts,
-        table=ReportTable(of_scope(columns, "runs"), [parts(run)[0] for run in runs]),
-        caption=(
-            f"load: {RATES[kind]}; offered, accepted: messages per cycle of the mesh; latency: "
-            "cycles to the last delivery; in flight: messages; ±: 95 % CI half-width"
-        ),
+        tables=[ReportTable(
+            of_scope(columns, "runs"),
+            [parts(run)[0] for run in runs],
+            caption=f"load: {RATES[kind]}; offered, accepted: messages per cycle of the mesh; "
+            "latency: cycles to the last delivery; in flight: messages; ±: 95 % CI half-width",
+        )],
         data=[results(columns, [part for run in ordered for part in parts(run)],
                       suffixes=[".parquet", ".csv"])],
         drawings={"latency.svg": lambda path: draw_loads(path, [
