@@ -50,6 +50,9 @@ def test_ranges_are_written_out_and_stop_at_their_end() -> None:
     assert experiment.ranks == (4, 6, 12, 36)
     experiment = load(changed("sizes", '{ from = "8 B", to = "1 KiB", factor = 4 }'))
     assert [size.bytes for size in experiment.sizes] == [8, 32, 128, 512]
+    (remark,) = experiment.remarks
+    assert remark == "the last size is 512 B: 1 KiB is not 8 B times a power of 4"
+    assert load(changed("sizes", '{ from = "8 B", to = "1 KiB" }')).remarks == ()
 
 
 def test_hash_depends_on_content_not_on_the_file() -> None:

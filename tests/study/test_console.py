@@ -27,6 +27,11 @@ def test_words_and_excerpts_stay_complete(line: str) -> None:
     assert console.wrapped(line, 40) == line
 
 
+def test_the_first_line_leaves_space_for_the_label() -> None:
+    assert console.wrapped("aaa bbb ccc ddd", 14, 7) == "aaa bbb\n  ccc ddd"
+    assert console.wrapped(f"{'a' * 50}: bbb", 40, 7) == f"{'a' * 50}:\n  bbb"
+
+
 @pytest.mark.parametrize(("terminal", "lines"), [(True, 4), (False, 2)])
 def test_errors_wrap_on_terminals_only(
     *,

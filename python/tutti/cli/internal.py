@@ -16,6 +16,7 @@ from pathlib import Path
 import typer
 
 from tutti.base.errors import ExitCode, capped
+from tutti.study.console import echo_error
 
 VARIABLE = "TUTTI_TRACEBACK"
 _FRAMES = 30
@@ -43,8 +44,7 @@ def report(error: BaseException) -> int:
         + (f" and {file}" if file else f" and the output of {VARIABLE}=1"),
         "see docs/reference/errors.md#exit-codes",
     ]
-    typer.secho("error: ", err=True, nl=False, fg=typer.colors.RED, bold=True)
-    typer.echo("\n".join(lines), err=True)
+    echo_error("\n".join(lines))
     if os.environ.get(VARIABLE):
         typer.echo(text, err=True)
     return int(ExitCode.INTERNAL)

@@ -102,11 +102,10 @@ def bench(
     if what == "multicast":
         bench_multicasts(prepared(mpicc, launcher, settings), peers, settings, to)
         return
-    benchmarks = [
-        Benchmark(what, count, options.growing_sizes(smallest, end or smallest, factor, least=0),
-                  options.datatype(datatype) or "float32", operation, root)
-        for count in options.expanded_ranks(ranks)
-    ]  # fmt: skip
+    sizes = options.growing_sizes(smallest, end or smallest, factor, least=0)
+    element = options.datatype(datatype) or "float32"
+    benchmarks = [Benchmark(what, count, sizes, element, operation, root)
+                  for count in options.expanded_ranks(ranks)]  # fmt: skip
     emulated = settings.distance.platform if settings.distance else None
     bench_collectives(
         prepared(mpicc, launcher, settings), benchmarks,

@@ -354,16 +354,21 @@ def size_bytes(text: str | None, option: str, default: int) -> int:
 def growing_sizes(begin: str | None, end: str | None, factor: int, least: int = 1) -> list[int]:
     """Returns the sizes of `-b`, `-e` and `-f` in bytes, smallest first.
 
+    Remarks if they end before `-e`.
+
     Raises:
         ConfigError: They are no range of sizes.
     """
-    from tutti.collectives.sizes import growing
+    from tutti.collectives.sizes import growing, unreached
 
     first, last = size_bytes(begin, "-b", 0), size_bytes(end, "-e", 0)
     if last < first or first < least:
         raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
                       expected=f"{least} B or more, and the smaller size first")  # fmt: skip
-    return growing(first, last, factor)
+    sizes = growing(first, last, factor)
+    if text := unreached(sizes, last, factor):
+        remark(text)
+    return sizes
 
 
 def rank_counts(text: str) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.cli import options
 from tutti.collectives.schedule_search import KINDS
 from tutti.collectives.study.search import search as search_schedules
@@ -62,6 +62,9 @@ def search(
       tutti search experiment.toml --ranks 48 --kind factored --exhaustive
       tutti search --platform torus:4x2 --size 1MiB
     """
+    if size is not None and (begin, end) != (None, None):
+        raise mistake("excludes -b and -e", source="--size", value=shown(size),
+                      expected="one size, or a range of sizes")  # fmt: skip
     overrides = options.Overrides(
         size=size, begin=begin, end=end, datatype=datatype, ranks=ranks, platform=platform,
         model=model, out=to,

@@ -42,7 +42,7 @@ class TuningInput:
     ] = None
     ranks: options.Ranks = "4"
     begin: options.Begin = "8"
-    end: options.End = "1M"
+    end: options.End = "512K"
     factor: Annotated[
         int, typer.Option("-f", "--factor", min=2, help="Factor between consecutive sizes.")
     ] = 4
@@ -186,20 +186,20 @@ def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
             expected = f"one of {', '.join(COLLECTIVES)}"
             raise mistake("cannot be tuned", source="COLLECTIVE", value=collective,
                           expected=expected)  # fmt: skip
+    sizes = options.growing_sizes(request.begin, request.end, request.factor)
     return [
         Question(
-            collective, count, _sizes(request, collective, count, DATATYPES[name]), name, targets
+            collective, count, _sizes(sizes, collective, count, DATATYPES[name]), name, targets
         )
         for collective in collectives
         for count in options.expanded_ranks(request.ranks or "4")
     ]
 
 
-def _sizes(request: TuningInput, collective: str, ranks: int, width: int) -> list[int]:
+def _sizes(sizes: list[int], collective: str, ranks: int, width: int) -> list[int]:
     """Returns sizes with an element for each part; a barrier has size 0."""
     if collective == "barrier":
         return [0]
-    sizes = options.growing_sizes(request.begin, request.end, request.factor)
     unit = part_bytes(collective, ranks, width)
     rounded = [-(-size // unit) * unit for size in sizes]
     if rounded[0] != sizes[0]:

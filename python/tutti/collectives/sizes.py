@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tutti.base.units import Size
+
 DEALT_OUT: Final = frozenset({"reduce_scatter", "all_gather", "gather", "scatter", "all_to_all"})
 """Collectives with a size that is divided among the ranks."""
 
@@ -34,3 +36,18 @@ def growing(first: int, last: int, factor: int) -> list[int]:
     while first and sizes[-1] * factor <= last:
         sizes.append(sizes[-1] * factor)
     return sizes
+
+
+def unreached(sizes: list[int], last: int, factor: int) -> str:
+    """Returns a remark if growing sizes end before the last one; empty if they do not.
+
+    Examples:
+        >>> unreached(growing(8, 100, 4), 100, 4)
+        'the last size is 32 B: 100 B is not 8 B times a power of 4'
+        >>> unreached(growing(8, 128, 4), 128, 4)
+        ''
+    """
+    if sizes[-1] == last:
+        return ""
+    ends = Size(bytes=sizes[-1]), Size(bytes=last), Size(bytes=sizes[0])
+    return "the last size is {}: {} is not {} times a power of {}".format(*ends, factor)

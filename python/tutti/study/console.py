@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 
     from tutti.base.errors import TuttiError
 
-__all__ = ["echo", "err", "fail", "out", "record", "record_table", "remark", "wrapped", "wrote"]
+__all__ = [
+    "echo",
+    "echo_error",
+    "err",
+    "fail",
+    "out",
+    "record",
+    "record_table",
+    "remark",
+    "wrapped",
+    "wrote",
+]
 
 
 @functools.cache
@@ -57,34 +68,46 @@ def err() -> Console:
 
 
 def fail(error: TuttiError) -> None:
-    """Writes an error to stderr, wrapped if it is a terminal; files get complete lines."""
+    """Writes an error to stderr, and adds it to the document."""
     if document := started():
         document.fail(error)
+    echo_error(str(error))
+
+
+def echo_error(text: str) -> None:
+    """Writes the text of an error to stderr, wrapped if it is a terminal."""
     label = "error: "
-    text = f"{label}{error}"
     if sys.stderr.isatty():
-        text = wrapped(text, _columns())
+        text = wrapped(text, _columns(), len(label))
     typer.secho(label, err=True, nl=False, fg=typer.colors.RED, bold=True)
-    typer.echo(text.removeprefix(label), err=True)
+    typer.echo(text, err=True)
 
 
-def wrapped(text: str, width: int) -> str:
+def wrapped(text: str, width: int, before: int = 0) -> str:
     """Wraps long lines at word boundaries, indented by two spaces; words are never broken.
 
     Indented lines are excerpts of files, which must stay aligned; they are not wrapped.
+
+    Args:
+        text: The lines.
+        width: The width in characters.
+        before: The characters before the first line.
     """
-    lines = []
-    for line in text.splitlines():
-        if len(line) <= width or line.startswith(" "):
+    lines = list[str]()
+    for number, line in enumerate(text.splitlines()):
+        indent = 0 if number else before
+        if len(line) <= width - indent or line.startswith(" "):
             lines.append(line)
             continue
-        lines += textwrap.wrap(
+        first, *rest = textwrap.wrap(
             line,
             width,
+            initial_indent=" " * indent,
             subsequent_indent="  ",
             break_long_words=False,
             break_on_hyphens=False,
         )
+        lines += [first[indent:], *rest]
     return "\n".join(lines)
 
 

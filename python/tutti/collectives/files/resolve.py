@@ -19,6 +19,7 @@ from tutti.base.files.sourced import written
 from tutti.base.units import Size
 from tutti.collectives.files import tables as as_written
 from tutti.collectives.files.block_sizes import checked_blocks
+from tutti.collectives.sizes import growing, unreached
 from tutti.platforms.conditions import Background, Conditions, PerRank
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import numbers
@@ -67,6 +68,7 @@ class Experiment:
         wait_for_sends: Whether a step ends only when all its messages have arrived.
         messages_limit: Most messages of a measurement; larger ones are omitted and listed.
         output: The folder for results.
+        remarks: Ranges of sizes that end before their last size.
     """
 
     source: str
@@ -89,6 +91,7 @@ class Experiment:
     wait_for_sends: bool = False
     messages_limit: int | None = None
     output: Path = Path("out")
+    remarks: tuple[str, ...] = ()
     _shared: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Cached values that do not depend on the platform; `on` shares them."""
 
@@ -283,6 +286,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         wait_for_sends=raw.wait_for_sends,
         messages_limit=raw.limits.messages,
         output=Path(raw.output),
+        remarks=_remarks(raw.sizes),
     )
     _check_with_the_core(experiment)
     return experiment
@@ -424,6 +428,14 @@ def _sizes(
     return tuple(Size(bytes=size) for size in _bounded(sorted(values), "sizes", source))
 
 
+def _remarks(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - the union of raw.Sizes
+    items = written if isinstance(written, list) else [written]
+    spans = ((item.start.bytes, item.to.bytes, item.factor)
+             for item in items if not isinstance(item, Size))  # fmt: skip
+    texts = (unreached(growing(*span), *span[1:]) for span in spans)
+    return tuple(filter(None, texts))
+
+
 def _range(start: int, to: int, factor: int, *, key: str, source: str) -> list[int]:
     if start > to:
         raise mistake(
@@ -441,10 +453,7 @@ def _range(start: int, to: int, factor: int, *, key: str, source: str) -> list[i
             expected="a start above zero",
             hint='a list can hold both: ["0 B", { from = "8 B", to = "1 KiB" }]',
         )
-    values = [start]
-    while values[-1] * factor <= to:
-        values.append(values[-1] * factor)
-    return values
+    return growing(start, to, factor)
 
 
 def _bounded(values: list[int], key: str, source: str) -> tuple[int, ...]:

@@ -57,7 +57,7 @@ def compare(
         SimulationError: A run cannot finish.
         Exit: Ctrl-C interrupted the measurement; what is finished was written.
     """
-    for text in experiment.machine().remarks:
+    for text in (*experiment.remarks, *experiment.machine().remarks):
         remark(text)
     with Progress("laying out", work=parts(experiment)) as progress:
         laid_out = plan(experiment, done=progress.advance)

@@ -47,7 +47,7 @@ def search(
         ConfigError: The collective cannot be searched, or the output folder cannot be created.
         SimulationError: Every schedule exceeds the range of time.
     """
-    _check(experiment)
+    _check(experiment, exhaustive=exhaustive)
     study: Study[SearchResult] = Study(experiment.output, "search", extra=None)
     if len(experiment.sizes) == 1:
         settings = {"exhaustive": exhaustive, "threads": threads, "verify": verify}
@@ -67,8 +67,8 @@ def search(
     study.present(View(facts=facts, data=[Data("results", lambda: frame, files)]))
 
 
-def _check(experiment: Experiment) -> None:
-    """Refuses collectives other than all_reduce; reports the conditions that are ignored."""
+def _check(experiment: Experiment, *, exhaustive: bool) -> None:
+    """Refuses collectives other than all_reduce; reports what is ignored."""
     if experiment.collective != "all_reduce":
         raise mistake(
             f"cannot search schedules of {experiment.collective}",
@@ -78,6 +78,10 @@ def _check(experiment: Experiment) -> None:
         )
     if experiment.conditions() != Conditions():
         remark("the search ignores noise, skew and per-rank speeds")
+    if exhaustive and len(experiment.sizes) > 1:
+        remark("--exhaustive has no effect on several sizes")
+    for text in experiment.remarks:
+        remark(text)
 
 
 def _ranking(

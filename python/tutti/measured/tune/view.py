@@ -28,8 +28,8 @@ _WATCHED = {
 }
 
 _DECISIONS = (
-    "time: at the smallest size; slower: at most, than the fastest candidate; method: origin of "
-    "the time: model, measured, emulated (measured with emulated distances) or estimate"
+    "time: at the smallest size; slower: most, relative to the fastest candidate; method: origin "
+    "of the time: model, measured, emulated (distances) or estimate"
 )
 _CHECKS = (
     "messages: of one call; same: the expected messages between the expected ranks; alike: as many "
