@@ -76,6 +76,7 @@ def test_everything_is_listed(tmp_path: Path) -> None:
         ([], "nothing to run"),
         (["-k", "watr_like"], "did you mean `water_like`?"),
         (["-k", "fft_like", "--scale", "tiny"], "expected 1 to 16, one per row of its matrix"),
+        (["-k", "all", "--scale", "tiny"], "`cores = 9` suits fft_like, lu_like, barnes_like"),
         (["-k", "fft_like", "--scale", "huge"], "error: --scale: unknown scale `huge`"),
         (["-k", "fft_like", "--protocol", "mesi"], "error: --protocol: unknown protocol `mesi`"),
         (

@@ -78,6 +78,11 @@ class RawCoherence(Table):
         ),
     ]
 
+    @property
+    def kernels(self) -> list[str]:
+        """The kernels."""
+        return [self.kernel] if isinstance(self.kernel, str) else self.kernel
+
 
 @dataclass(frozen=True, kw_only=True)
 class Coherence:
@@ -129,9 +134,8 @@ def load_coherence(
 
 def _resolved(tables: dict[str, Any], source: str) -> Coherence:
     raw = validated_file(RawCoherence, tables, source=source)
-    kernels = [raw.kernel] if isinstance(raw.kernel, str) else raw.kernel
     meshes = _meshes(raw, source)
-    cases = tuple(_case(raw, kernel, mesh, source) for kernel in kernels for mesh in meshes)
+    cases = tuple(_case(raw, kernel, mesh, source) for kernel in raw.kernels for mesh in meshes)
     return Coherence(source=source, title=raw.title, cases=cases, output=Path(raw.output))
 
 
@@ -191,30 +195,48 @@ def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:
 
 
 def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
-    given = dict(raw.chip)
-    protocol = given.pop("protocol")
-    case = Case(
-        kernel=kernel,
-        protocol=protocol,
-        mesh=mesh,
-        scale=raw.scale,
-        cores=raw.cores,
-        seed=raw.seed,
-        chip=Chip(**given),
-    )
     try:
-        check(case)
+        case = _checked(raw, kernel, mesh)
     except CoherenceError as error:
         key = _PLACES.get(error.kind, f"chip.{error.fields.get('what', '')}".rstrip("."))
         hint = error.hint
         if error.kind == "unknown_kernel" and "," in kernel:
             names = ", ".join(f'"{name.strip()}"' for name in kernel.split(","))
             hint = f"give several as a list: kernel = [{names}]"
+        if error.kind == "cores":
+            hint = f"a larger scale has more work; {_fewer_cores(raw, mesh)}"
         raise mistake(error.problem, source=source, key=key, hint=hint) from None
     except NocError as error:
         hint = _NO_REDUCER if error.fields.get("what") == "hpc_max" else ""
         raise mesh_mistake(error, source=source, key="mesh", hint=hint) from None
     return case
+
+
+def _checked(raw: RawCoherence, kernel: str, mesh: SmartMesh) -> Case:
+    """Returns a case that can run.
+
+    Raises:
+        CoherenceError: As :func:`check`.
+        NocError: As :func:`check`.
+    """
+    chip = dict(raw.chip)
+    protocol = chip.pop("protocol")
+    case = Case(kernel=kernel, protocol=protocol, mesh=mesh, scale=raw.scale, cores=raw.cores,
+                seed=raw.seed, chip=Chip(**chip))  # fmt: skip
+    check(case)
+    return case
+
+
+def _fewer_cores(raw: RawCoherence, mesh: SmartMesh) -> str:
+    """States on how many cores all kernels that have too many of them run."""
+    most: dict[str, int] = {}
+    for kernel in raw.kernels:
+        try:
+            _checked(raw, kernel, mesh)
+        except CoherenceError as error:
+            if error.kind == "cores":
+                most[kernel] = int(error.fields["most"])
+    return f"`cores = {min(most.values())}` suits {', '.join(most)}"
 
 
 _NO_REDUCER = (
