@@ -20,7 +20,7 @@ from .quantity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import polars as pl
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -180,14 +180,12 @@ class ReportTable(Generic[Row]):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yields heading, table and caption for the terminal."""
-        from rich.text import Text
-
+        width = options.max_width
         if self.heading:
-            yield Text(f"\n{self.heading}", "bold")
+            yield from _wrapped(f"\n{self.heading}", "bold", console, width)
         yield self.terminal()
-        for line in Text(self.caption, "table.caption").wrap(console, options.max_width):
-            line.rstrip()
-            yield line
+        if self.caption:
+            yield from _wrapped(self.caption, "table.caption", console, width)
 
     def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `most` rows: whether each is bold, and its cells."""
@@ -232,6 +230,15 @@ class ReportTable(Generic[Row]):
                 second = ((column, column.soft(row) if column.soft else "") for column in columns)
                 table.add_row(*(_narrow(column, text, "dim") for column, text in second))
         return table
+
+
+def _wrapped(text: str, style: str, console: Console, width: int) -> Iterator[Text]:
+    """Yields the lines of a text, without blanks at their ends."""
+    from rich.text import Text
+
+    for line in Text(text, style).wrap(console, width):
+        line.rstrip()
+        yield line
 
 
 def _narrow(column: Column[Any], text: str, style: str = "") -> Breakable | Text:

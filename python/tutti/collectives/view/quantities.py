@@ -22,6 +22,7 @@ from tutti.view.tables import Column, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
     from tutti.collectives.comparison import Measurement, Region
@@ -196,12 +197,18 @@ class Ranking(ReportTable[Lead]):
         """The columns that the terminal and notebooks show."""
         return [column for column in self.columns if column.terminal]
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yields title and table for the terminal."""
+        from rich.text import Text
+
+        yield Text(self.title, "dim")
+        yield self.terminal()
+
     def terminal(self) -> Table:
         """Returns the columns for the terminal as a table of rich."""
         from rich.table import Table
 
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True, title=self.title,
-                      title_style="dim", title_justify="left")  # fmt: skip
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
         columns = [column for column in self.narrow if column.key not in _BELOW.values()]
         for column in columns:
             is_name = column.key == "schedule"

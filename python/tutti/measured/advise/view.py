@@ -58,6 +58,7 @@ _MAP = (
     ),
     "low numbers: measure there before you decide.",
 )
+_NEXT = "undecided: choices that need the measurement; factor: it is predicted within that"
 _CONVENTIONS = (
     "Times are predictions of a model that was calibrated on the measurements, with 90 % "
     "intervals. Sizes: one rank's buffer for all_reduce, broadcast and reduce; the total for the "
@@ -175,25 +176,23 @@ def _usage(usage: Usage, rows: Measurements | None) -> list[Fact]:
 
 
 def _facts(advice: Advice) -> list[Fact]:
-    """Returns the basis of the figures, of the gain, and the number of undecided choices."""
+    """Returns the number of undecided choices."""
     undecided = sum(row.confidence < UNDECIDED for row in advice.decisions)
     verb = "has" if undecided == 1 else "have"
-    facts = [
-        Fact("figures", "for the size with the lowest confidence; times with 90 % intervals"),
-        Fact("confidence", f"{undecided:,} of {plural(len(advice.decisions), 'decision')} {verb} "
-             f"less than {format_share(UNDECIDED)} confidence"),
-    ]  # fmt: skip
-    if any(row.gain is not None for row in advice.decisions):
-        ranks = _listed(sorted({ratio.ranks for ratio in advice.ratios.values()}))
-        text = (
-            "how much longer the library's default takes. Its ratio to the fastest algorithm "
-            f"measured, on {ranks} ranks, is carried over."
-        )
-        facts.insert(1, Fact("gain", text))
-    if advice.next:
-        text = "choices that need the measurement; factor: it is predicted within that"
-        facts.append(Fact("undecided", text))
-    return facts
+    text = f"{undecided:,} of {plural(len(advice.decisions), 'decision')} {verb}"
+    return [Fact("confidence", f"{text} less than {format_share(UNDECIDED)} confidence")]
+
+
+def _legend(advice: Advice) -> str:
+    """Returns the basis of the figures and of the gain."""
+    text = "figures: for the size with the lowest confidence; times with 90 % intervals"
+    if all(row.gain is None for row in advice.decisions):
+        return text
+    ranks = _listed(sorted({ratio.ranks for ratio in advice.ratios.values()}))
+    return (
+        f"{text}; gain: how much longer the library's default takes. Its ratio to the fastest "
+        f"algorithm measured, on {ranks} ranks, is carried over."
+    )
 
 
 def _tables(advice: Advice, collectives: Sequence[str]) -> list[ReportTable[Any]]:
@@ -204,9 +203,10 @@ def _tables(advice: Advice, collectives: Sequence[str]) -> list[ReportTable[Any]
         factors = ", ".join(f"{each.ranks:,} ({each.factor:.3g}x)" for each in jobs)
         on = f"measured on {_listed(jobs[0].measured)} ranks; predicted on {factors}"
         tables.append(replace(_region_table(_of(advice, name)), heading=f"{name}: {on}"))
+    tables[-1] = replace(tables[-1], caption=_legend(advice))
     if advice.next:
-        columns = of_scope(NEXT, "run")
-        tables.append(ReportTable(columns, advice.next, heading="measure next:"))
+        tables.append(ReportTable(of_scope(NEXT, "run"), advice.next, heading="measure next:",
+                                  caption=_NEXT))  # fmt: skip
     return tables
 
 
