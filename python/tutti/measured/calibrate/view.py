@@ -50,8 +50,8 @@ _COMPARED = (
     "one improves on"
 )
 _CURVE = (
-    "the prior: assumed from latency and bandwidth, because the data do not determine the "
-    "parameter; relative: to the first message; growth: relative increase"
+    "the prior: the assumed value of a parameter that the data do not determine; relative: to the "
+    "first message; growth: relative increase"
 )
 
 
