@@ -14,12 +14,12 @@ def tune(request: TuningInput, measuring: Measuring, writing: Writing) -> None:
     Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
     rules of han), mpich.json and mpich_device.json (MPICH's stock selection trees with the rules
     added). Each has an .env file with the variables that enable it; UCC has no other file.
-    times.parquet contains all times, decisions.csv the decisions. With --by measurement or both, the
-    algorithms of the MPI library here are timed, and rules are written only where they are faster
-    than its default; rules for other libraries come from the model. If a library lacks the fastest
-    schedule, the slowdown is printed. With --prove the collectives run with the files, and the
-    messages and bytes of each pair of ranks are compared with those of the schedule; exit code 3 if
-    they differ, 1 if something could not be checked.
+    times.parquet contains all times, decisions.csv the decisions. With --by measurement or both,
+    the algorithms of the MPI library here are timed, and rules are written only where they are
+    faster than its default; rules for other libraries come from the model. If a library lacks the
+    fastest schedule, the slowdown is printed. With --prove the collectives run with the files, and
+    the messages and bytes of each pair of ranks are compared with those of the schedule; exit code
+    3 if they differ, 1 if something could not be checked.
 
     \b
     Examples:

@@ -62,8 +62,8 @@ def test_integers_may_use_them_with_a_fallback_for_other_types(tmp_path: Path) -
     assert not bits_differ(schedule(found.fallback, ranks=4))
     for target in ("openmpi", "mpich", "ucc"):
         # Their rules hold for every type.
-        names = {one.schedule for one in decide(times, target)}
-        assert names <= {"ring", "recursive_doubling", OWN}
+        ruled = {one.schedule for one in decide(times, target)}
+        assert ruled <= {"ring", "recursive_doubling", OWN}
     (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
     assert written.path is not None
     names = [rule.schedule.name for rule in CollectivePlan.read(written.path).rules]
