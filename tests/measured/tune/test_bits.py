@@ -86,8 +86,10 @@ def test_which_types_are_exact() -> None:
 
 
 def test_schedule_must_beat_the_untuned_mpi() -> None:
-    times = by_model(Question("all_reduce", 4, [8]), MACHINE, ["recursive_doubling"])
-    by_name = {row["schedule"]: row["time_ps"] for row in times.to_dicts()}
+    question = Question("all_reduce", 4, [8], targets=("plan", "openmpi"))
+    times = by_model(question, MACHINE, ["recursive_doubling"])
+    of_plan = times.filter(pl.col("method") != "default")
+    by_name = {row["schedule"]: row["time_ps"] for row in of_plan.to_dicts()}
     assert by_name[OWN] == to_beat(by_name["recursive_doubling"])
     (found,) = decide(times, "plan")
     assert found.schedule == OWN
@@ -98,7 +100,20 @@ def test_schedule_must_beat_the_untuned_mpi() -> None:
 
 def test_other_libraries_do_not_compete_with_an_estimate() -> None:
     question = Question("all_reduce", 4, [8], targets=("openmpi",))
-    assert OWN not in set(by_model(question, MACHINE)["schedule"])
+    times = by_model(question, MACHINE)
+    assert times.filter(pl.col("method") == "estimate").is_empty()
+    (default,) = times.filter(pl.col("schedule") == OWN).to_dicts()
+    assert (default["method"], default["mpi"]) == ("default", "openmpi 5.0")
+
+
+def test_a_composed_default_takes_the_time_of_its_parts() -> None:
+    # Open MPI 5 reduces, then broadcasts, 8 B on 128 ranks.
+    times = by_model(Question("all_reduce", 128, [8], targets=("openmpi",)), MACHINE, ["ring"])
+    (default,) = times.filter(pl.col("method") == "default")["time_ps"].to_list()
+    parts = [("reduce", "binomial"), ("broadcast", "binary_tree")]
+    expected = [by_model(Question(name, 128, [8]), MACHINE, [only])["time_ps"][0]
+                for name, only in parts]  # fmt: skip
+    assert default == sum(expected)
 
 
 @pytest.mark.parametrize(

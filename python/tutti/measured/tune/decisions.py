@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from tutti.base.datatypes import DATATYPES
-from tutti.measured.tune.library_defaults import LIBRARIES, default_schedules
-from tutti.measured.tune.targets import Counterpart, counterpart, library_of
-from tutti.measured.tune.times import ESTIMATED, MODELLED, OWN
+from tutti.measured.tune.library_defaults import default_of
+from tutti.measured.tune.targets import Counterpart, counterpart
+from tutti.measured.tune.times import DEFAULT, EMULATED, ESTIMATED, MEASURED, MODELLED, OWN
 from tutti.schedules.bits import is_exact
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def _of_sizes(
         spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
         narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
         how = chosen or rows[0]
-        kept, default_ps = _kept(rows, chosen, target, least_gain)
+        kept, default_ps = _kept(times.filter(size_bytes=size), chosen, target, least_gain)
         time_ps = default_ps if kept else chosen["time_ps"] if chosen else None
         yield TuningDecision(
             collective=collective,
@@ -148,43 +147,29 @@ def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     rows = times.sort("time_ps", maintain_order=True).to_dicts()
     rows = [row for row in rows if row["same_on_all"] or is_exact(row["datatype"])]
     # Schedules are measured in libtutti_mpi, so that they do not decide for a library's algorithms.
-    measured = [row for row in rows if target == "plan" and row["mpi"] is not None]
+    measured = [row for row in rows if target == "plan" and row["method"] in {MEASURED, EMULATED}]
     # An estimate of the default does not describe the algorithms that rules can select.
     known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
     return measured or [row for row in rows if row["method"] in known]
 
 
 def _kept(
-    rows: list[dict[str, Any]], chosen: dict[str, Any] | None, target: str, least_gain: float | None
+    at_size: pl.DataFrame, chosen: dict[str, Any] | None, target: str, least_gain: float | None
 ) -> tuple[str, int | None]:
     """Returns why a model's choice does not replace the library's default, and the default's time.
 
     The reason is empty if it does.
     """
-    if least_gain is None or chosen is None:
+    library = default_of(target)
+    if least_gain is None or chosen is None or library is None:
         return "", None
     if chosen["schedule"] == OWN or chosen["method"] != MODELLED:
         return "", None
-    if target == "plan" or library_of(target)[0] not in LIBRARIES:
-        return "", None
-    default_ps = _default_ps(rows, target)
-    if default_ps is None:
+    of_library = (pl.col("method") == DEFAULT) & (pl.col("mpi") == " ".join(library))
+    default = at_size.filter(of_library)["time_ps"].to_list()
+    if not default:
         return "unknown", None
-    return "gain" if chosen["time_ps"] > default_ps * (1 - least_gain) else "", default_ps
-
-
-def _default_ps(rows: list[dict[str, Any]], target: str) -> int | None:
-    """Returns the predicted time of what a library selects by itself; None if it is unknown."""
-    first = rows[0]
-    schedules = default_schedules(
-        *library_of(target), first["collective"], first["ranks"], first["size_bytes"],
-        element=DATATYPES[first["datatype"]],
-    )  # fmt: skip
-    predicted = {row["schedule"]: row["time_ps"] for row in rows if row["method"] == MODELLED}
-    # The parts of a composed default are other collectives, which have no times here.
-    if schedules is None or len(schedules) > 1:
-        return None
-    return predicted.get(schedules[0][1])
+    return "gain" if chosen["time_ps"] > default[0] * (1 - least_gain) else "", default[0]
 
 
 def _has(target: str, row: dict[str, Any]) -> bool:

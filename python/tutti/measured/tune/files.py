@@ -6,11 +6,13 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import mpich, openmpi, ucc
 from tutti.measured.tune.decisions import LEAST_GAIN, decide, extended
 from tutti.measured.tune.targets import library_title
-from tutti.measured.tune.times import EMULATED, ESTIMATED, MODELLED, OWN
+from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
 from tutti.schedules.ir import schedule
@@ -18,8 +20,6 @@ from tutti.schedules.ir import schedule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-
-    import polars as pl
 
     from tutti.measured.tune.decisions import TuningDecision
     from tutti.measured.tune.mpich import Stock
@@ -149,7 +149,7 @@ def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) ->
         message = f"no schedule is predicted to beat the library's default by {LEAST_GAIN:.0%}"
         raise TuningError(message, kind="nothing", hint="measure on the library: --by measurement")
     if not decisions:
-        measured = ", ".join(times["mpi"].drop_nulls().unique().sort())
+        measured = ", ".join(_measured(times))
         message = f"schedules were measured on {measured}, not the library's own algorithms"
         hint = (
             "measure on its MPI library (--mpicc) without --emulate, or let a model decide: "
@@ -234,12 +234,18 @@ def _known_by(decisions: Sequence[TuningDecision]) -> list[str]:
 
 def _of_other_mpis(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> list[str]:
     """Reports that a model decides although schedules were measured."""
-    measured = times["mpi"].drop_nulls().unique().sort().to_list()
+    measured = _measured(times)
     if not measured or any(one.method not in {MODELLED, ESTIMATED} for one in decisions):
         return []
     return [
         f"the model decides: the schedules measured on {', '.join(measured)} are libtutti_mpi's"
     ]
+
+
+def _measured(times: pl.DataFrame) -> list[str]:
+    """Returns the MPI libraries on which schedules were measured."""
+    mine = times.filter(pl.col("method").is_in([MEASURED, EMULATED]))
+    return mine["mpi"].unique().sort().to_list()
 
 
 def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:

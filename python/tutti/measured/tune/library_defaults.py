@@ -13,6 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tutti.measured.tune.library_algorithms import library_algorithm, release_line, release_lines
+from tutti.measured.tune.targets import library_of
 
 if TYPE_CHECKING:
     from tutti.measured.tune.library_algorithms import LibraryAlgorithm
@@ -86,6 +87,13 @@ def _fan(fans: list[dict[str, Any]], algorithm: LibraryAlgorithm, line: str) -> 
         and lines.index(row.get("since", lines[0])) <= lines.index(line)
     ]
     return int(fitting[-1]) if fitting else 0
+
+
+def default_of(target: str) -> tuple[str, str] | None:
+    """Returns the library and release line of a target whose defaults are known, or None."""
+    if target == "plan" or library_of(target)[0] not in LIBRARIES:
+        return None
+    return library_of(target)
 
 
 def default_schedules(

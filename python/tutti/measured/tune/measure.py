@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from tutti.base.datatypes import DATATYPES
 from tutti.measured.errors import TuningError
+from tutti.measured.tune.library_defaults import default_of, default_schedules
 from tutti.measured.tune.targets import counterparts
-from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN, TIMES, mpi_of
+from tutti.measured.tune.times import (
+    DEFAULT,
+    EMULATED,
+    ESTIMATED,
+    MEASURED,
+    MODELLED,
+    OWN,
+    TIMES,
+    mpi_of,
+)
 from tutti.mpi.usual import to_beat, untuned
 from tutti.schedules.bits import bits_differ, is_exact
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import Schedule, candidates, schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tutti.mpi.bench import BenchCandidate
     from tutti.mpi.bench_job import Settings
@@ -143,6 +154,7 @@ def by_model(
         rows += [times_row(question, size, one, time, known) for one, time in found]
         if found and "plan" in question.targets:
             rows += _estimated(question, platform, size, known, laid_out)
+        rows += _defaults(question, platform, size, known) if found else []
         if done is not None:
             done(1)
     return _some(rows, question)
@@ -164,6 +176,28 @@ def _estimated(
     found = _modelled(question, platform, size, [name], laid_out, search=False)
     estimate = known | {"method": ESTIMATED}
     return [times_row(question, size, None, to_beat(time), estimate) for _, time in found]
+
+
+def _defaults(
+    question: Question, platform: Platform, size: int, known: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yields what libraries select by themselves; the parts of a composition run in turn."""
+    for library in filter(None, dict.fromkeys(map(default_of, question.targets))):
+        parts = default_schedules(
+            *library, question.collective, question.ranks, size,
+            element=DATATYPES[question.datatype],
+        )  # fmt: skip
+        time = 0
+        for collective, notation in parts or ():
+            part = replace(question, collective=collective)
+            times = predicted(part, platform, size, [notation])
+            if not times:
+                break
+            time += times[notation]
+        else:
+            if parts:
+                own = {"method": DEFAULT, "mpi": " ".join(library)}
+                yield times_row(question, size, None, time, known | own)
 
 
 def _modelled(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 MODELLED: Final = "model"
 ESTIMATED: Final = "estimate"
+DEFAULT: Final = "default"
 MEASURED: Final = "measurement"
 EMULATED: Final = "emulated"
 
@@ -36,7 +37,8 @@ TIMES: dict[str, type[pl.DataType]] = {
 
 ``method`` is `model`, `measurement` (of this machine and its network), `emulated` (MPI processes
 with distances emulated by a model) or `estimate` (what a plan's schedule has to beat if a model
-decides: :func:`tutti.mpi.usual.to_beat`). ``conditions`` are the parameters of the model, or the
+decides: :func:`tutti.mpi.usual.to_beat`), or `default` (predicted for what a library selects by
+itself; ``mpi`` is then its release line). ``conditions`` are the parameters of the model, or the
 measured machine. ``mpi`` is the measured MPI library, such as `openmpi 5.0.11`; ``blocks`` is the
 number of used blocks, and ``late`` the number of discarded ones; all three are null for a model.
 The schedule `own` is the native collective; ``moves_chunks``: the schedule needs equal chunks;
