@@ -44,7 +44,8 @@ def library(fast: str, gain: float = 0.5) -> Any:
                 slow = 1.0 if is_fast or not one.algorithm else 1.5
                 time = round(1e6 * default_us(size) * factor * slow)
                 rows += [{"size_bytes": size, "schedule": one.algorithm, "block": block,
-                          "time_ps": time, "late_ps": 0, "crowded": False}
+                          "time_ps": time, "late_ps": 0, "crowded": False,
+                          "host": "2 hosts, rank 0 on a"}
                          for block in range(settings.blocks)]  # fmt: skip
         CALLS[0] += 1
         return pl.DataFrame(rows)

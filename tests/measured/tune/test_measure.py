@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tutti.measured.tune import Question, by_measurement
-from tutti.measured.tune.measure import in_time
+from tutti.measured.tune.measure import cautions, in_time
 from tutti.measured.tune.times import OWN, TIMES
 from tutti.mpi import bench
 from tutti.mpi.bench_job import Settings
@@ -21,8 +21,9 @@ NONE_HERE = Mpi("openmpi", "5.0.11", Path("mpicc"), Path("mpiexec"), Path())
 def blocks(*rows: tuple[str, int, int]) -> pl.DataFrame:
     """Blocks of 8 bytes: schedule, time and lateness of the last rank, in us."""
     return pl.DataFrame(
-        [(name, 8, time * 10**6, late * 10**6, 0, False) for name, time, late in rows],
-        schema=["schedule", "size_bytes", "time_ps", "late_ps", "wrong", "crowded"], orient="row",
+        [(name, 8, time * 10**6, late * 10**6, 0, True, "a") for name, time, late in rows],
+        schema=["schedule", "size_bytes", "time_ps", "late_ps", "wrong", "crowded", "host"],
+        orient="row",
     )  # fmt: skip
 
 
@@ -59,6 +60,12 @@ def test_rooted_collectives_are_measured_one_by_one(
     assert found["schedule"].to_list() == [OWN, "direct"]
     assert found["mpi"].unique().to_list() == ["openmpi 5.0.11"]
     assert found["method"].unique().to_list() == ["measurement"]
+    (conditions,) = found["conditions"].unique()
+    assert conditions == "Open MPI 5.0.11, a, more ranks than cores"
+    assert [one.split(":")[0] for one in cautions([conditions])] == [
+        "ranks outnumber the cores", "all ranks ran on one host",
+    ]  # fmt: skip
+    assert not list(cautions(["Open MPI 5.0.11, 2 hosts, rank 0 on a"]))
 
 
 def test_emulated_times_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:

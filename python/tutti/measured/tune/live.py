@@ -12,11 +12,10 @@ import polars as pl
 from tutti.measured.tune.confirm import confirm, points
 from tutti.measured.tune.decisions import TuningDecision, extended, joined
 from tutti.measured.tune.forced import Forced, forced
-from tutti.measured.tune.measure import predicted, right_blocks, timely, times_row
+from tutti.measured.tune.measure import conditions_of, predicted, right_blocks, timely, times_row
 from tutti.measured.tune.race import DEFAULT, Blocks, Cases, Race
 from tutti.measured.tune.times import MEASURED, OWN, TIMES, mpi_of
 from tutti.mpi.bench import BenchCandidate
-from tutti.mpi.machine import this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +41,7 @@ class Raced:
         names: The algorithms that took part.
         blocks: The number of measured blocks.
         grid: The number of blocks if every algorithm were measured as often as a finalist.
-        is_crowded: Whether ranks outnumbered the cores of a host.
+        conditions: The MPI library, the hosts, and whether ranks shared cores.
     """
 
     question: Question
@@ -52,7 +51,7 @@ class Raced:
     names: frozenset[str]
     blocks: int
     grid: int
-    is_crowded: bool
+    conditions: str
 
 
 def raced(
@@ -85,7 +84,7 @@ def raced(
     by_model = {} if machine is None else _predicted(question, machine, listed)
     race = Race(question.sizes, names, settings.blocks, by_model)
 
-    crowded: set[bool] = set()
+    conditions: set[str] = set()
 
     def measure(cases: Cases, blocks: int) -> Blocks:
         options = {size: [listed[size][name] for name in chosen] for size, chosen in cases.items()}
@@ -94,8 +93,9 @@ def raced(
             question, mpi, replace(settings, blocks=blocks), options,
             lambda more, _: done and done(finished + more, race.grid_blocks),
         )  # fmt: skip
-        crowded.update(frame["crowded"])
-        return _blocks(frame, settings.tolerance_s(question.ranks, crowded=any(crowded)))
+        conditions.add(conditions_of(mpi, frame))
+        crowded = bool(frame["crowded"].any())
+        return _blocks(frame, settings.tolerance_s(question.ranks, crowded=crowded))
 
     winners = race.run(measure)
     choices = {size: listed[size][won.name] for size, won in winners.items() if won.name}
@@ -109,7 +109,7 @@ def raced(
         frozenset(itertools.chain(*names.values())),
         race.measured_blocks,
         race.grid_blocks,
-        any(crowded),
+        max(conditions, default=""),
     )
 
 
@@ -199,15 +199,13 @@ class LiveRules:
     def times(self) -> pl.DataFrame:
         """The median of each algorithm, with the columns of `TIMES`."""
         rows = [
-            times_row(race.question, size, None, time, self._known | {"schedule": name or OWN})
+            times_row(race.question, size, None, time, {
+                "method": MEASURED, "conditions": race.conditions, "mpi": mpi_of(self.mpi),
+                "schedule": name or OWN,
+            })
             for race in self.races for (size, name), time in race.times.items()
         ]  # fmt: skip
         return pl.DataFrame(rows, schema=TIMES, orient="row")
-
-    @property
-    def _known(self) -> dict[str, str]:
-        conditions = f"{self.mpi}, {this_machine()}"
-        return {"method": MEASURED, "conditions": conditions, "mpi": mpi_of(self.mpi)}
 
     def _decisions(self, compared: Sequence[Comparison] | None) -> list[TuningDecision]:
         """Returns the decisions: all, or those that hold."""
@@ -232,6 +230,6 @@ class LiveRules:
             name = algorithm.name if algorithm else OWN
             yield TuningDecision(
                 question.collective, question.ranks, size, after - 1, name, won.time_ps, MEASURED,
-                best=name, datatype=question.datatype, conditions=self._known["conditions"],
+                best=name, datatype=question.datatype, conditions=race.conditions,
                 forced=algorithm,
             )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,9 @@ COLLECTIVES = (
 """Collectives that can be tuned."""
 
 METHODS = ("model", "measurement", "both")
+
+CROWDED = "more ranks than cores"
+SEVERAL_HOSTS = re.compile(r", \d+ hosts, rank 0 on ")
 
 ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
 """Their root starts the next of several back-to-back calls before other ranks finish one."""
@@ -278,7 +282,7 @@ def by_measurement(
     chosen = own + [BenchCandidate("schedule", one) for one in laid_out.values()]
     frame = right_blocks(question, mpi, settings, chosen, done)
     tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
-    known = _known(mpi, settings) | {"mpi": mpi_of(mpi)}
+    known = _known(mpi, settings, frame) | {"mpi": mpi_of(mpi)}
     rows = [
         times_row(question, row["size_bytes"], laid_out.get(row["schedule"]), row["time_ps"],
              known | {"blocks": row["blocks"], "late": row["late"]})
@@ -311,12 +315,25 @@ def right_blocks(
     return frame
 
 
-def _known(mpi: Mpi, settings: Settings) -> dict[str, str]:
-    from tutti.mpi.machine import this_machine
-
+def _known(mpi: Mpi, settings: Settings, frame: pl.DataFrame) -> dict[str, str]:
     if settings.distance is not None:
         return {"method": EMULATED, "conditions": str(settings.distance)}
-    return {"method": MEASURED, "conditions": f"{mpi}, {this_machine()}"}
+    return {"method": MEASURED, "conditions": conditions_of(mpi, frame)}
+
+
+def conditions_of(mpi: Mpi, frame: pl.DataFrame) -> str:
+    """Returns the MPI library and the hosts of measured blocks, and whether ranks shared cores."""
+    crowded = f", {CROWDED}" if frame["crowded"].any() else ""
+    return f"{mpi}, {', '.join(frame['host'].unique().sort())}{crowded}"
+
+
+def cautions(conditions: Iterable[str]) -> Iterator[str]:
+    """Yields what limits measurements under these conditions."""
+    listed = list(conditions)
+    if any(one.endswith(CROWDED) for one in listed):
+        yield "ranks outnumber the cores: the times are for such runs, not for a core per rank"
+    if not any(SEVERAL_HOSTS.search(one) for one in listed):
+        yield "all ranks ran on one host: the times are not for ranks on several hosts"
 
 
 def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:

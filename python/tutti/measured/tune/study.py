@@ -14,7 +14,14 @@ from tutti.base.errors import ExitCode
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.files import Writer, write_all
 from tutti.measured.tune.live import LiveRules, raced
-from tutti.measured.tune.measure import ROOTED, by_measurement, by_model, fastest, notations
+from tutti.measured.tune.measure import (
+    ROOTED,
+    by_measurement,
+    by_model,
+    cautions,
+    fastest,
+    notations,
+)
 from tutti.measured.tune.mpich import stock_for
 from tutti.measured.tune.prove import Proof, proofs, unproved
 from tutti.measured.tune.times import mpi_of, speaks_for
@@ -182,6 +189,9 @@ def _measured(
     if not never.is_empty():
         remark(f"{_label(question)}: all blocks of {len(never)} of {len(measured)} cases started "
                "late: their times are those of a busy machine")  # fmt: skip
+    if tuning.settings.distance is None and not tuning.live:
+        for caution in cautions(measured["conditions"].unique()):
+            remark(caution)
     return measured
 
 

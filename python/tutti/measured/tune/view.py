@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.measured.tune.measure import cautions
 from tutti.measured.tune.times import OWN
 from tutti.view.quantity import count, exact_size, format_share, format_time, plural, range_text
 from tutti.view.tables import Column, ReportTable, frame_of, of_scope
@@ -123,10 +124,7 @@ def live_view(rules: LiveRules, compared: Sequence[Comparison]) -> View:
     blocks = sum(race.blocks for race in rules.races)
     grid = sum(race.grid for race in rules.races)
     log = [f"{rules.target}: {blocks:,} of the {grid:,} blocks of a full grid were measured"]
-    if any(race.is_crowded for race in rules.races):
-        log.append(
-            "ranks outnumber the cores: the rules are for such runs, not for a rank per core"
-        )
+    log += cautions(race.conditions for race in rules.races)
     tuned = {(race.question.collective, race.question.ranks, size)
              for race in rules.races for size in race.winners}  # fmt: skip
     won = [1 - one.gain for one in compared
