@@ -172,7 +172,7 @@ def _cases() -> list[Case]:
         Case("convert, read", "convert in.schedule out.msccl.xml"),
         Case("trace run", "trace run in.goal -p loggp_cluster"),
         Case("nccl doctor", f"nccl doctor {_example('23', 'default.log')}"),
-        Case("mpi plan", "mpi plan --ranks 2-64 --for-every usual --out plan.tutti"),
+        Case("mpi plan", "mpi plan --ranks 2-64 --for-every mpich-not-slower --out plan.tutti"),
         Case("mpi bench", "mpi bench all_reduce --ranks 4 -b 8 -e 1MiB"),
         Case("mpi exec", f"mpi exec --plan in.tutti -- mpiexec -n 2 {sys.executable} app.py",
              {"app.py": Path(app).read_text("utf-8").replace("range(10)", "range(10_000_000)")},

@@ -76,7 +76,7 @@ def test_unsupported_rank_counts_are_reported(tmp_path: Path) -> None:
 
 def test_usual_algorithms_cover_every_collective(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
-    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned")
+    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "mpich")
     plan = CollectivePlan.read(path)
     for ranks in range(2, 10):
         for collective in COLLECTIVES:
@@ -125,7 +125,7 @@ def test_plan_accepts_a_schedule_file(tmp_path: Path) -> None:
         (["-r", "2:8:1", "all_reduce=ring"], "a range that grows"),
         (["-r", "0:8", "all_reduce=ring"], "a range that grows"),
         (["-r", "x", "all_reduce=ring"], "is not a list of rank counts"),
-        (["-r", "4", "--for-every", "usul"], "did you mean `usual`?"),
+        (["-r", "4", "--for-every", "mpch"], "did you mean `mpich`?"),
     ],
 )
 def test_invalid_plan_arguments_are_refused(tmp_path: Path, words: list[str], message: str) -> None:
@@ -155,7 +155,7 @@ def test_missing_plan_suggests_a_similar_file(tmp_path: Path) -> None:
     [
         (0, "0 ranks: expected at least 1"),
         (1, "start it with 4, or without a plan"),
-        (3, "`tutti mpi plan --ranks 3 --for-every usual "),
+        (3, "`tutti mpi plan --ranks 3 --for-every mpich-not-slower "),
         (5, "--other-ranks"),
     ],
 )
@@ -172,7 +172,7 @@ def test_exec_refuses_rank_counts_missing_from_the_plan(
 
 def test_usual_leaves_small_sizes_to_the_mpi(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
-    called("plan", "--ranks", "2,4,6", "-o", path, "--for-every", "usual")
+    called("plan", "--ranks", "2,4,6", "-o", path, "--for-every", "mpich-not-slower")
     plan = CollectivePlan.read(path)
     for ranks in (2, 4, 6):
         for size in (0, 8, 1024, 4096, 65536):
@@ -223,7 +223,7 @@ def test_for_every_omits_non_reproducible_all_reduce(tmp_path: Path) -> None:
 
 def test_a_plan_is_shown_within_80_columns(tmp_path: Path) -> None:
     path = tmp_path / "plan.tutti"
-    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "untuned",
+    called("plan", "--ranks", "2-9", "-o", path, "--for-every", "mpich",
            "all_reduce:-1K=recursive_multiplying:a8")  # fmt: skip
     output = called("show", path)
     table = output[output.index("collective  ") :].splitlines()

@@ -63,7 +63,7 @@ def plan_(
     Examples:
       tutti mpi plan --ranks 8 all_reduce=ring \\
         all_reduce:0-4K=recursive_multiplying:a8
-      tutti mpi plan --ranks 2-16 --for-every usual --out plan.tutti
+      tutti mpi plan --ranks 2-16 --for-every mpich-not-slower --out plan.tutti
       tutti mpi plan --ranks 6 broadcast=binomial all_reduce=mine.schedule
     """
     from tutti.base.files.mistakes import mistake

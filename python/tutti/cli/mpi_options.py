@@ -40,8 +40,9 @@ Ranks = Annotated[
 ForEvery = Annotated[
     list[str] | None, typer.Option("--for-every", metavar="ALGORITHM",
         help="A rule for every collective that this algorithm performs, after the given rules; "
-             "`untuned`: the MPICH default (its algorithms and thresholds of 2005); `usual`: the "
-             "same, without the sizes at which the native collective was faster. May be repeated.")
+             "`mpich`: the MPICH default (its algorithms and thresholds of 2005); "
+             "`mpich-not-slower`: the same, without the sizes at which the native collective was "
+             "faster. May be repeated.")
 ]  # fmt: skip
 ExactTypes = Annotated[
     bool, typer.Option("--exact-types",

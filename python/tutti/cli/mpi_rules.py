@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tutti.mpi.errors import PlanError
     from tutti.mpi.plan import Rule
 
-_USUAL, _UNTUNED = "usual", "untuned"
+_NOT_SLOWER, _MPICH = "mpich-not-slower", "mpich"
 _EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
 _COLUMNS = 78
 _MOST_COUNTS = 4096
@@ -59,7 +59,7 @@ class RuleRequest:
         """
         if not rules and not for_every:
             raise mistake("a plan without rules", source="tutti mpi plan", expected=_EXPECTED,
-                          hint="--for-every untuned adds one for every collective")  # fmt: skip
+                          hint="--for-every mpich adds one for every collective")  # fmt: skip
         for name in for_every:
             _check_algorithm(name)
         return cls([_read(text) for text in rules], list(for_every))
@@ -184,8 +184,8 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_RuleSpec]:
     found: list[_RuleSpec] = []
     for name in for_every:
         text = f"--for-every {name}"
-        if name in {_USUAL, _UNTUNED}:
-            listed = usual if name == _USUAL else untuned
+        if name in {_NOT_SLOWER, _MPICH}:
+            listed = usual if name == _NOT_SLOWER else untuned
             found += [
                 _RuleSpec(collective, notation, span, text)
                 for collective in COLLECTIVES
@@ -201,11 +201,11 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_RuleSpec]:
 def _check_algorithm(name: str) -> None:
     from tutti import algorithms
 
-    known = [_USUAL, _UNTUNED, *(entry.name for entry in algorithms())]
+    known = [_NOT_SLOWER, _MPICH, *(entry.name for entry in algorithms())]
     base = name.partition(":")[0]
     if base not in known:
         raise mistake(f"unknown algorithm `{base}`", source="--for-every",
-                      expected=f"`{_USUAL}`, `{_UNTUNED}`, or one of `tutti schedule list`",
+                      expected=f"`{_NOT_SLOWER}`, `{_MPICH}`, or one of `tutti schedule list`",
                       hint=did_you_mean(base, known))  # fmt: skip
 
 

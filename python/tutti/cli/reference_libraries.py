@@ -39,8 +39,9 @@ messages; then the names that benchmarks use. `make reference` writes this page 
   ranks. *other*: the messages differ. Counted on Open MPI 5.0.11 and MPICH 5.0.2 with 512 B per
   rank, without and with segments of 128 B, and with fan-outs of 2, 3 and 4
   (`validation/library_patterns.py`). UCC has no counters.
-- On other rank counts than *only on* names, and with fewer elements than *elements* names, the
-  library executes another algorithm.
+- *limits*: on other rank counts, or with fewer elements, the library executes another algorithm.
+  *2^k elements* are the largest power of two up to P. *fan not in rules*: only a variable sets it.
+- *none: reduce, broadcast*: it executes these collectives in turn, each with the default.
 """
 
 _NAMES = """## Names in benchmarks
@@ -63,12 +64,15 @@ What the algorithms that libraries and benchmarks name are in tutti's notation, 
 
 
 _RANKS: Final = {
-    "power_of_two": "powers of two",
-    "not_power_of_two": "other counts",
-    "power_of_fan": "powers of F",
+    "power_of_two": "2^k ranks",
+    "not_power_of_two": "other ranks",
+    "power_of_fan": "F^k ranks",
     "two": "2 ranks",
-    "even": "even counts",
+    "even": "even ranks",
 }
+_COLUMNS: Final = 100
+PART: Final = 512
+"""Bytes per rank of the counted calls."""
 _SYMBOLS: Final = {"segments": "C", "fan": "F", "ports": "F-1", "stages": "aF,...", "ranks": "P"}
 
 
@@ -88,54 +92,63 @@ def _forced(collective: str, listed: list[LibraryAlgorithm]) -> str:
     library = listed[0].library
     lines = release_lines(library) if library == "openmpi" else ("releases",)
     names = [collective, *lines, "segments", "fan", "schedule", "equal", "limits"]
-    rows = [f"| {' | '.join(_cells(one))} |" for one in listed]
+    rows = [row for one in listed for row in _rows(one)]
     return "\n".join([f"| {' | '.join(names)} |", "|---" * len(names) + "|", *rows, ""])
 
 
-def _cells(one: LibraryAlgorithm) -> Iterator[str]:
-    yield f"`{one.label}`"
+def _rows(one: LibraryAlgorithm) -> Iterator[str]:
+    """Yields a line per schedule; a line that would be too long is two lines."""
     if one.library == "openmpi":
-        for line in release_lines("openmpi"):
-            yield str(one.numbers.get(line, ""))
+        mine = [f"`{one.label}`"]
+        mine += [str(one.numbers.get(line, "")) for line in release_lines("openmpi")]
     else:
         first, last = one.versions[0], one.versions[-1]
-        yield first if first == last else f"{first} to {last}"
-    yield "yes" if one.segmented else ""
-    yield str(one.fan_default) if one.fan else ""
-    parts = ", then ".join(one.composed)
-    yield "; ".join(map(_schedule, one.schedules)) or (f"none: {parts}" if parts else "none")
-    yield _equal(one) if one.schedules else ""
+        mine = [f"`{one.label}`", first if first == last else f"{first}-{last}"]
+    mine += ["yes" if one.segmented else "", str(one.fan_default) if one.fan else ""]
+    for row in one.schedules or (None,):
+        cells = [_schedule(one, row), _equal(one, row) if row else "", "" if row else _limits(one)]
+        cells[2] = _limits(one) if row is None or row == one.schedules[0] else ""
+        text = f"| {' | '.join([*mine, *cells])} |"
+        if len(text) > _COLUMNS:
+            yield f"| {' | '.join([*mine, '', '', ''])} |"
+            text = f"| {' | '.join([*[''] * len(mine), *cells])} |"
+        yield text
+        mine = [""] * len(mine)
+
+
+def _limits(one: LibraryAlgorithm) -> str:
     limits = [
-        f"only on {_RANKS[one.ranks]}" if one.ranks else "",
-        f"elements: {'P' if one.elements == 'ranks' else 'power of two up to P'}"
-        if one.elements
-        else "",
-        "fan-out not in rules" if one.fan and not one.fan_in_rules else "",
+        _RANKS[one.ranks] if one.ranks else "",
+        {"ranks": "P elements", "power_of_two": "2^k elements", "": ""}[one.elements],
+        "fan not in rules" if one.fan and not one.fan_in_rules else "",
     ]
-    yield "; ".join(filter(None, limits))
+    return "; ".join(filter(None, limits))
 
 
-def _schedule(row: Equivalent) -> str:
+def _schedule(one: LibraryAlgorithm, row: Equivalent | None) -> str:
+    if row is None:
+        return f"none: {', '.join(one.composed)}" if one.composed else "none"
     limits = [_RANKS[row.ranks] if row.ranks else "", f"F = {row.fan}" if row.fan else ""]
     limit = ", ".join(filter(None, limits))
     return f"`{row.notation.format(**_SYMBOLS)}`" + (f" ({limit})" if limit else "")
 
 
-def _equal(one: LibraryAlgorithm) -> str:
-    """Returns the ranks at which all counted cases are equal, alike, or one differs."""
-    cases = patterns(one)
-    ranks = {rank for case in cases.values() for at in case.values() for rank in at}
-    by_verdict: dict[str, list[int]] = {"same": [], "alike": [], "other": []}
-    for rank in sorted(ranks):
-        found = {name for case in cases.values() for name, at in case.items() if rank in at}
-        worst = next((name for name in ("other", "alike", "same") if name in found), None)
-        if worst:
-            by_verdict[worst].append(rank)
-    words = [
-        ("" if name == "same" else f"{name}: ") + _range(at)
-        for name, at in by_verdict.items()
-        if at
-    ]
+def _equal(one: LibraryAlgorithm, row: Equivalent) -> str:
+    """Returns the ranks at which all counted cases are equal, are alike, or at which one differs."""
+    found: dict[int, set[str]] = {}
+    for case, verdicts in patterns(one).items():
+        segment, fan = (int(part) for part in case.split())
+        for verdict, counted in verdicts.items():
+            for ranks in counted:
+                if one.row(ranks, ranks * PART, segment=segment, fan=fan) == row:
+                    found.setdefault(ranks, set()).add(verdict)
+    words = []
+    for verdict, above in (("same", {"alike", "other"}), ("alike", {"other"}), ("other", set())):
+        at = [
+            ranks for ranks, here in sorted(found.items()) if verdict in here and not above & here
+        ]
+        if at:
+            words.append(("" if verdict == "same" else f"{verdict}: ") + _range(at))
     return "; ".join(words) or "not counted"
 
 

@@ -115,7 +115,7 @@ def test_the_library_gets_the_fastest_algorithm_that_it_has() -> None:
 def test_the_default_stays_where_it_is_faster_and_near_such_sizes() -> None:
     times = {size: {RING: 2.0} for size in (8, 64, 4096, 65536)}
     found = rules(predicted(times, {64: 2.1, 65536: 2.5}), "openmpi")
-    assert [(one.first, one.schedule, one.kept) for one in found] == [
+    assert [(one.first, one.schedule, one.stays) for one in found] == [
         (0, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
 
@@ -124,13 +124,13 @@ def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> N
     """Open MPI's default of 64 ranks is recursive_doubling below 256 KiB, then rabenseifner."""
     frame = predicted({8: {RD: 1.0, RING: 2.0}, 4096: {RD: 9.0, RING: 1.0}})
     found = rules(frame, "openmpi")
-    assert [(one.first, one.schedule, one.kept) for one in found] == [
+    assert [(one.first, one.schedule, one.stays) for one in found] == [
         (0, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
     (note, *_) = write_rules(frame, "openmpi", tmp_path).notes
     assert note.startswith("1 of 2 ranges of sizes keep the default of Open MPI 5.0")
     (one,) = rules(predicted({1 << 20: {RING: 1.0}}), "openmpi")
-    assert (one.schedule, one.kept) == (OWN, "unknown")
+    assert (one.schedule, one.stays) == (OWN, "unknown")
 
 
 def test_files_of_open_mpi(tmp_path: Path) -> None:

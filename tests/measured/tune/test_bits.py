@@ -95,7 +95,7 @@ def test_schedule_must_beat_the_untuned_mpi() -> None:
     assert found.schedule == OWN
     # Open MPI selects the algorithm by itself.
     (found,) = decide(times, "openmpi")
-    assert (found.schedule, found.kept) == (OWN, "gain")
+    assert (found.schedule, found.stays) == (OWN, "gain")
 
 
 def test_other_libraries_do_not_compete_with_an_estimate() -> None:

@@ -116,7 +116,7 @@ def test_a_model_must_beat_what_the_library_selects_by_itself(tmp_path: Path) ->
                  (4, 1 << 14, "ring", 1), (4, 1 << 14, "recursive_doubling", 9),
                  default_us={8: 6, 1024: 100, 4096: 100})  # fmt: skip
     found = decide(rows, "openmpi")
-    assert [(one.first, one.schedule, one.kept) for one in found] == [
+    assert [(one.first, one.schedule, one.stays) for one in found] == [
         (8, "ring", ""), (4096, OWN, "gain"), (1 << 14, OWN, "unknown"),
     ]  # fmt: skip
     assert found[1].time_ps == 100 * 10**6
@@ -380,7 +380,7 @@ def test_a_model_finds_wide_stages_for_short_messages() -> None:
     best = decide(found, "plan")
     assert best[0].schedule in {"direct", "recursive_multiplying:a3,a3", "recursive_multiplying:a9"}
     short, long = decide(found, "openmpi")
-    assert (short.schedule, short.kept) == (OWN, "gain")
+    assert (short.schedule, short.stays) == (OWN, "gain")
     assert long.schedule == "ring"
     worth = fastest(found, question, 2)
     assert best[0].schedule in worth

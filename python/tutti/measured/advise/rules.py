@@ -144,7 +144,7 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
         for rows in cells
     ]
     names = _choices(mine)
-    kept = _kept(cells, mine, target)
+    stays = _stays(cells, mine, target)
     sizes = [rows[0]["size_bytes"] for rows in cells]
     for place, (rows, name) in enumerate(zip(cells, names, strict=True)):
         best = rows[0]
@@ -154,8 +154,8 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
             ranks=first["ranks"],
             first=0 if place == 0 else sizes[place],
             last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
-            schedule=OWN if kept[place] else name,
-            kept=kept[place],
+            schedule=OWN if stays[place] else name,
+            stays=stays[place],
             time_ps=round(time * 1e6) if name else None,
             method=MODELLED,
             loss=time / best["predicted_us"] - 1,
@@ -171,7 +171,7 @@ def _choices(mine: Sequence[Mapping[str, float]]) -> list[str | None]:
     return [next(chosen) if one else None for one in mine]
 
 
-def _kept(
+def _stays(
     cells: Sequence[Sequence[Mapping[str, Any]]], mine: Sequence[Mapping[str, float]], target: str
 ) -> list[str]:
     """Returns why each size keeps the default, as in :class:`TuningDecision`; empty if not.
@@ -212,7 +212,7 @@ def _joined(found: Iterable[AdvisedRule]) -> list[AdvisedRule]:
     joined: list[AdvisedRule] = []
     for one in found:
         last = joined[-1] if joined else None
-        if last is None or (last.schedule, last.kept) != (one.schedule, one.kept):
+        if last is None or (last.schedule, last.stays) != (one.schedule, one.stays):
             joined.append(one)
             continue
         worse = one if one.loss > last.loss else last
@@ -246,9 +246,9 @@ def write_rules(
     try:
         path, variables, notes = _files(target, found, folder, stock)
     except TuningError as error:
-        kept = of_defaults(target, found)
-        if kept and not any(one.is_rule for one in found):
-            return WrittenRules(target, found, notes=(f"no rules written: {kept[0]}",))
+        stays = of_defaults(target, found)
+        if stays and not any(one.is_rule for one in found):
+            return WrittenRules(target, found, notes=(f"no rules written: {stays[0]}",))
         hint = f" ({error.hint})" if target == "mpich" and stock is None else ""
         return WrittenRules(target, found, notes=(f"no rules written: {error.problem}{hint}",))
     notes = [*of_defaults(target, found), *notes]

@@ -44,7 +44,7 @@ class TuningDecision:
         datatype: datatype of the elements.
         conditions: conditions of the times, as in :data:`tutti.measured.tune.times.TIMES`.
         forced: the library's algorithm if it was measured itself; `schedule` is then its name.
-        kept: why a model leaves the default: `gain` if nothing is predicted to beat it, `unknown`
+        stays: why a model leaves the default: `gain` if nothing is predicted to beat it, `unknown`
             if the model has no time of it; empty otherwise.
     """
 
@@ -62,7 +62,7 @@ class TuningDecision:
     datatype: str = "float32"
     conditions: str = ""
     forced: Forced | None = None
-    kept: str = ""
+    stays: str = ""
 
     @property
     def is_rule(self) -> bool:
@@ -122,18 +122,18 @@ def _of_sizes(
         spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
         narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
         how = chosen or rows[0]
-        kept, default_ps = _kept(times.filter(size_bytes=size), chosen, target, least_gain)
-        time_ps = default_ps if kept else chosen["time_ps"] if chosen else None
+        stays, default_ps = _stays(times.filter(size_bytes=size), chosen, target, least_gain)
+        time_ps = default_ps if stays else chosen["time_ps"] if chosen else None
         yield TuningDecision(
             collective=collective,
             ranks=ranks,
             first=size,
             last=sizes[place + 1] - 1 if place + 1 < len(sizes) else size,
-            schedule=OWN if kept else chosen["schedule"] if chosen else None,
-            kept=kept,
+            schedule=OWN if stays else chosen["schedule"] if chosen else None,
+            stays=stays,
             time_ps=time_ps,
             method=how["method"],
-            fallback=spare["schedule"] if spare and narrow and not kept else None,
+            fallback=spare["schedule"] if spare and narrow and not stays else None,
             loss=0.0 if time_ps is None else time_ps / max(rows[0]["time_ps"], 1) - 1,
             loss_size=size,
             best=rows[0]["schedule"],
@@ -153,7 +153,7 @@ def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     return measured or [row for row in rows if row["method"] in known]
 
 
-def _kept(
+def _stays(
     at_size: pl.DataFrame, chosen: dict[str, Any] | None, target: str, least_gain: float | None
 ) -> tuple[str, int | None]:
     """Returns why a model's choice does not replace the library's default, and the default's time.
@@ -202,7 +202,7 @@ def joined(decisions: Iterable[TuningDecision]) -> list[TuningDecision]:
 
 def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
     return (
-        decision.schedule, decision.fallback, decision.method, decision.conditions, decision.kept
+        decision.schedule, decision.fallback, decision.method, decision.conditions, decision.stays
     )  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def complete(decisions: Sequence[TuningDecision]) -> list[TuningDecision]:
     for _, group in groupby(decisions, lambda one: (one.collective, one.ranks)):
         start: int | None = 0
         for one in group:
-            own = replace(one, schedule=OWN, forced=None, fallback=None, kept="")
+            own = replace(one, schedule=OWN, forced=None, fallback=None, stays="")
             if start is not None and start < one.first:
                 listed.append(replace(own, first=start, last=one.first - 1))
             listed.append(one)

@@ -144,8 +144,8 @@ def write_all(
 
 
 def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> None:
-    kept = [one for one in decisions if one.kept]
-    if kept and not any(one.is_rule for one in decisions):
+    stays = [one for one in decisions if one.stays]
+    if stays and not any(one.is_rule for one in decisions):
         message = f"no schedule is predicted to beat the library's default by {LEAST_GAIN:.0%}"
         raise TuningError(message, kind="nothing", hint="measure on the library: --by measurement")
     if not decisions:
@@ -262,14 +262,14 @@ def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
 
 def of_defaults(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     """Reports the sizes at which a model leaves the library's default."""
-    kept = [one.kept for one in decisions if one.kept]
-    if not kept:
+    stays = [one.stays for one in decisions if one.stays]
+    if not stays:
         return []
     message = (
-        f"{len(kept)} of {len(decisions)} ranges of sizes keep the default of "
+        f"{len(stays)} of {len(decisions)} ranges of sizes keep the default of "
         f"{library_title(target)}: no schedule is predicted to beat it by {LEAST_GAIN:.0%}"
     )
-    unknown = kept.count("unknown")
+    unknown = stays.count("unknown")
     return [message + (f", or the model cannot predict it ({unknown})" if unknown else "")]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -197,6 +197,17 @@ class LibraryAlgorithm:
             segment: segment size in bytes; 0 without segments.
             fan: fan-out or radix; 0 for the default.
         """
+        row = self.row(ranks, size, segment=segment, fan=fan)
+        if row is None:
+            return None
+        fan = fan or self.fan_default
+        segments = self._segments(ranks, size, segment) or 1
+        return replace(
+            row, notation=_filled(row.notation, ranks, fan, segments), fan=row.fan or fan
+        )
+
+    def row(self, ranks: int, size: int, *, segment: int = 0, fan: int = 0) -> Equivalent | None:
+        """Returns the row of the table that :meth:`equivalent` fills in, or None."""
         fan = fan or self.fan_default
         segments = self._segments(ranks, size, segment)
         if segments is None:
@@ -205,12 +216,7 @@ class LibraryAlgorithm:
             fits = fan >= row.least_fan if self.fan and not row.fan else True
             fits = fits and (not self.fan or row.fan in {0, fan}) and _RANKS[row.ranks](ranks, fan)
             if fits and (segments == 1 or "{segments}" in row.notation):
-                return Equivalent(
-                    _filled(row.notation, ranks, fan, segments),
-                    row.match,
-                    row.ranks,
-                    row.fan or fan,
-                )
+                return row
         return None
 
     def notation(self, ranks: int, size: int, *, segment: int = 0, fan: int = 0) -> str | None:
@@ -225,8 +231,8 @@ class LibraryAlgorithm:
         if self.cut == "halves":
             return None if 2 * segment > size else -(-(size // 2) // segment)
         if self.cut == "phases":
-            whole, rest = divmod(size, ranks * segment)
-            return max(1, whole + (2 * rest > ranks * segment))
+            phases, rest = divmod(size, ranks * segment)
+            return max(1, phases + (2 * rest > ranks * segment))
         return max(1, -(-size // segment))
 
 
@@ -246,7 +252,7 @@ def _mpi_name(collective: str) -> str:
 
 
 def variables(algorithm: LibraryAlgorithm, *, segment: int = 0, fan: int = 0) -> dict[str, str]:
-    """Returns the variables that force an algorithm, besides those of :data:`FORCING`.
+    """Returns the variables that force an algorithm; those of :data:`FORCING` are needed, too.
 
     Names are those of MCA parameters without ``OMPI_MCA_``, of MPICH's CVARs, and of UCC's
     environment variables.
@@ -290,7 +296,7 @@ def release_lines(library: str) -> tuple[str, ...]:
 
 
 def left_out(library: str) -> frozenset[str]:
-    """Returns a library's values that select no algorithm of their own, such as `auto`."""
+    """Returns a library's values that do not name one algorithm, such as `auto`."""
     return frozenset(_table()["left_out"].get(library, ()))
 
 
