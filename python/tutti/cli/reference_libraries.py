@@ -134,7 +134,7 @@ def _schedule(one: LibraryAlgorithm, row: Equivalent | None) -> str:
 
 
 def _equal(one: LibraryAlgorithm, row: Equivalent) -> str:
-    """Returns the ranks at which all counted cases are equal, are alike, or at which one differs."""
+    """Returns the ranks at which all counted cases are equal, alike, or at which one differs."""
     found: dict[int, set[str]] = {}
     for case, verdicts in patterns(one).items():
         segment, fan = (int(part) for part in case.split())
