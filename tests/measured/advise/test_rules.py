@@ -10,6 +10,7 @@ import pytest
 
 from tutti.measured.advise import PREDICTIONS, write_rules
 from tutti.measured.advise.rules import library_counterpart, rules
+from tutti.measured.advise.view import rule_remarks
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich
 from tutti.measured.tune.library_algorithms import library_algorithms
@@ -127,8 +128,8 @@ def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> N
     assert [(one.first, one.schedule, one.stays) for one in found] == [
         (0, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
-    (note, *_) = write_rules(frame, "openmpi", tmp_path).notes
-    assert note.startswith("1 of 2 ranges of sizes keep the default of Open MPI 5.0")
+    (remark,) = rule_remarks(write_rules(frame, "openmpi", tmp_path))
+    assert "the default stays: 0 B to 4095 B; no algorithm is predicted to beat it" in remark
     (one,) = rules(predicted({1 << 20: {RING: 1.0}}), "openmpi")
     assert (one.schedule, one.stays) == (OWN, "unknown")
 
@@ -176,3 +177,15 @@ def test_reduce_scatter_is_of_blocks(tmp_path: Path) -> None:
         {1024: {"recursive_halving_ompi": 1.0}}, {1024: 2.0}, collective="reduce_scatter"
     )
     assert "MPI_Reduce_scatter_block" in write_rules(frame, "openmpi", tmp_path).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("measured", "noted"),
+    [("OMPI 5.0.3", False), ("Open MPI 4.1.6", True), ("customOMPI 5.0.7", True), ("", False)],
+)
+def test_another_release_than_that_of_the_rules_is_reported(
+    measured: str, noted: bool, tmp_path: Path
+) -> None:
+    frame = predicted({1024: {RING: 1.0}}, {1024: 2.0})
+    notes = write_rules(frame, "openmpi", tmp_path, measured=measured).notes
+    assert any("numbers of Open MPI 5.0" in note for note in notes) is noted

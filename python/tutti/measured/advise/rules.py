@@ -8,6 +8,7 @@ that the release line lacks.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ from tutti.measured.tune.decisions import LEAST_GAIN, TuningDecision
 from tutti.measured.tune.files import of_defaults
 from tutti.measured.tune.library_algorithms import LibraryAlgorithm, library_algorithm
 from tutti.measured.tune.library_defaults import default_algorithm
-from tutti.measured.tune.targets import Counterpart, counterpart, library_of
+from tutti.measured.tune.targets import Counterpart, counterpart, library_of, library_title
 from tutti.measured.tune.times import MODELLED, OWN
 
 if TYPE_CHECKING:
@@ -228,7 +229,12 @@ def _names(unruled: str) -> list[str]:
 
 
 def write_rules(
-    predicted: pl.DataFrame, target: str, folder: Path, *, stock: Stock | None = None
+    predicted: pl.DataFrame,
+    target: str,
+    folder: Path,
+    *,
+    stock: Stock | None = None,
+    measured: str = "",
 ) -> WrittenRules:
     """Writes the rules of a library, and the variables that enable them.
 
@@ -237,6 +243,7 @@ def write_rules(
         target: `openmpi`, `openmpi6` or `mpich`.
         folder: an existing folder.
         stock: MPICH's stock selection trees.
+        measured: the measured library with its version; empty if unknown.
 
     Returns:
         What was written; without a path if the library has no rule for any choice, or if the trees
@@ -251,12 +258,24 @@ def write_rules(
             return WrittenRules(target, found, notes=(f"no rules written: {stays[0]}",))
         hint = f" ({error.hint})" if target == "mpich" and stock is None else ""
         return WrittenRules(target, found, notes=(f"no rules written: {error.problem}{hint}",))
-    notes = [*of_defaults(target, found), *notes]
+    notes = [*_of_release(target, measured), *notes]
     shell = folder / f"{target}.env"
     lines = [f"export {name}='{value}'" for name, value in variables.items()]
     text = "\n".join(["# Written by `tutti advise`. Times are predictions.", *lines, ""])
     shell.write_text(text, "utf-8")
     return WrittenRules(target, found, path, shell, tuple(notes))
+
+
+def _of_release(target: str, measured: str) -> list[str]:
+    """Reports that another release line, or a custom build, was measured."""
+    _, line = library_of(target)
+    if target == "mpich" or not measured or re.match(rf"(Open MPI|OMPI) v?{line}\b", measured):
+        return []
+    message = (
+        f"rules have the algorithm numbers of {library_title(target)}: {measured} was measured, "
+        "and another release or a custom build can number algorithms differently"
+    )
+    return [message]
 
 
 _OF_BLOCKS: Final = (

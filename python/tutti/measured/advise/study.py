@@ -97,7 +97,9 @@ def advise_from(
         remark(f"no rules written: tutti knows no rules of {library}; --library names another")
     trees = stock_for(base, None if base else _mpi()) if "mpich" in targets else None
     for target in targets:
-        rules = write_rules(advice.predictions, target, study.output, stock=trees)
+        rules = write_rules(
+            advice.predictions, target, study.output, stock=trees, measured=advice.scope.label or ""
+        )
         if rules.path is not None:
             wrote(rules.path, note=f"; use it with `. {rules.shell}`", wrap=True)
         for text in rule_remarks(rules):

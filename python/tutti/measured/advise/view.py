@@ -284,7 +284,7 @@ def rule_remarks(written: WrittenRules) -> Iterator[str]:
     for note in written.notes:
         yield f"{written.target}: {note}"
     if written.target == "openmpi6":
-        return  # it has the same algorithms
+        return  # it has these algorithms, and more
     for (collective, ranks), rules in groupby(
         written.rules, lambda rule: (rule.collective, rule.ranks)
     ):
@@ -303,7 +303,8 @@ def _lacking(where: str, rules: Sequence[AdvisedRule]) -> Iterator[str]:
         yield f"{where}: no rule for {', '.join(names)}{slower}"
     kept = [range_text(rule.first, rule.last, exact_size) for rule in rules if not rule.is_rule]
     if kept:
-        yield f"{where}: the default stays: {', '.join(kept)}"
+        why = "; no algorithm is predicted to beat it by 10%" if any(r.stays for r in rules) else ""
+        yield f"{where}: the default stays: {', '.join(kept)}{why}"
 
 
 def _sections(collective: str, advice: Advice, colours: Mapping[str, str]) -> Iterator[Section]:
