@@ -11,14 +11,17 @@ import pytest
 
 from tutti.measured.tune.library_algorithms import (
     FORCING,
+    LibraryAlgorithm,
     left_out,
+    library_algorithm,
     library_algorithms,
     variables,
 )
 from tutti.measured.tune.library_defaults import default_algorithm
 from tutti.measured.tune.mpich import stock
-from tutti.measured.tune.watch import Call, sent_by_mpi
+from tutti.measured.tune.watch import Call, sent_by_mpi, sent_by_schedule
 from tutti.mpi.underneath import Mpi, find_mpi
+from tutti.schedules.ir import schedule
 
 ROOT = Path(__file__).parents[2]
 MPI_NAMES = {
@@ -90,6 +93,35 @@ def test_trees_of_mpich_have_these_names(mpich: Mpi) -> None:
             assert one.tree_name.encode() in text
 
 
+@pytest.mark.parametrize(
+    ("library", "collective", "name", "segment", "fan"),
+    [
+        ("openmpi", "all_reduce", "segmented_ring", 128, 0),
+        ("openmpi", "broadcast", "chain", 128, 3),
+        ("openmpi", "reduce", "in-order_binary", 256, 0),
+        ("mpich", "broadcast", "pipelined_tree kary", 128, 3),
+        ("mpich", "all_to_all", "k_brucks", 0, 3),
+    ],
+)
+def test_forced_algorithms_send_the_messages_of_their_schedule(
+    library: str, collective: str, name: str, segment: int, fan: int, open_mpi: Mpi, mpich: Mpi
+) -> None:
+    """All are counted by ``validation/library_patterns.py``."""
+    mpi = {"openmpi": open_mpi, "mpich": mpich}[library]
+    call = Call(collective, 5, 5 * 512)
+    one = library_algorithm(library, mpi.version, collective, name)
+    notation = one.notation(call.ranks, call.size, segment=segment, fan=fan)
+    assert notation is not None
+    expected = sent_by_schedule(schedule(notation, collective=collective, ranks=5), call)
+    assert sent_by_mpi(mpi, call, env=environment(one, segment, fan)) == expected
+
+
+def environment(one: LibraryAlgorithm, segment: int, fan: int) -> dict[str, str]:
+    prefix = "OMPI_MCA_" if one.library == "openmpi" else ""
+    named = FORCING[one.library] | variables(one, segment=segment, fan=fan)
+    return {f"{prefix}{variable}": value for variable, value in named.items()}
+
+
 # --- defaults -------------------------------------------------------------------------------------
 
 
@@ -134,6 +166,5 @@ def test_open_mpi_sends_the_messages_of_its_default(
 ) -> None:
     call = Call(collective, 4, size)
     found = default_algorithm("openmpi", open_mpi.version, collective, 4, size)
-    named = FORCING["openmpi"] | variables(found.algorithm, fan=found.fan)
-    env = {f"OMPI_MCA_{name}": value for name, value in named.items()}
+    env = environment(found.algorithm, 0, found.fan)
     assert sent_by_mpi(open_mpi, call) == sent_by_mpi(open_mpi, call, env=env)
