@@ -4,7 +4,8 @@
 turn, counts its messages per pair of ranks, and stores them in ``build/patterns/``. Counts that
 exist are not repeated. It then writes the ranks at which the messages of each schedule are equal to
 ``python/tutti/measured/tune/library_patterns.json``, from which `make reference` makes a column of
-``docs/reference/library-algorithms.md``.
+``docs/reference/library-algorithms.md``. ``--defaults`` compares what the library does without
+tuning with `library_defaults.toml` instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tutti.measured.tune.library_algorithms import (
     library_algorithms,
     variables,
 )
+from tutti.measured.tune.library_defaults import default_algorithm, default_schedules
 from tutti.measured.tune.watch import Call, Traffic, lengths, sent_by_mpi, sent_by_schedule
 from tutti.mpi.underneath import find_mpi
 from tutti.schedules.ir import schedule
@@ -144,16 +146,48 @@ def write(mpis: Sequence[Mpi]) -> None:
     WRITTEN.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 
+def compare_defaults(mpi: Mpi) -> None:
+    """Prints whether the library sends the messages of what it selects by itself in the table."""
+    for ranks in (4, 5):
+        for collective in COLLECTIVES[:-2]:
+            seen = ""
+            for count in (0,) if collective == "barrier" else (1, 16, 256, 1024, 4096, 16384):
+                call = Call(collective, ranks, ranks * 4 * count)
+                asked = (mpi.kind, mpi.version, collective, ranks, call.size)
+                name = default_algorithm(*asked).algorithm.name
+                if name != seen:
+                    print(*asked[2:], name, _same_as_default(mpi, call), flush=True)
+                seen = name
+
+
+def _same_as_default(mpi: Mpi, call: Call) -> str:
+    schedules = default_schedules(mpi.kind, mpi.version, call.collective, call.ranks, call.size)
+    if schedules is None:
+        return "none"
+    expected = Traffic()
+    for part, notation in schedules:
+        expected.update(_expected(notation, Call(part, call.ranks, call.size)))
+    sent = sent_by_mpi(mpi, call)
+    if sent == expected:
+        return "same"
+    return "alike" if lengths(sent) == lengths(expected) else "other"
+
+
 def main() -> None:
     """Counts and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("mpicc", nargs="+", help="the compiler wrappers of MPI libraries")
     parser.add_argument("--ranks", type=int, nargs="*", default=RANKS)
+    parser.add_argument("--defaults", action="store_true", help="compare defaults instead")
     options = parser.parse_args()
     mpis = [find_mpi(path) for path in options.mpicc]
     for mpi in mpis:
-        count(mpi, options.ranks)
-    write(mpis)
+        if options.defaults:
+            compare_defaults(mpi)
+        else:
+            count(mpi, options.ranks)
+    if not options.defaults:
+        write(mpis)
 
 
 if __name__ == "__main__":

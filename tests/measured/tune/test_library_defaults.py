@@ -45,6 +45,7 @@ def test_open_mpi_passes_a_fan_out_of_0_to_its_chains() -> None:
     for line, fan in (("5.0", 1), ("6.0", 2)):
         found = default_algorithm("openmpi", line, "reduce", 4, 1 << 15)
         assert (found.algorithm.name, found.fan) == ("chain", fan)
+    assert default_schedules("openmpi", "5.0", "reduce", 4, 1 << 15) == [("reduce", "chain")]
 
 
 @pytest.mark.parametrize(

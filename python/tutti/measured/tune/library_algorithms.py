@@ -88,7 +88,7 @@ class Equivalent:
     match: str
     ranks: str = ""
     fan: int = 0
-    least_fan: int = 2
+    least_fan: int = 1
 
     @property
     def exact(self) -> bool:
