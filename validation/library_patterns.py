@@ -153,10 +153,10 @@ def compare_defaults(mpi: Mpi) -> None:
             seen = ""
             for count in (0,) if collective == "barrier" else (1, 16, 256, 1024, 4096, 16384):
                 call = Call(collective, ranks, ranks * 4 * count)
-                asked = (mpi.kind, mpi.version, collective, ranks, call.size)
-                name = default_algorithm(*asked).algorithm.name
+                request = (mpi.kind, mpi.version, collective, ranks, call.size)
+                name = default_algorithm(*request).algorithm.name
                 if name != seen:
-                    print(*asked[2:], name, _same_as_default(mpi, call), flush=True)
+                    print(*request[2:], name, _same_as_default(mpi, call), flush=True)
                 seen = name
 
 
