@@ -72,7 +72,7 @@ def _words() -> list[Target]:
         ("bypass", "map", "ring:4x4", "--mesh", "4x4", "--method", "greedy", "--wires", "1"),
         ("bypass", "run", "ring:4x4", "--size", "4KiB", "--switch", "10 ns", "--rate", "1 GB/s"),
         ("bypass", "search", "ring:4x4", "--trials", "2", "--size", "4 KiB", "--seed", "3"),
-        ("mpi", "plan", "--ranks", "4", "all_reduce:0-4K=ring", "--for-every", "mpich-not-slower", "-o", "p"),
+        ("mpi", "plan", "-r", "4", "all_reduce:0-4K=ring", "--for-every", "mpich", "-o", "p"),
         ("tune", "--ranks", "4", "--platform", "cray_xc30", "-e", "64", "-a", "ring", "-o", "o"),
         (
             "coherence",

@@ -161,6 +161,6 @@ class PlanError(TuttiError, ValueError):
         "no_such_schedule": Kind("The plan has no such schedule or rank.", "both count from 0"),
         "ranks": Kind(
             "The plan is for other rank counts than the program is started with.",
-            "write one for this rank count: `tutti mpi plan --ranks N --for-every mpich-not-slower`",
+            "write one for this rank count: `tutti mpi plan --ranks N --for-every mpich`",
         ),
     }

@@ -91,7 +91,8 @@ def _check_ranks(path: Path, plan: CollectivePlan, command: Command, *, any_coun
         return
     counts = ", ".join(map(str, planned))
     message = f"{path}: has rules for {counts} ranks, but the program is started with {ranks}"
-    hint = f"write one: `tutti mpi plan --ranks {ranks} --for-every mpich-not-slower --out ranks{ranks}.tutti`"
+    arguments = f"--ranks {ranks} --for-every mpich-not-slower --out ranks{ranks}.tutti"
+    hint = f"write one: `tutti mpi plan {arguments}`"
     if ranks == 1:  # a single rank sends no messages, so no plan is for it
         hint = f"start it with {counts}, or without a plan"
     elif ranks is not None and planned[0] < ranks:
