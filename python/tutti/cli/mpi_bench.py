@@ -13,6 +13,7 @@ from tutti.mpi.bench import Benchmark
 from tutti.mpi.bench_job import Settings
 from tutti.mpi.bench_study import bench_collectives, bench_multicasts, prepared
 from tutti.platforms import platform as platform_named
+from tutti.schedules.mpi_names import collective_name
 
 What = Annotated[
     str, typer.Argument(metavar="WHAT", help="A collective, such as all_reduce, or multicast.")
@@ -102,6 +103,7 @@ def bench(
     if what == "multicast":
         bench_multicasts(prepared(mpicc, launcher, settings), peers, settings, to)
         return
+    what = collective_name(what)
     sizes = options.growing_sizes(smallest, end or smallest, factor, least=0)
     element = options.datatype(datatype) or "float32"
     benchmarks = [Benchmark(what, count, sizes, element, operation, root)

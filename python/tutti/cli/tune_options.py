@@ -22,6 +22,7 @@ from tutti.mpi.bench_job import Settings
 from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
 from tutti.platforms import platform
+from tutti.schedules.mpi_names import collective_name
 from tutti.study.console import remark
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:
 
 
 def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
-    collectives = request.collectives or ["all_reduce"]
+    collectives = [collective_name(one) for one in request.collectives or ["all_reduce"]]
     name = options.datatype(request.datatype) or "float32"
     if name not in DATATYPES:
         raise mistake("unknown datatype", source="-d", value=name,

@@ -28,6 +28,7 @@ from tutti.measured.advise.scope import (
     describable,
 )
 from tutti.measured.predict.model import calibrate
+from tutti.schedules.mpi_names import collective_name
 from tutti.view.notebook import view_html
 from tutti.view.tables import frame_of
 
@@ -282,7 +283,8 @@ def _nothing_to_predict() -> Exception:
 def _collectives(scope: Scope, requested: Sequence[str] | None) -> list[str]:
     measured = scope.rows.filter(pl.col("role") == CANDIDATE)["collective"]
     known = measured.unique().sort().to_list()
-    for one in requested or []:
+    requested = [collective_name(one) for one in requested or []]
+    for one in requested:
         if one not in known:
             raise mistake(
                 "no algorithm of this collective was measured",
