@@ -128,7 +128,8 @@ def _limits(one: LibraryAlgorithm) -> str:
 def _schedule(one: LibraryAlgorithm, row: Equivalent | None) -> str:
     if row is None:
         return f"none: {', '.join(one.composed)}" if one.composed else "none"
-    limits = [_RANKS[row.ranks] if row.ranks else "", f"F = {row.fan}" if row.fan and one.fan else ""]
+    fan = f"F = {row.fan}" if row.fan and one.fan else ""
+    limits = [_RANKS[row.ranks] if row.ranks else "", fan]
     limit = ", ".join(filter(None, limits))
     return f"`{row.notation.format(**_SYMBOLS)}`" + (f" ({limit})" if limit else "")
 
