@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from tutti.base.units import Size
 from tutti.bypass.endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
-from tutti.bypass.study import compare_links
-from tutti.bypass.view.runs import endpoints_view
+from tutti.bypass.study import compare_endpoints, compare_links
 from tutti.cli import options
 from tutti.cli.bypass_options import Copies, Links, Target
 from tutti.cli.grouped import grouped
-from tutti.study.console import remark
-from tutti.study.progress import Progress
-from tutti.study.study import present
 
 
 @grouped
@@ -100,12 +97,12 @@ def endpoints(
     """
     networks, kinds = network or list(NETWORKS), endpoint or list(ENDPOINTS)
     sizes = [Size.of_any(size) for size in payload or ["64 KiB", "1 MiB"]]
-    with Progress("simulating"):
-        if model is not None:
-            frame = steps(networks, kinds, model=model, batch=batch, side=side)
-        elif memory is not None:
-            frame = memory_sweep(networks, memory, sizes[-1], side=side)
-        else:
-            frame = all_reduces(networks, kinds, sizes, side=side)
-    present(endpoints_view(frame))
-    remark("gain: time on the mesh over this time; docs/guides/endpoints-on-packages.md")
+    if model is not None:
+        measure = partial(steps, networks, kinds, model=model, batch=batch, side=side)
+        compare_endpoints(measure, len(networks) * len(kinds))
+    elif memory is not None:
+        measure = partial(memory_sweep, networks, memory, sizes[-1], side=side)
+        compare_endpoints(measure, len(networks) * len(memory))
+    else:
+        measure = partial(all_reduces, networks, kinds, sizes, side=side)
+        compare_endpoints(measure, len(networks) * len(kinds) * len(sizes))

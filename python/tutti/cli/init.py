@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ from tutti.base.files.reader import parse_toml
 from tutti.cli import options
 from tutti.cli.schema import File, schema_text
 from tutti.collectives.files.resolve import resolve
-from tutti.study.console import record, wrote
-from tutti.study.files import folder, one_of, written
+from tutti.study.console import record
+from tutti.study.files import folder, one_of
+from tutti.study.study import Study
 
 _EXPERIMENT = """\
 #:schema ./experiment.schema.json
@@ -82,7 +84,7 @@ def init(
         (file, text),
         (to / "experiment.schema.json", schema_text(File.EXPERIMENT)),
     ):
-        wrote(written(_write, path, content))
+        Study().write(path, partial(_write, content=content))
 
 
 def _write(path: Path, content: str) -> Path:

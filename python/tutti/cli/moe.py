@@ -20,7 +20,7 @@ from tutti.cli.moe_options import (
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.presets import chosen_model, find_platform
 from tutti.study.progress import Progress
-from tutti.study.study import present
+from tutti.study.study import Study
 from tutti.training.experts import time_experts
 from tutti.training.view.experts import experts_view
 from tutti.workloads.experts import Placement
@@ -56,7 +56,7 @@ def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) ->
     results = _timed(chosen, target, routing, network)
     names = ("routing", "placement", "samples", "seed")
     settings = {name: getattr(routing, name) for name in names}
-    present(experts_view(results, chosen, network.name, settings))
+    Study().present(experts_view(results, chosen, network.name, settings))
 
 
 def _timed(

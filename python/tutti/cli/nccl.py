@@ -13,10 +13,8 @@ from tutti.collectives.sizes import growing
 from tutti.nccl import Settings, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.versions import version
-from tutti.nccl.view.choices import choices_view
-from tutti.study.console import out, record_table
-from tutti.study.study import present
-from tutti.view.terminal import indented
+from tutti.nccl.view.choices import choices_view, system_view
+from tutti.study.study import Study
 
 app = options.group("Explain the algorithms and protocols that NCCL chooses.")
 
@@ -30,12 +28,7 @@ def systems() -> None:
       tutti nccl systems
     """
     for name in preset_names():
-        preset = preset_of(name)
-        facts = {key: getattr(preset, key) for key in ("summary", "source", "inferred")}
-        record_table("systems", [{"name": name, **facts}])
-        out().print(name, style="bold", markup=False)
-        for key, text in facts.items():
-            out().print(indented(text if key == "summary" else f"{key}: {text}"))
+        Study().present(system_view(name, preset_of(name)))
 
 
 @app.command("explain")
@@ -94,7 +87,7 @@ def explain(
     else:
         raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
                       expected="one size, or a range of sizes")  # fmt: skip
-    present(choices_view(system(name, nodes), collective, sizes, nccl, settings))
+    Study().present(choices_view(system(name, nodes), collective, sizes, nccl, settings))
 
 
 def _range(begin: str, end: str, factor: int) -> list[int]:

@@ -13,8 +13,8 @@ from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
 from tutti.formats.booksim import network as booksim
 from tutti.networks.study import run_load, sweep_loads
-from tutti.study.console import remark, wrote
-from tutti.study.files import written
+from tutti.study.console import remark
+from tutti.study.study import Study
 
 
 @dataclass
@@ -82,9 +82,7 @@ def from_booksim(of: Input) -> None:
     for text in converted.remarks:
         remark(text)
     if of.write is not None:
-        written(booksim.write, of.write, converted)
-        graph = converted.tables["topology"].get("file")
-        wrote(of.write, *([of.write.parent / graph] if graph else []))
+        Study().write(of.write, lambda path: booksim.write(path, converted))
         return
     experiment = converted.noc if of.to is None else replace(converted.noc, output=of.to)
     if values is None:

@@ -9,8 +9,7 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.study.files import folder
-from tutti.study.study import present
+from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.overlap import Overlap
 from tutti.training.study.overlap import time_overlap
@@ -77,7 +76,7 @@ def overlap(
     runs = time_overlap(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
     settings: dict[str, str | int] = {"model": model, "ranks": experiment.ranks[0], "batch": batch}
     how = "" if model.startswith(f"{RECORDED}:") else how
-    present(overlap_view(runs, settings, how), folder(experiment.output))
+    Study(experiment.output, extra=None).present(overlap_view(runs, settings, how))
 
 
 def _check(experiment: Experiment) -> None:

@@ -52,7 +52,7 @@ def show_mpi(mpicc: str | None, launcher: str | None, *, build: bool, start: boo
     if start:
         ranks = probe(mpi)
         facts += [("ranks", ranks.version), ("threads", f"at most {ranks.threads}")]
-    Study[None](None).present(info_view(mpi, facts))
+    Study().present(info_view(mpi, facts))
 
 
 def _others(mpi: Mpi) -> list[str]:
@@ -109,4 +109,4 @@ def show_plan(file: Path, *, is_verified: bool) -> None:
     plan = CollectivePlan.read(file)
     if is_verified:
         prove(plan, source=str(file))
-    Study[None](None).present(file_view(plan, file, is_verified=is_verified))
+    Study().present(file_view(plan, file, is_verified=is_verified))

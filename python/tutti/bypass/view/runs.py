@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tutti.collectives.phases import PhasedRun
 
 
+_SPEEDUP = "speedup: relative to the mesh in dimension order; packets are 1/32 chunk, or a flit"
+_GAIN = "gain: time on the mesh over this time; docs/guides/endpoints-on-packages.md"
+
+
 class LinkRun(NamedTuple):
     """A run of a schedule.
 
@@ -46,9 +50,11 @@ RUNS: tuple[Column[LinkRun], ...] = (
 """The quantities of a run."""
 
 
-def runs_view(runs: Sequence[LinkRun]) -> View:
-    """Returns the time of each size on the plain mesh and with bypass links."""
+def runs_view(name: str, runs: Sequence[LinkRun]) -> View:
+    """Returns the time of a schedule with each size on the plain mesh and with bypass links."""
+    unverified = sorted(filter(None, {row.run.not_verified for row in runs}))
     return View(
+        log=[*(f"{name} is not verified: {reason}" for reason in unverified), _SPEEDUP],
         table=ReportTable(RUNS, runs, gap=2),
         data=[Data("results", lambda: records_of(RUNS, runs))],
     )
@@ -81,4 +87,5 @@ def endpoints_view(frame: pl.DataFrame) -> View:
     return View(
         table=ReportTable(columns, frame.to_dicts(), gap=2),
         data=[Data("results", lambda: frame)],
+        log=[_GAIN],
     )
