@@ -11,7 +11,7 @@ import typer
 
 from tutti.base.files.limits import RANKS
 from tutti.base.files.mistakes import mistake, shown
-from tutti.cli import options
+from tutti.base.ranges import expanded_ranks, growing_sizes, size_bytes
 from tutti.measured.advise import AdviceRequest, library_family
 from tutti.measured.advise.questions import CANDIDATES
 
@@ -113,7 +113,7 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
     """
     _check_word("--memory", measured.memory, ("host", "gpu"))
     _check_word("--algorithms", job.algorithms, CANDIDATES)
-    ranks = options.expanded_ranks(job.ranks) if job.ranks is not None else None
+    ranks = expanded_ranks(job.ranks) if job.ranks is not None else None
     return AdviceRequest(
         ranks=ranks,
         shapes=[part.strip() for text in job.shape or [] for part in text.split(",")] or None,
@@ -136,12 +136,12 @@ def _check_word(option: str, value: str | None, words: tuple[str, ...]) -> None:
 def _sizes(job: LargerJob) -> dict[str, Any]:
     """Returns the sizes of the request: generated, or a part of those measured."""
     if job.begin is not None and job.end is not None:
-        return {"sizes": options.growing_sizes(job.begin, job.end, job.factor or 4)}
+        return {"sizes": growing_sizes(job.begin, job.end, job.factor or 4)}
     if job.factor is not None:
         raise mistake("needs the smallest and the largest size", source="-f",
                       value=str(job.factor), expected="also -b and -e",
                       hint="without them, the sizes are those measured")  # fmt: skip
     return {
-        "smallest": options.size_bytes(job.begin, "-b", 0),
-        "largest": options.size_bytes(job.end, "-e", 1 << 62),
+        "smallest": size_bytes(job.begin, "-b", 0),
+        "largest": size_bytes(job.end, "-e", 1 << 62),
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.cli import options
+from tutti.base.ranges import expanded_ranks
 from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
 from tutti.workloads import build
@@ -195,7 +195,7 @@ def _word(option: str, word: str, known: Sequence[str]) -> str:
 
 def ranks_of(text: str) -> list[int]:
     """Returns the rank counts of `--ranks`."""
-    counts = options.expanded_ranks(text)
+    counts = expanded_ranks(text)
     if counts[0] < 2 or counts[-1] > _MOST_RANKS:
         expected = f"2 to {_MOST_RANKS:,} ranks"
         raise mistake("is out of range", source="--ranks", value=shown(text), expected=expected)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tutti.base.files.extras import check_extra
+from tutti.base.ranges import expanded_ranks, growing_sizes
 from tutti.cli import mpi_options, options
 from tutti.mpi.bench import Benchmark
 from tutti.mpi.bench_job import Settings
@@ -103,9 +104,9 @@ def bench(
         bench_multicasts(prepared(mpicc, launcher, settings), peers, settings, to)
         return
     benchmarks = [
-        Benchmark(what, count, options.growing_sizes(smallest, end or smallest, factor, least=0),
+        Benchmark(what, count, growing_sizes(smallest, end or smallest, factor, least=0),
                   options.datatype(datatype) or "float32", operation, root)
-        for count in options.expanded_ranks(ranks)
+        for count in expanded_ranks(ranks)
     ]  # fmt: skip
     emulated = settings.distance.platform if settings.distance else None
     bench_collectives(

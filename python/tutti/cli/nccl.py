@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tutti import _core
 from tutti.base.files.mistakes import mistake, shown
+from tutti.base.ranges import growing, size_bytes
 from tutti.cli import options
-from tutti.collectives.sizes import growing
 from tutti.nccl import Settings, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.versions import version
@@ -81,7 +80,7 @@ def explain(
     settings = Settings.of_assignments(variables or (), algo=algo, proto=proto)
     nccl = version(nccl or known_versions()[-1]).name
     if begin is None and end is None and factor is None:
-        sizes = [_bytes(size or "64MiB", "--size")]
+        sizes = [size_bytes(size or "64MiB", "--size")]
     elif size is None:
         sizes = _range(begin or "8", end or "1GiB", 2 if factor is None else factor)
     else:
@@ -92,13 +91,9 @@ def explain(
 
 def _range(begin: str, end: str, factor: int) -> list[int]:
     """Returns the sizes of the options -b, -e and -f."""
-    first, last = _bytes(begin, "-b"), _bytes(end, "-e")
+    first, last = size_bytes(begin, "-b"), size_bytes(end, "-e")
     if first > last or factor < 2:
         raise mistake("invalid range of sizes", source="-b, -e, -f",
                       value=f"{first} to {last}, factor {factor}",
                       expected="the smaller size first, and a factor of 2 or more")  # fmt: skip
     return growing(first, last, factor)
-
-
-def _bytes(text: str, option: str) -> int:
-    return _core.parse_size(options.size(text, option))

@@ -1,27 +1,20 @@
-"""Options that several commands share, in the syntax of nccl-tests.
-
-Sizes on the command line are the only quantities without a mandatory unit: as in nccl-tests, a bare
-number is bytes, and K, M, G stand for KiB, MiB, GiB.
-"""
+"""Options that several commands share, in the syntax of nccl-tests."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tutti import _core
 from tutti.base.datatypes import NCCL_NAMES
-from tutti.base.errors import UnitError
-from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import mistake
+from tutti.base.ranges import SIZE, rank_counts, size
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.study.console import remark
 
 if TYPE_CHECKING:
-    from tutti.base.errors import ConfigError
     from tutti.collectives.files.resolve import Experiment
     from tutti.platforms.files.platform_file import RawPlatform
 
@@ -36,8 +29,6 @@ def group(about: str) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
-
-_SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
 
 ExperimentFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The experiment file (TOML).", show_default=False)
@@ -54,7 +45,7 @@ Collective = Annotated[
     str | None, typer.Option("--collective", "-c", help="Collective. Default: all_reduce.")
 ]
 Begin = Annotated[
-    str | None, typer.Option("-b", "--begin", metavar="SIZE", help=f"Smallest size: {_SIZE}.")
+    str | None, typer.Option("-b", "--begin", metavar="SIZE", help=f"Smallest size: {SIZE}.")
 ]
 End = Annotated[str | None, typer.Option("-e", "--end", metavar="SIZE", help="Largest size.")]
 Factor = Annotated[
@@ -324,124 +315,6 @@ def _span(written: object) -> tuple[Any, Any, Any]:
     return first, last, factor
 
 
-def size(text: str, option: str) -> str:
-    """Converts a size in the syntax of nccl-tests to text with a unit.
-
-    Raises:
-        ConfigError: The text is not a size.
-    """
-    bare = re.fullmatch(r"\s*([0-9.]+)\s*([kKmMgGtT]?)\s*", text)
-    written = text
-    if bare:
-        number, prefix = bare.groups()
-        written = f"{number} {prefix.upper() + 'i' if prefix else ''}B"
-    try:
-        _core.parse_size(written)
-    except UnitError as error:
-        raise mistake(error.problem, source=option, expected=_SIZE) from None
-    return written
-
-
-def size_bytes(text: str | None, option: str, default: int) -> int:
-    """Returns a size in bytes, or the default of an option that is not given.
-
-    Raises:
-        ConfigError: The text is not a size.
-    """
-    return default if text is None else _core.parse_size(size(text, option))
-
-
-def growing_sizes(begin: str | None, end: str | None, factor: int, least: int = 1) -> list[int]:
-    """Returns the sizes of `-b`, `-e` and `-f` in bytes, smallest first.
-
-    Raises:
-        ConfigError: They are no range of sizes.
-    """
-    from tutti.collectives.sizes import growing
-
-    first, last = size_bytes(begin, "-b", 0), size_bytes(end, "-e", 0)
-    if last < first or first < least:
-        raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
-                      expected=f"{least} B or more, and the smaller size first")  # fmt: skip
-    return growing(first, last, factor)
-
-
-def rank_counts(text: str) -> list[Any]:
-    """Parses rank counts to numbers and ranges, as in a file.
-
-    Raises:
-        ConfigError: A part is neither a number nor a range.
-    """
-    counts: list[Any] = []
-    for part in text.split(","):
-        numbers = part.strip().split(":")
-        if (
-            not all(n.isascii() and n.isdigit() and len(n) < 12 for n in numbers)
-            or len(numbers) > 3
-        ):
-            raise mistake(
-                "is not a list of rank counts",
-                source="--ranks",
-                value=shown(part),
-                expected="numbers and ranges such as 4,8,12 or 4:1024 or 4:1024:4",
-            )
-        values = [int(n) for n in numbers]
-        if len(values) == 1:
-            counts.append(values[0])
-        else:
-            factor = values[2] if len(values) == 3 else 2
-            counts.append({"from": values[0], "to": values[1], "factor": factor})
-    return counts
-
-
 def datatype(name: str | None) -> str | None:
     """Returns the tutti name of a datatype; nccl-tests' names are accepted."""
     return NCCL_NAMES.get(name, name) if name else name
-
-
-def expanded_ranks(text: str) -> list[int]:
-    """Parses rank counts to sorted, distinct numbers; ``2-16`` is each number from 2 to 16.
-
-    Raises:
-        ConfigError: The text is not a list of rank counts.
-    """
-    found: set[int] = set()
-    for part in text.split(","):
-        every = re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part)
-        if every:
-            found |= set(_each(part, int(every[1]), int(every[2])))
-            continue
-        for one in rank_counts(part):
-            found |= {one} if isinstance(one, int) else set(_growing(part, **one))
-    return sorted(found)
-
-
-_MOST_COUNTS = 4096
-"""Limit on the rank counts of one command; a longer list is a typing error."""
-
-
-def _each(text: str, first: int, last: int) -> range:
-    _check_range(text, first, last)
-    if last - first >= _MOST_COUNTS:
-        raise _no_ranks(text, f"at most {_MOST_COUNTS:,} of them")
-    return range(first, last + 1)
-
-
-def _growing(text: str, **span: int) -> list[int]:
-    first, last, factor = span["from"], span["to"], span["factor"]
-    _check_range(text, first, last)
-    if factor < 2 or first < 1:
-        raise _no_ranks(text, "a range that grows: a factor of 2 or more, from 1 on")
-    from tutti.collectives.sizes import growing
-
-    return growing(first, last, factor)
-
-
-def _check_range(text: str, first: int, last: int) -> None:
-    if first > last:
-        raise _no_ranks(text, "the smaller number first")
-
-
-def _no_ranks(text: str, expected: str) -> ConfigError:
-    return mistake("is not a list of rank counts", source="--ranks", value=shown(text),
-                   expected=expected)  # fmt: skip

@@ -11,6 +11,7 @@ import typer
 
 from tutti.base.datatypes import DATATYPES
 from tutti.base.files.mistakes import mistake
+from tutti.base.ranges import expanded_ranks, growing_sizes
 from tutti.cli import options
 from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
 from tutti.collectives.sizes import part_bytes
@@ -186,7 +187,7 @@ def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
             collective, count, _sizes(request, collective, count, DATATYPES[name]), name, targets
         )
         for collective in collectives
-        for count in options.expanded_ranks(request.ranks or "4")
+        for count in expanded_ranks(request.ranks or "4")
     ]
 
 
@@ -194,7 +195,7 @@ def _sizes(request: TuningInput, collective: str, ranks: int, width: int) -> lis
     """Returns sizes with an element for each part; a barrier has size 0."""
     if collective == "barrier":
         return [0]
-    sizes = options.growing_sizes(request.begin, request.end, request.factor)
+    sizes = growing_sizes(request.begin, request.end, request.factor)
     unit = part_bytes(collective, ranks, width)
     rounded = [-(-size // unit) * unit for size in sizes]
     if rounded[0] != sizes[0]:

@@ -21,16 +21,3 @@ def part_bytes(collective: str, ranks: int, width: int) -> int:
         (24, 4)
     """
     return width * ranks if collective in DEALT_OUT else width
-
-
-def growing(first: int, last: int, factor: int) -> list[int]:
-    """Returns sizes from the first to the last, each `factor` times the previous one.
-
-    Examples:
-        >>> growing(8, 100, 4), growing(0, 100, 2)
-        ([8, 32], [0])
-    """
-    sizes = [first]
-    while first and sizes[-1] * factor <= last:
-        sizes.append(sizes[-1] * factor)
-    return sizes

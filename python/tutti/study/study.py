@@ -7,6 +7,8 @@ Ctrl-C ends a computation. The command then shows and writes what is finished, a
 from __future__ import annotations
 
 import time
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -192,7 +194,11 @@ class Study(Generic[Result]):
                 raise  # already a complete message
             except (ValueError, OSError) as error:
                 raise mistake(str(error), source=str(path)) from None
-        wrote(*([paths] if isinstance(paths, Path) else paths))
+        each = [paths] if isinstance(paths, Path) else paths
+        for _, group in groupby(each, attrgetter("suffix")):
+            first, *others = group
+            note = f" to {others[-1].name}, {len(others) + 1:,} files" if others else ""
+            wrote(first, *others, note=note, first=True)
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.
