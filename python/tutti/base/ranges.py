@@ -14,6 +14,8 @@ from tutti.base.errors import UnitError
 from tutti.base.files.mistakes import mistake, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tutti.base.errors import ConfigError
 
 SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
@@ -61,8 +63,10 @@ def growing(first: int, last: int, factor: int) -> list[int]:
     return numbers
 
 
-def growing_sizes(begin: str | None, end: str | None, factor: int, least: int = 1) -> list[int]:
-    """Returns the sizes of `-b`, `-e` and `-f` in bytes, smallest first.
+def growing_sizes(
+    begin: str | None, end: str | None, factor: int | None, least: int = 1
+) -> list[int]:
+    """Returns the sizes of `-b`, `-e` and `-f` (default 2) in bytes, smallest first.
 
     Raises:
         ConfigError: They are no range of sizes.
@@ -71,7 +75,9 @@ def growing_sizes(begin: str | None, end: str | None, factor: int, least: int = 
     if last < first or first < least:
         raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
                       expected=f"{least} B or more, and the smaller size first")  # fmt: skip
-    return growing(first, last, factor)
+    if factor is not None and factor < 2:
+        raise mistake("does not grow", source="-f", value=str(factor), expected="2 or more")
+    return growing(first, last, factor or 2)
 
 
 def rank_counts(text: str) -> list[Any]:
@@ -80,18 +86,18 @@ def rank_counts(text: str) -> list[Any]:
     Raises:
         ConfigError: A part is neither a number nor a range.
     """
-    return [_count(part) for part in text.split(",")]
+    counts = [_numbers(part) for part in text.split(",")]
+    names = "from", "to", "factor"
+    return [dict(zip(names, each, strict=True)) if len(each) > 1 else each[0] for each in counts]
 
 
-def _count(part: str) -> int | dict[str, int]:
+def _numbers(part: str) -> list[int]:
+    """Returns a number, or the limits and the factor of a range."""
     numbers = part.strip().split(":")
     is_valid = all(n.isascii() and n.isdigit() and len(n) < 12 for n in numbers)
     if not is_valid or len(numbers) > 3:
         raise _no_ranks(part, "numbers and ranges such as 4,8,12 or 4:1024 or 4:1024:4")
-    first, *limits = map(int, numbers)
-    if not limits:
-        return first
-    return dict(zip(("from", "to", "factor"), (first, *limits, 2), strict=False))
+    return [*map(int, numbers), *([2] if len(numbers) == 2 else [])]
 
 
 def expanded_ranks(text: str) -> list[int]:
@@ -100,34 +106,24 @@ def expanded_ranks(text: str) -> list[int]:
     Raises:
         ConfigError: The text is not a list of rank counts.
     """
-    ranks: set[int] = set()
-    for part in text.split(","):
-        if every := re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part):
-            ranks |= set(_each(part, int(every[1]), int(every[2])))
-        elif isinstance(count := _count(part), int):
-            ranks.add(count)
-        else:
-            ranks |= set(_growing(part, *count.values()))
-    return sorted(ranks)
+    return sorted({count for part in text.split(",") for count in _expanded(part)})
 
 
-def _each(text: str, first: int, last: int) -> range:
-    _check_range(text, first, last)
-    if last - first >= _MOST_COUNTS:
-        raise _no_ranks(text, f"at most {_MOST_COUNTS:,} of them")
-    return range(first, last + 1)
-
-
-def _growing(text: str, first: int, last: int, factor: int) -> list[int]:
-    _check_range(text, first, last)
-    if factor < 2 or first < 1:
-        raise _no_ranks(text, "a range that grows: a factor of 2 or more, from 1 on")
-    return growing(first, last, factor)
-
-
-def _check_range(text: str, first: int, last: int) -> None:
+def _expanded(part: str) -> Iterable[int]:
+    every = re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part)
+    numbers = [*map(int, every.groups())] if every else _numbers(part)
+    if len(numbers) == 1:
+        return numbers
+    first, last, *factor = numbers
     if first > last:
-        raise _no_ranks(text, "the smaller number first")
+        raise _no_ranks(part, "the smaller number first")
+    if not factor:
+        if last - first >= _MOST_COUNTS:
+            raise _no_ranks(part, f"at most {_MOST_COUNTS:,} of them")
+        return range(first, last + 1)
+    if factor[0] < 2 or first < 1:
+        raise _no_ranks(part, "a range that grows: a factor of 2 or more, from 1 on")
+    return growing(first, last, factor[0])
 
 
 def _no_ranks(text: str, expected: str) -> ConfigError:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tutti.base.files.limits import RANKS
-from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import known_word, mistake
 from tutti.base.ranges import expanded_ranks, growing_sizes, size_bytes
 from tutti.measured.advise import AdviceRequest, library_family
 from tutti.measured.advise.questions import CANDIDATES
@@ -111,8 +111,9 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
     Raises:
         ConfigError: An option is invalid.
     """
-    _check_word("--memory", measured.memory, ("host", "gpu"))
-    _check_word("--algorithms", job.algorithms, CANDIDATES)
+    if measured.memory is not None:
+        known_word(measured.memory, ("host", "gpu"), source="--memory")
+    known_word(job.algorithms, CANDIDATES, source="--algorithms")
     ranks = expanded_ranks(job.ranks) if job.ranks is not None else None
     return AdviceRequest(
         ranks=ranks,
@@ -125,12 +126,6 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
         memory=measured.memory,
         **_sizes(job),
     )
-
-
-def _check_word(option: str, value: str | None, words: tuple[str, ...]) -> None:
-    if value is not None and value not in words:
-        raise mistake("unknown value", source=option, value=shown(value),
-                      expected=f"one of {', '.join(words)}")  # fmt: skip
 
 
 def _sizes(job: LargerJob) -> dict[str, Any]:

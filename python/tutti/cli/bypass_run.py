@@ -60,27 +60,21 @@ def endpoints(
     ] = None,
     payload: Annotated[
         list[str] | None,
-        typer.Option(
-            "--size", "-s", metavar="SIZE", help="Size of the all_reduce; may be repeated."
-        ),
+        typer.Option("--size", "-s", metavar="SIZE",
+                     help="Size of the all_reduce; may be repeated."),
     ] = None,
     memory: Annotated[
         list[str] | None,
-        typer.Option(
-            "--memory-rate",
-            help="Memory bandwidth of communication, in place of the endpoints; may be repeated.",
-        ),
+        typer.Option("--memory-rate", help="Memory bandwidth of communication, in place of the "
+                     "endpoints; may be repeated."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--workload",
-            metavar="NAME[:ARG]",
-            help="Model of `tutti train list` to train, instead.",
-        ),
+        typer.Option("--workload", metavar="NAME[:ARG]",
+                     help="Model of `tutti train list` to train, instead."),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Samples per NPU.")] = 2,
-) -> None:
+) -> None:  # fmt: skip
     """Compare endpoint models on package networks and on SMART meshes.
 
     Rows are networks: mesh, adapt_noc, flattened_butterfly and aries (bypass links, configured

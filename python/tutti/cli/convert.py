@@ -20,22 +20,17 @@ from tutti.study.files import one_of
 
 From = Annotated[
     str | None,
-    typer.Option(
-        "--from",
-        help="Format of IN. Default: recognised. With python, IN is MODULE:CALLABLE, which is "
-        "executed.",
-    ),
-]
+    typer.Option("--from", help="Format of IN. Default: recognised. With python, IN is "
+                 "MODULE:CALLABLE, which is executed."),
+]  # fmt: skip
 To = Annotated[str | None, typer.Option("--to", help="Format of OUT. Default: from its ending.")]
 
 
 @grouped
 def convert(
     given: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="IN", help="A file, or an algorithm as NAME[:ARG].", show_default=False
-        ),
+        str | None, typer.Argument(metavar="IN", show_default=False,
+                                   help="A file, or an algorithm as NAME[:ARG]."),
     ] = None,
     target: Annotated[
         Path | None, typer.Argument(metavar="OUT", help="Output file.", show_default=False)
@@ -47,12 +42,8 @@ def convert(
     layout: Layout,
     size: Annotated[
         str | None,
-        typer.Option(
-            "--size",
-            "-s",
-            metavar="SIZE",
-            help="Size of the payload, for formats with sizes. For an all_gather: of all ranks.",
-        ),
+        typer.Option("--size", "-s", metavar="SIZE", help="Size of the payload, for formats with "
+                     "sizes. For an all_gather: of all ranks."),
     ] = None,
     algorithm: options.Expansion = None,
     option: Annotated[
@@ -62,7 +53,7 @@ def convert(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair faults of IN with a known repair.")
     ] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Convert schedules, traces and topologies between formats; report what is lost.
 
     \b

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.ranges import growing, size_bytes
+from tutti.base.ranges import growing_sizes, size_bytes
 from tutti.cli import options
 from tutti.nccl import Settings, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
@@ -82,18 +82,8 @@ def explain(
     if begin is None and end is None and factor is None:
         sizes = [size_bytes(size or "64MiB", "--size")]
     elif size is None:
-        sizes = _range(begin or "8", end or "1GiB", 2 if factor is None else factor)
+        sizes = growing_sizes(begin or "8", end or "1GiB", factor, least=0)
     else:
         raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
                       expected="one size, or a range of sizes")  # fmt: skip
     Study().present(choices_view(system(name, nodes), collective, sizes, nccl, settings))
-
-
-def _range(begin: str, end: str, factor: int) -> list[int]:
-    """Returns the sizes of the options -b, -e and -f."""
-    first, last = size_bytes(begin, "-b"), size_bytes(end, "-e")
-    if first > last or factor < 2:
-        raise mistake("invalid range of sizes", source="-b, -e, -f",
-                      value=f"{first} to {last}, factor {factor}",
-                      expected="the smaller size first, and a factor of 2 or more")  # fmt: skip
-    return growing(first, last, factor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
@@ -14,11 +14,10 @@ from tutti.study.console import record, remark
 from tutti.study.study import Study, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tutti.formats.formats import Content, Options
-
-    Source = Format | Literal["algorithm", "python"]
+    from tutti.schedules.ir import Schedule
 
 
 def convert_file(
@@ -44,19 +43,31 @@ def convert_file(
         ConfigError: A format is unknown, an option has no effect, or the file is invalid.
         TuttiError: The content cannot be converted.
     """
-    reader = _reader(source, source_format)
-    content: Content = reader.content if isinstance(reader, Format) else "schedule"
-    writer = _writer(target, target_format, content)
+    reader = _source(source, source_format, layout)
+    for name, value in layout.items():
+        if value is not None and reader.name != "algorithm":
+            raise mistake(
+                "applies to algorithms only",
+                source=f"--{name}",
+                expected=f"no --{name}: the format of {source} is {reader.name}",
+            )
+    writer = _target(target, target_format, reader.content)
     write = writer.writer()
 
-    def converted() -> tuple[Any, tuple[str, ...], set[str]]:
-        value, losses, used = _read(source, reader, options, layout)
-        value, also_used, more = as_content(value, content, writer.content, options)
-        return value, (*losses, *more), {*used, *also_used}
+    def converted() -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
+        value, losses = reader.reader()(Path(source), options)
+        value, used, more = as_content(value, reader.content, writer.content, options)
+        return value, (*losses, *more), used
 
     value, losses, used = read("reading", converted)
-    _check_options(options, {*used, *writer.write_options}, _named(reader), writer.name)
-    record(source_format=_named(reader), target_format=writer.name)
+    for name in options.given():
+        if name not in {*reader.read_options, *used, *writer.write_options}:
+            raise mistake(
+                f"has no effect from {reader.name} to {writer.name}",
+                source=f"--{name}",
+                expected=f"no --{name}",
+            )
+    record(source_format=reader.name, target_format=writer.name)
     lost: list[str] = []
 
     def run(path: Path) -> Sequence[Path]:
@@ -76,20 +87,20 @@ def show_formats() -> None:
         Study().present(format_view(each))
 
 
-def _writer(target: Path, name: str | None, content: Content) -> Format:
+def _target(path: Path, name: str | None, content: Content) -> Format:
     """Returns the format of the output for an input of this content."""
-    if target.is_dir():
-        raise mistake("is a folder", source=str(target), expected="OUT is a file")
+    if path.is_dir():
+        raise mistake("is a folder", source=str(path), expected="OUT is a file")
     if name is not None:
         return named(name, option="--to")
-    return recognised(target, None, option="--to", contents=reachable(content))
+    return recognised(path, None, option="--to", contents=reachable(content))
 
 
-def _reader(source: str, name: str | None) -> Source:
-    """Returns the format of the input, or "algorithm" or "python" if it is not a file."""
+def _source(source: str, name: str | None, layout: Mapping[str, Any]) -> Format:
+    """Returns the format of the input, also of an algorithm or a Python function."""
     path = Path(source)
     if name == "python":
-        return "python"
+        return _of_schedules(name, lambda: _loaded(source))
     if name is not None:
         return named(name, option="--from")
     if path.is_dir():
@@ -102,40 +113,15 @@ def _reader(source: str, name: str | None) -> Source:
         return recognised(path, head(path), option="--from")
     if "/" in source or path.suffix:
         raise missing(path, "a file of a known format, or an algorithm as NAME[:ARG]")
-    return "algorithm"
+    return _of_schedules("algorithm", lambda: find_schedule(source, **layout))
 
 
-def _read(
-    source: str, reader: Source, options: Options, layout: Mapping[str, Any]
-) -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
-    """Returns the content, the losses, and the options that the reader honoured."""
-    if reader == "algorithm":
-        return find_schedule(source, **layout), (), ()
-    for name, value in layout.items():
-        if value is not None:
-            raise mistake(
-                "applies to algorithms only",
-                source=f"--{name}",
-                expected=f"no --{name}: the format of {source} is {_named(reader)}",
-            )
-    if not isinstance(reader, Format):
-        from tutti.schedules.language import load
-
-        return load(source, Path.cwd()), (), ()
-    value, losses = reader.reader()(Path(source), options)
-    return value, losses, reader.read_options
+def _of_schedules(name: str, find: Callable[[], Schedule]) -> Format:
+    return Format(name=name, content="schedule", endings=(), summary="", source="",
+                  read=lambda *_: (find(), ()))  # fmt: skip
 
 
-def _named(reader: Source) -> str:
-    return reader.name if isinstance(reader, Format) else reader
+def _loaded(source: str) -> Schedule:
+    from tutti.schedules.language import load
 
-
-def _check_options(options: Options, honoured: set[str], source: str, target: str) -> None:
-    """Refuses options without effect on this conversion."""
-    for name in options.given():
-        if name not in honoured:
-            raise mistake(
-                f"has no effect from {source} to {target}",
-                source=f"--{name}",
-                expected=f"no --{name}",
-            )
+    return load(source, Path.cwd())

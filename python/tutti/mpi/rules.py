@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Self
 
-from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.mistakes import did_you_mean, known_name, mistake, shown
 from tutti.base.ranges import expanded_ranks, size_bytes
 from tutti.mpi.errors import PlanError
 from tutti.mpi.planned import COLLECTIVES, Rule
@@ -150,10 +150,7 @@ def _read(text: str) -> _RuleSpec:
     collective, colon, span = what.partition(":")
     if not equals or not notation or (colon and not span):
         raise mistake("not a rule", source=text, expected=_EXPECTED)
-    if collective not in COLLECTIVES:
-        raise mistake(f"unknown collective `{collective}`", source=text,
-                      expected=f"one of {', '.join(COLLECTIVES)}",
-                      hint=did_you_mean(collective, COLLECTIVES))  # fmt: skip
+    known_name(collective, COLLECTIVES, what="collective", source=text)
     return _RuleSpec(collective, notation, _sizes(span, text) if colon else (0, None), text)
 
 
@@ -195,11 +192,9 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_RuleSpec]:
 
 def _check_algorithm(name: str) -> None:
     names = [_USUAL, _UNTUNED, *(entry.name for entry in algorithms())]
+    expected = f"`{_USUAL}`, `{_UNTUNED}`, or one of `tutti schedule list`"
     base = name.partition(":")[0]
-    if base not in names:
-        raise mistake(f"unknown algorithm `{base}`", source="--for-every",
-                      expected=f"`{_USUAL}`, `{_UNTUNED}`, or one of `tutti schedule list`",
-                      hint=did_you_mean(base, names))  # fmt: skip
+    known_name(base, names, what="algorithm", source="--for-every", expected=expected)
 
 
 def _no_algorithm(spec: _RuleSpec) -> ConfigError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import algorithms, check_ranks
 from tutti.schedules.text import find_schedule
@@ -32,14 +32,8 @@ def show_algorithms(collective: str | None = None, ranks: int | None = None) -> 
 
     if ranks is not None:
         check_ranks(ranks)
-    collectives = _core.collectives()
-    if collective is not None and collective not in collectives:
-        raise mistake(
-            f"unknown collective `{collective}`",
-            source="--collective",
-            expected=f"one of {', '.join(collectives)}",
-            hint=did_you_mean(collective, collectives),
-        )
+    if collective is not None:
+        known_name(collective, _core.collectives(), what="collective", source="--collective")
     for entry in algorithms():
         performed = [each for each in entry.collectives if collective in {None, each}]
         if performed and (ranks is None or any(entry.claims(each, ranks) for each in performed)):
