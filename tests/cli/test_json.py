@@ -174,7 +174,7 @@ def test_interrupted_commands_have_a_document(
     document = checked(done.stdout, code=130)
     assert document["tables"] == {"results": []}
     assert [Path(file).name for file in document["files"]] == ["results.parquet", "results.csv"]
-    monkeypatch.setattr("tutti.cli.schedule.find", interrupted)
+    monkeypatch.setattr("tutti.cli.schedule.find_schedule", interrupted)
     done = call("schedule", "show", "ring", "--json", cwd=tmp_path)
     assert checked(done.stdout, code=130)["remarks"] == ["interrupted"]
 
@@ -192,10 +192,10 @@ def test_values_are_plain() -> None:
 
 
 def test_internal_errors_have_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("tutti.cli.schedule.find", broken)
+    monkeypatch.setattr("tutti.cli.schedule.find_schedule", broken)
     done = CliRunner().invoke(app, ["schedule", "show", "ring", "--json"])
     (error,) = checked(done.stdout, code=70)["errors"]
     assert (error["class"], error["problem"]) == ("RuntimeError", "broken")

@@ -105,3 +105,9 @@ def test_options_that_contradict_a_schedule_file_are_refused(schedules: Path, op
     done = call("compare", *options.split(), cwd=schedules)
     assert done.returncode == 2
     assert CONTRADICTIONS[options] in done.stderr
+
+
+def test_options_that_replace_a_key_and_its_table_conflict(tmp_path: Path) -> None:
+    done = call("search", "--size", "8", "-b", "8", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "-b: conflicts with --size" in done.stderr

@@ -229,7 +229,7 @@ def test_the_file_written_gives_the_same_run(text: str, tmp_path: Path) -> None:
     text += "sample_period = 300; injection_rate = 0.02;"
     (tmp_path / "it.cfg").write_text(text)
     found = load(tmp_path / "it.cfg", ["seed=5"])
-    again = load_noc(write(tmp_path / "it.toml", found))
+    again = load_noc(write(tmp_path / "it.toml", found)[0])
     assert again.network.seed == 5
     a, b = (noc.run(one.network, one.traffic, one.plan) for one in (found.noc, again))
     assert (a.latency, a.accepted, a.cycles) == (b.latency, b.accepted, b.cycles)

@@ -56,3 +56,29 @@ def test_an_output_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot create the output folder"):
         Study[int](tmp_path / "file", "load", cycles)
+
+
+def test_named_files_are_written_into_new_folders_and_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write(path: Path) -> list[Path]:
+        paths = [path, *(path.with_name(f"part.{rank}.et") for rank in range(3))]
+        for each in paths:
+            each.write_text("")
+        return paths
+
+    Study().write(tmp_path / "new" / "all.json", write)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"wrote {tmp_path}/new/all.json",
+        f"wrote {tmp_path}/new/part.0.et to part.2.et, 3 files",
+    ]
+
+
+def test_named_files_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
+    def write(path: Path) -> Path:
+        path.write_text("")
+        return path
+
+    with pytest.raises(ConfigError, match="Is a directory"):
+        Study().write(tmp_path, write)

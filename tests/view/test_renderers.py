@@ -345,7 +345,7 @@ def nccl_choices(*sizes: int) -> View:
 TABLES = {
     "nccl candidates": Shown(lambda: nccl_choices(8), ((nccl_view, "CANDIDATES"),)),
     "nccl sizes": Shown(lambda: nccl_choices(8, 1 << 26), ((nccl_view, "SIZES"),)),
-    "bypass runs": Shown(lambda: runs.runs_view(link_runs()), ((runs, "RUNS"),)),
+    "bypass runs": Shown(lambda: runs.runs_view("ring", link_runs()), ((runs, "RUNS"),)),
 }
 """Results without a page."""
 

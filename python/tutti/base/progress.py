@@ -47,7 +47,10 @@ def watched(what: str, parts: Sequence[_T]) -> Iterator[_T]:
 
 
 def at_once(
-    work: Callable[[_T], _Found], items: Iterable[_T], what: str | None = "runs"
+    work: Callable[[_T], _Found],
+    items: Iterable[_T],
+    what: str | None = "runs",
+    done: Callable[[_Found], None] | None = None,
 ) -> dict[_T, _Found]:
     """Applies a function to all items in parallel threads; the core releases the GIL.
 
@@ -55,8 +58,13 @@ def at_once(
         work: The function.
         items: The items.
         what: The description for the watcher; None reports no progress.
+        done: Receives each result, in order.
     """
-    items = list(items)
+    items, results = list(items), {}
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         parts = watched(what, items) if what else items
-        return dict(zip(parts, pool.map(work, items), strict=True))
+        for part, result in zip(parts, pool.map(work, items), strict=True):
+            results[part] = result
+            if done is not None:
+                done(result)
+    return results

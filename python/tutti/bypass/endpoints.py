@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -39,10 +39,12 @@ from tutti.training.step import Step
 from tutti.workloads import build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tutti.schedules.ir import Schedule
     from tutti.training.collective import AloneResult
+
+    Done = Callable[[dict[str, object]], None] | None
 
 PACKAGES = ("mesh", "adapt_noc", "flattened_butterfly", "aries")
 """Networks of chiplets: four ports of 68 GB/s, 12 ns per hop."""
@@ -177,6 +179,7 @@ def all_reduces(
     sizes: Sequence[Size],
     *,
     side: int = 4,
+    done: Done = None,
 ) -> pl.DataFrame:
     """Returns the fastest all_reduce on each network behind each endpoint.
 
@@ -185,6 +188,7 @@ def all_reduces(
         endpoints: Some of the names of :func:`tutti.training.endpoint.configurations`.
         sizes: Bytes of each NPU.
         side: Chiplets or nodes per side.
+        done: Receives each row, in order.
 
     Returns:
         A row per network, endpoint and size. ``algorithm`` is the fastest, ``time_ps`` its time and
@@ -211,7 +215,7 @@ def all_reduces(
             "energy_j": best.joules(found, side),
         }
 
-    return _with_gain(at_once(row, cases, "all_reduces"), ["endpoint", "bytes"])
+    return with_gain(at_once(row, cases, "all_reduces", done).values())
 
 
 def steps(
@@ -222,6 +226,7 @@ def steps(
     batch: int = 2,
     side: int = 4,
     chosen: Size = CHOSEN,
+    done: Done = None,
 ) -> pl.DataFrame:
     """Returns a training step on each network behind each endpoint.
 
@@ -235,6 +240,7 @@ def steps(
         batch: Samples per NPU.
         side: Chiplets or nodes per side.
         chosen: The size that decides on the algorithm.
+        done: Receives each row, in order.
 
     Returns:
         A row per network and endpoint: ``network``, ``endpoint``, ``algorithm``, ``time_ps``,
@@ -271,7 +277,7 @@ def steps(
         }
 
     cases = list(product(networks, map(_endpoint, endpoints)))
-    return _with_gain(at_once(row, cases, "steps"), ["endpoint"])
+    return with_gain(at_once(row, cases, "steps", done).values())
 
 
 def memory_sweep(
@@ -281,6 +287,7 @@ def memory_sweep(
     *,
     kind: Literal["baseline", "ace"] = "baseline",
     side: int = 4,
+    done: Done = None,
 ) -> pl.DataFrame:
     """Returns the fastest all_reduce over the memory bandwidth that the endpoint may use.
 
@@ -290,6 +297,7 @@ def memory_sweep(
         size: Bytes of each NPU.
         kind: The endpoint model; the baseline uses as many SMs as the bandwidth needs.
         side: Chiplets or nodes per side.
+        done: Receives each row, in order.
 
     Returns:
         A row per network and rate: ``network``, ``memory``, ``algorithm``, ``time_ps`` and ``gain``
@@ -312,7 +320,7 @@ def memory_sweep(
             "time_ps": found.time.ps,
         }
 
-    return _with_gain(at_once(row, list(product(networks, rates)), "bandwidths"), ["memory"])
+    return with_gain(at_once(row, product(networks, rates), "bandwidths", done).values())
 
 
 def _sms(memory: TimePerByte) -> int:
@@ -338,13 +346,14 @@ def _endpoint(name: str) -> Configuration:
     return known[name]
 
 
-def _with_gain(rows: Mapping[Any, dict[str, object]], keys: Sequence[str]) -> pl.DataFrame:
-    """Returns the rows with the time on the mesh over their time."""
-    frame = pl.DataFrame(list(rows.values()))
+def with_gain(rows: Iterable[dict[str, object]]) -> pl.DataFrame:
+    """Returns rows of the functions above with the time on the mesh over their time."""
+    frame = pl.DataFrame(list(rows))
+    keys = [key for key in ("endpoint", "bytes", "memory") if key in frame.columns]
     mesh = frame.filter(pl.col("network") == "mesh").select(*keys, mesh_ps="time_ps")
     gain = (pl.col("mesh_ps") / pl.col("time_ps")).alias("gain")
     return (
-        frame.join(mesh, on=list(keys), how="left", maintain_order="left")
+        frame.join(mesh, on=keys, how="left", maintain_order="left")
         .with_columns(gain)
         .drop("mesh_ps")
     )

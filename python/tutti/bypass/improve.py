@@ -57,7 +57,7 @@ def improve(
     latency: str = "12 ns",
     trials: int = 200,
     seed: int = 0,
-    done: Callable[[int, int], None] | None = None,
+    done: Callable[[Improved], None] | None = None,
     verify: bool = True,
 ) -> Improved:
     """Returns the configuration with the shortest completion time of all trials.
@@ -70,7 +70,7 @@ def improve(
         latency: Link latency.
         trials: Number of configurations.
         seed: Random seed.
-        done: Receives completed and total trials.
+        done: Receives the result after each trial, if all flows have a path.
         verify: Whether to verify first.
 
     Raises:
@@ -83,14 +83,20 @@ def improve(
     def time(mapping: Mapping) -> Time | None:
         return completion(mapping, schedule, size=size, rate=rate, latency=latency, verify=verify)
 
+    def report(trial: int) -> None:
+        if done is not None and started is not None and best_time is not None:
+            done(Improved(start, started, best, best_time, trial))
+
     space, draws = space_of(mesh), random.Random(seed)  # noqa: S311 - no secret
     start = map_flows(mesh, flows, time_limit=_SEARCH)
     order = sorted(flows, key=lambda flow: (flow not in space.hops, space.distance(*flow)))
     started = time(start)
     best, best_time = start, started
+    report(1)
     # The search starts from the greedy placement, which may be slower than the initial mapping.
     at = completed(mesh, flows, place(space, flows), "greedy", fill=True)
     at_time = time(at)
+    report(2)
     for trial in range(2, trials):
         changed = _moved(order, at, draws)
         chosen = place_in_order(space, Counter(flows), changed)
@@ -100,8 +106,7 @@ def improve(
             order, at, at_time = changed, mapping, took
         if at_time is not None and (best_time is None or at_time.ps < best_time.ps):
             best, best_time = at, at_time
-        if done is not None:
-            done(trial + 1, trials)
+        report(trial + 1)
     if started is None or best_time is None:
         message = f"some flow of {schedule.name} has no path on {mesh.notation}"
         raise BypassError(message, kind="no_path")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tutti.bypass.endpoints import with_gain
 from tutti.bypass.plans import plan, run_on
-from tutti.bypass.view.runs import LinkRun, runs_view
-from tutti.study.console import remark
-from tutti.study.progress import Progress
-from tutti.study.study import present, read
+from tutti.bypass.view.runs import LinkRun, endpoints_view, runs_view
+from tutti.study.study import Study, read
 from tutti.topologies import Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import polars as pl
 
     from tutti.base.units import Size
     from tutti.bypass.network import BypassMesh
@@ -41,20 +42,39 @@ def compare_links(
     plans = read("mapping", lambda: _plans(schedule, mesh, copies))
     plain = Topology.build(f"mesh:{mesh.side}x{mesh.side}", rate=rate, latency=latency)
     routes = [plain.routes("dimension_order")]
-    runs: list[LinkRun] = []
     total = len(sizes) * (1 + len(plans))
-    with Progress("simulating", work=total, total=total) as progress:
+
+    def compute(done: Callable[[LinkRun], None]) -> None:
         for size in sizes:
             alone = run_on(schedule, routes, size, verify=verify)
-            runs.append(LinkRun(size, "mesh", alone, alone))
-            progress.advance(1, len(runs))
+            done(LinkRun(size, "mesh", alone, alone))
             for name, each in plans.items():
                 run = each.run(size, rate=rate, latency=latency, switch=switch, verify=verify)
-                runs.append(LinkRun(size, name, run, alone))
-                progress.advance(1, len(runs))
-    present(runs_view(runs))
-    for reason in {row.run.not_verified for row in runs} - {None}:
-        remark(f"{schedule.name} is not verified: {reason}")
+                done(LinkRun(size, name, run, alone))
+
+    study = Study[LinkRun]()
+    runs, _ = study.several("simulating", compute, planned=total)
+    if runs:
+        study.present(runs_view(schedule.name, runs))
+    study.end(len(runs), total)
+
+
+def compare_endpoints(measure: Callable[..., pl.DataFrame], planned: int) -> None:
+    """Measures networks behind endpoints, and shows the finished rows.
+
+    Args:
+        measure: A function of :mod:`tutti.bypass.endpoints` that takes `done`.
+        planned: The number of rows.
+
+    Raises:
+        TuttiError: As the function.
+        Exit: Ctrl-C interrupted the runs; what is finished was shown.
+    """
+    study = Study[dict[str, object]]()
+    rows, _ = study.several("simulating", lambda done: measure(done=done), planned=planned)
+    if rows:
+        study.present(endpoints_view(with_gain(rows)))
+    study.end(len(rows), planned)
 
 
 def _plans(schedule: Schedule, mesh: BypassMesh, copies: int) -> dict[str, MappedSchedule]:

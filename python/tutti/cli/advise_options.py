@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from tutti.base.files.limits import RANKS
-from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import known_word, mistake
+from tutti.base.ranges import expanded_ranks, size_bytes
 from tutti.cli import options
 from tutti.measured.advise import AdviceRequest, library_family
 from tutti.measured.advise.questions import CANDIDATES
@@ -111,9 +112,10 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
     Raises:
         ConfigError: An option is invalid.
     """
-    _check_word("--memory", measured.memory, ("host", "gpu"))
-    _check_word("--algorithms", job.algorithms, CANDIDATES)
-    ranks = options.expanded_ranks(job.ranks) if job.ranks is not None else None
+    if measured.memory is not None:
+        known_word(measured.memory, ("host", "gpu"), source="--memory")
+    known_word(job.algorithms, CANDIDATES, source="--algorithms")
+    ranks = expanded_ranks(job.ranks) if job.ranks is not None else None
     return AdviceRequest(
         ranks=ranks,
         shapes=[part.strip() for text in job.shape or [] for part in text.split(",")] or None,
@@ -127,12 +129,6 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
     )
 
 
-def _check_word(option: str, value: str | None, words: tuple[str, ...]) -> None:
-    if value is not None and value not in words:
-        raise mistake("unknown value", source=option, value=shown(value),
-                      expected=f"one of {', '.join(words)}")  # fmt: skip
-
-
 def _sizes(job: LargerJob) -> dict[str, Any]:
     """Returns the sizes of the request: generated, or a part of those measured."""
     if job.begin is not None and job.end is not None:
@@ -142,6 +138,6 @@ def _sizes(job: LargerJob) -> dict[str, Any]:
                       value=str(job.factor), expected="also -b and -e",
                       hint="without them, the sizes are those measured")  # fmt: skip
     return {
-        "smallest": options.size_bytes(job.begin, "-b", 0),
-        "largest": options.size_bytes(job.end, "-e", 1 << 62),
+        "smallest": size_bytes(job.begin, "-b", 0),
+        "largest": size_bytes(job.end, "-e", 1 << 62),
     }

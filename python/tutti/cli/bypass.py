@@ -8,15 +8,13 @@ from typing import Annotated
 import typer
 
 from tutti.bypass import flows_of, map_flows
-from tutti.bypass.improve import improve
+from tutti.bypass.improve import Improved, improve
 from tutti.bypass.network import BypassConfiguration
 from tutti.bypass.view.mapping import mapping_view, search_view
 from tutti.cli import options
-from tutti.cli.bypass_options import Copies, Output, Target, draw
+from tutti.cli.bypass_options import Copies, Output, Target
 from tutti.cli.grouped import grouped
-from tutti.study.console import remark
-from tutti.study.progress import Progress
-from tutti.study.study import present, read
+from tutti.study.study import Study, read
 
 app = options.group("Map collectives to chiplet networks with bypass links.")
 
@@ -54,9 +52,7 @@ def map_(
         "mapping",
         lambda: map_flows(mesh, flows_of(schedule) * copies, method, limit, fill=fill),  # type: ignore[arg-type] # it refuses others
     )
-    present(mapping_view(mapping, target.title))
-    if mapping.unplaced:
-        remark("a platform of this configuration cannot run the algorithm: flows have no route")
+    Study().present(mapping_view(mapping, target.title))
     output.write(mapping)
 
 
@@ -89,13 +85,17 @@ def search_(
         --out out/found.toml
     """
     mesh, schedule = target.laid_out()
-    with Progress("searching", work=trials, total=trials) as progress:
-        search = improve(
-            mesh, schedule, size=payload, rate=output.rate, latency=output.latency, trials=trials,
-            seed=seed, done=lambda count, work: progress.reach(count, work, count),
-        )  # fmt: skip
-    present(search_view(search, target.title, payload))
-    output.write(search.best)
+    study = Study[Improved]()
+    searches, _ = study.several(
+        "searching",
+        lambda done: improve(mesh, schedule, size=payload, rate=output.rate,
+                             latency=output.latency, trials=trials, seed=seed, done=done),
+        planned=trials,
+    )  # fmt: skip
+    if searches:
+        study.present(search_view(searches[-1], target.title, payload))
+        output.write(searches[-1].best)
+    study.end(len(searches), trials)
 
 
 @app.command("draw")
@@ -116,4 +116,4 @@ def draw_(
       tutti bypass draw 4x4:mesh,0=3,12=15
       tutti bypass draw '4x4,wires=2,muxes=axis:0-1,0=>3@1' -o out/two.svg
     """
-    draw(BypassConfiguration.parse(notation), to)
+    Study().write(to, BypassConfiguration.parse(notation).draw)

@@ -11,11 +11,10 @@ import typer
 from tutti.bypass.network import BypassMesh
 from tutti.bypass.platform_file import write_platform
 from tutti.schedules.ir import schedule
-from tutti.study.console import wrote
-from tutti.study.files import written
+from tutti.study.study import Study
 
 if TYPE_CHECKING:
-    from tutti.bypass import BypassConfiguration, Mapping
+    from tutti.bypass import Mapping
     from tutti.schedules.ir import Schedule
 
 Copies = Annotated[int, typer.Option("--copies", min=1, max=4, help="Parallel links per flow.")]
@@ -84,13 +83,9 @@ class Output(Links):
 
     def write(self, mapping: Mapping) -> None:
         """Writes the platform and the drawing if their paths are given."""
+        links = {"rate": self.rate, "latency": self.latency}
+        title = f"bypass:{mapping.mesh.notation}"
         if self.to is not None:
-            links = {"rate": self.rate, "latency": self.latency}
-            wrote(written(write_platform, self.to, mapping, **links))
+            Study().write(self.to, lambda path: write_platform(path, mapping, **links))
         if self.draw is not None:
-            draw(mapping.configuration, self.draw, f"bypass:{mapping.mesh.notation}")
-
-
-def draw(configuration: BypassConfiguration, path: Path, title: str | None = None) -> None:
-    """Draws a configuration to a file."""
-    wrote(written(lambda target: configuration.draw(target, title=title), path))
+            Study().write(self.draw, lambda path: mapping.configuration.draw(path, title=title))

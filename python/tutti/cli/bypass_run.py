@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from tutti.base.units import Size
 from tutti.bypass.endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
-from tutti.bypass.study import compare_links
-from tutti.bypass.view.runs import endpoints_view
+from tutti.bypass.study import compare_endpoints, compare_links
 from tutti.cli import options
 from tutti.cli.bypass_options import Copies, Links, Target
 from tutti.cli.grouped import grouped
-from tutti.study.progress import Progress
-from tutti.study.study import present
 
 
 @grouped
@@ -62,27 +60,21 @@ def endpoints(
     ] = None,
     payload: Annotated[
         list[str] | None,
-        typer.Option(
-            "--size", "-s", metavar="SIZE", help="Size of the all_reduce; may be repeated."
-        ),
+        typer.Option("--size", "-s", metavar="SIZE",
+                     help="Size of the all_reduce; may be repeated."),
     ] = None,
     memory: Annotated[
         list[str] | None,
-        typer.Option(
-            "--memory-rate",
-            help="Memory bandwidth of communication, in place of the endpoints; may be repeated.",
-        ),
+        typer.Option("--memory-rate", help="Memory bandwidth of communication, in place of the "
+                     "endpoints; may be repeated."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
-            "--workload",
-            metavar="NAME[:ARG]",
-            help="Model of `tutti train list` to train, instead.",
-        ),
+        typer.Option("--workload", metavar="NAME[:ARG]",
+                     help="Model of `tutti train list` to train, instead."),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Samples per NPU.")] = 2,
-) -> None:
+) -> None:  # fmt: skip
     """Compare endpoint models on package networks and on SMART meshes.
 
     Rows are networks: mesh, adapt_noc, flattened_butterfly and aries (bypass links, configured
@@ -99,11 +91,12 @@ def endpoints(
     """
     networks, kinds = network or list(NETWORKS), endpoint or list(ENDPOINTS)
     sizes = [Size.of_any(size) for size in payload or ["64 KiB", "1 MiB"]]
-    with Progress("simulating"):
-        if model is not None:
-            frame = steps(networks, kinds, model=model, batch=batch, side=side)
-        elif memory is not None:
-            frame = memory_sweep(networks, memory, sizes[-1], side=side)
-        else:
-            frame = all_reduces(networks, kinds, sizes, side=side)
-    present(endpoints_view(frame))
+    if model is not None:
+        measure = partial(steps, networks, kinds, model=model, batch=batch, side=side)
+        compare_endpoints(measure, len(networks) * len(kinds))
+    elif memory is not None:
+        measure = partial(memory_sweep, networks, memory, sizes[-1], side=side)
+        compare_endpoints(measure, len(networks) * len(memory))
+    else:
+        measure = partial(all_reduces, networks, kinds, sizes, side=side)
+        compare_endpoints(measure, len(networks) * len(kinds) * len(sizes))

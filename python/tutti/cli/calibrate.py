@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tutti.base.files.extras import check_extra
 from tutti.base.files.mistakes import mistake
-from tutti.cli import options
+from tutti.base.ranges import size_bytes
 from tutti.cli.calibrate_options import (
     CalibrationInput,
     Fitting,
@@ -70,8 +70,8 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     if measured.live:
         mpi = find_mpi(measured.mpicc, measured.launcher)
         sources.add_live(mpi, measured.samples, measured.launcher_option or [], to)
-    first = options.size_bytes(measured.begin, "-b", 0)
-    last = options.size_bytes(measured.end, "-e", 1 << 62)
+    first = size_bytes(measured.begin, "-b", 0)
+    last = size_bytes(measured.end, "-e", 1 << 62)
     fits, machine = calibrate_models(
         models, sources, sources.provenance(name, measured.machine), to,
         sizes=range(first, last + 1), strict=bool(fitting.model),

@@ -89,10 +89,10 @@ def run_(
                       hint="`tutti coherence list` lists the kernels")  # fmt: skip
     _refuse_several("--protocol", of.protocol)
     _refuse_several("--scale", of.scale)
-    overrides = {path: value for path, (_, value) in keyed(of).items()}
+    values = keyed(of)
     experiment = read(
         "laying out",
-        lambda: load_coherence(of.file, changes or (), options=overrides, output=to),
+        lambda: load_coherence(of.file, changes or (), options=values, output=to),
     )
     study = Study[CoherenceRun](experiment.output, "run", attrgetter("total_cycles"))
     cases = experiment.cases

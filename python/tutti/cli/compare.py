@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from tutti.base.files.extras import check_extra
 from tutti.cli import options
+from tutti.cli.grouped import grouped
 from tutti.collectives.study.comparison import compare as compare_algorithms
 
 
+@dataclass
+class Compared:
+    """Options that replace keys of the experiment file."""
+
+    file: options.OptionalExperiment = None
+    begin: options.Begin = None
+    end: options.End = None
+    factor: options.Factor = None
+    repetitions: options.Repetitions = None
+    datatype: options.Datatype = None
+    ranks: options.Ranks = None
+    algorithm: options.Algorithms = None
+    platform: options.Platform = None
+    collective: options.Collective = None
+    model: options.Model = None
+    changes: options.Changes = None
+    to: options.ExperimentOut = None
+
+
+@grouped
 def compare(
-    file: options.OptionalExperiment = None,
-    begin: options.Begin = None,
-    end: options.End = None,
-    factor: options.Factor = None,
-    repetitions: options.Repetitions = None,
-    datatype: options.Datatype = None,
-    ranks: options.Ranks = None,
-    algorithm: options.Algorithms = None,
-    platform: options.Platform = None,
-    collective: options.Collective = None,
-    model: options.Model = None,
-    changes: options.Changes = None,
+    of: Compared,
+    *,
     top: Annotated[int, typer.Option("--top", min=0, help="Rows of the table; 0 shows all.")] = 20,
     threads: options.Threads = 0,
     verify: options.Verify = True,
-    to: options.Out = None,
     report: Annotated[
         bool | None,
         typer.Option(
@@ -52,9 +63,5 @@ def compare(
     """
     if report:
         check_extra("reports")
-    overrides = options.Overrides(
-        begin=begin, end=end, factor=factor, repetitions=repetitions, datatype=datatype,
-        ranks=ranks, algorithms=algorithm, platform=platform, collective=collective, model=model,
-        changes=changes, out=to,
-    )  # fmt: skip
-    compare_algorithms(overrides.load(file), top=top, threads=threads, verify=verify, report=report)
+    experiment = options.experiment(of, of.file, of.changes)
+    compare_algorithms(experiment, top=top, threads=threads, verify=verify, report=report)

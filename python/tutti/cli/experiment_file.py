@@ -10,6 +10,7 @@ from tutti import _core
 from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import read_toml
+from tutti.collectives.files.definition import DEFAULTS
 from tutti.platforms.files.presets import platform_names
 from tutti.schedules.mpi_names import is_alias
 from tutti.schedules.text import SCHEDULE_SUFFIX, read_schedule
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
 
     from tutti.formats.formats import Format
     from tutti.schedules.ir import Schedule
-
-DEFAULTS: dict[str, Any] = {
-    "platform": "loggp_cluster",
-    "collective": "all_reduce",
-    "algorithms": "all",
-    "ranks": [16],
-    "sizes": {"from": "1 KiB", "to": "64 MiB", "factor": 2},
-    "datatype": "float32",
-    "output": "out/tutti",
-}
-"""The experiment without a file."""
 
 _EXPECTED = "an experiment file (TOML), or an algorithm"
 _CHAKRA = ".et"

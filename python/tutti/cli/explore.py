@@ -9,8 +9,11 @@ import typer
 
 from tutti.base.files.reader import read_toml
 from tutti.cli import options
+from tutti.collectives.files.definition import from_here
 from tutti.explore.server import serve
 from tutti.explore.state import Base, default_tables
+from tutti.platforms.files.notation import defaults_of
+from tutti.platforms.files.presets import default_ranks
 from tutti.study.console import out, record, remark
 from tutti.study.document import publish
 
@@ -49,7 +52,8 @@ def explore(
       tutti explore experiment.toml --no-browser --port 8000
     """
     base = _base(file, platform)
-    options.remark_platform(base.experiment({}).platform)
+    if text := defaults_of(base.experiment({}).platform):
+        remark(text)
 
     def started(access: Access) -> None:
         record(url=access.url)
@@ -74,8 +78,8 @@ def _base(file: Path | None, platform: str | None) -> Base:
         tables = default_tables()
         folder = Path.cwd()
     if platform is not None:
-        tables["platform"] = options.from_here(platform)
+        tables["platform"] = from_here(platform)
         tables.pop("model", None)
         if file is None:
-            tables["ranks"] = options.default_ranks(platform, tables["ranks"], source="--platform")
+            tables["ranks"] = default_ranks(platform, tables["ranks"], source="--platform")
     return Base(tables, folder)

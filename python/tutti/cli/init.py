@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +10,12 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import parse_toml
-from tutti.cli import options
 from tutti.cli.schema import File, schema_text
 from tutti.collectives.files.resolve import resolve
-from tutti.study.console import record, wrote
-from tutti.study.files import folder, one_of, written
+from tutti.platforms.files.presets import default_ranks
+from tutti.study.console import record
+from tutti.study.files import folder, one_of
+from tutti.study.study import Study
 
 _EXPERIMENT = """\
 #:schema ./experiment.schema.json
@@ -69,7 +71,7 @@ def init(
       tutti init my_cluster
       tutti init gather --platform dgx_h100 --collective all_gather
     """
-    ranks = options.default_ranks(platform, [4, 8], source="tutti init")
+    ranks = default_ranks(platform, [4, 8], source="tutti init")
     text = _EXPERIMENT.format(platform=platform, collective=collective, ranks=ranks)
     resolve(parse_toml(text, source="tutti init"), source="tutti init", folder=Path())
     record(text=text)
@@ -82,7 +84,7 @@ def init(
         (file, text),
         (to / "experiment.schema.json", schema_text(File.EXPERIMENT)),
     ):
-        wrote(written(_write, path, content))
+        Study().write(path, partial(_write, content=content))
 
 
 def _write(path: Path, content: str) -> Path:

@@ -35,16 +35,17 @@ def keyed(*groups: object, kind: int = 0) -> dict[str, tuple[str, Any]]:
         kind: The kind of file, an index of the paths.
 
     Raises:
-        ConfigError: An option does not apply to this kind of file, or two replace the same key.
+        ConfigError: An option does not apply to this kind of file, or two replace the same key, or
+            a key and its table.
     """
     values: dict[str, tuple[str, Any]] = {}
     for name, value, key in _given(groups):
         path = key.paths[kind % len(key.paths)]
         if not path:
             raise mistake("does not apply to this file", source=name, hint=key.hint)
-        if path in values:
-            problem = f"conflicts with {values[path][0]}"
-            raise mistake(problem, source=name, expected="one of both")
+        for other, (option, _) in values.items():
+            if f"{path}.".startswith(f"{other}.") or other.startswith(f"{path}."):
+                raise mistake(f"conflicts with {option}", source=name, expected="one of both")
         values[path] = name, key.read(value)
     return values
 
@@ -52,7 +53,7 @@ def keyed(*groups: object, kind: int = 0) -> dict[str, tuple[str, Any]]:
 def _given(groups: Iterable[object]) -> Iterable[tuple[str, Any, Key]]:
     for group in groups:
         for field, hint in get_type_hints(type(group), include_extras=True).items():
-            if (value := getattr(group, field)) is not None:
-                for key in getattr(hint, "__metadata__", ()):
-                    if isinstance(key, Key):
-                        yield f"--{field}", value, key
+            metadata: tuple[Any, ...] = getattr(hint, "__metadata__", ())
+            value = getattr(group, field)
+            if value is not None and len(metadata) > 1:
+                yield metadata[0].default, value, metadata[1]  # the first name of the option

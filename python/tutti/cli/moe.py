@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti.cli import options
 from tutti.cli.grouped import grouped
 from tutti.cli.moe_options import (
     LayerOptions,
@@ -18,9 +17,11 @@ from tutti.cli.moe_options import (
     samples_of,
 )  # fmt: skip
 from tutti.platforms.files.builder import machine
+from tutti.platforms.files.notation import defaults_of
 from tutti.platforms.files.presets import chosen_model, find_platform
+from tutti.study.console import remark
 from tutti.study.progress import Progress
-from tutti.study.study import present
+from tutti.study.study import Study
 from tutti.training.experts import time_experts
 from tutti.training.view.experts import experts_view
 from tutti.workloads.experts import Placement
@@ -51,12 +52,13 @@ def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) ->
     """
     chosen = layer_of(layer, routing.most_nodes)
     found = find_platform(target.platform, folder=Path(), source="--platform")
-    options.remark_platform(found)
+    if text := defaults_of(found):
+        remark(text)
     network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
     results = _timed(chosen, target, routing, network)
     names = ("routing", "placement", "samples", "seed")
     settings = {name: getattr(routing, name) for name in names}
-    present(experts_view(results, chosen, network.name, settings))
+    Study().present(experts_view(results, chosen, network.name, settings))
 
 
 def _timed(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.cli import options
+from tutti.base.files.mistakes import known_word, mistake, shown
+from tutti.base.ranges import expanded_ranks
 from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
 from tutti.workloads import build
@@ -24,15 +24,13 @@ from tutti.workloads.experts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tutti.workloads.experts import Choices, Format
+    from tutti.workloads.experts import Choices
 
 _LAYER = "Layer"
 _MACHINE = "Machine"
 _ROUTING = "Routing"
 _BOTH = "both"
-_ORDERS = ("block", "cyclic")
+_ORDERS: tuple[Literal["block", "cyclic"], ...] = ("block", "cyclic")
 _MOST_RANKS = 1024
 _MOST_SEED = (1 << 63) - 1
 _MOST_CHOICES = 1 << 27
@@ -130,7 +128,7 @@ class RoutingOptions:
 
 def order_of(given: RoutingOptions) -> Literal["block", "cyclic"]:
     """Returns the placement of experts."""
-    return cast('Literal["block", "cyclic"]', _word("--placement", given.placement, _ORDERS))
+    return known_word(given.placement, _ORDERS, source="--placement")
 
 
 def layer_of(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
@@ -155,8 +153,8 @@ def layer_of(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
         experts=experts,
         top_k=top_k,
         tokens=given.tokens,
-        dispatch=cast("Format", _word("--dispatch-format", given.dispatch, FORMATS)),
-        combine=cast("Format", _word("--combine-format", given.combine, FORMATS)),
+        dispatch=known_word(given.dispatch, FORMATS, source="--dispatch-format"),
+        combine=known_word(given.combine, FORMATS, source="--combine-format"),
         most_nodes=most_nodes,
     )
 
@@ -178,24 +176,13 @@ def _model_sizes(notation: str) -> tuple[int, int, int]:
 
 def kernels_of(name: str) -> tuple[Any, ...]:
     """Returns the kernels that `--kernel` selects."""
-    return KERNELS if _word("--kernel", name, (*KERNELS, _BOTH)) == _BOTH else (name,)
-
-
-def _word(option: str, word: str, known: Sequence[str]) -> str:
-    if word not in known:
-        raise mistake(
-            "unknown value",
-            source=option,
-            value=shown(word),
-            expected=f"one of {', '.join(known)}",
-            hint=did_you_mean(word, known),
-        )
-    return word
+    word = known_word(name, (*KERNELS, _BOTH), source="--kernel")
+    return KERNELS if word == _BOTH else (word,)
 
 
 def ranks_of(text: str) -> list[int]:
     """Returns the rank counts of `--ranks`."""
-    counts = options.expanded_ranks(text)
+    counts = expanded_ranks(text)
     if counts[0] < 2 or counts[-1] > _MOST_RANKS:
         expected = f"2 to {_MOST_RANKS:,} ranks"
         raise mistake("is out of range", source="--ranks", value=shown(text), expected=expected)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tutti.cli import mpi_options, options
-from tutti.study.console import remark
 
 app = options.group("Run and benchmark schedules over MPI, also under unmodified programs.")
 
@@ -66,18 +65,11 @@ def plan_(
       tutti mpi plan --ranks 2-16 --for-every mpich-not-slower --out plan.tutti
       tutti mpi plan --ranks 6 broadcast=binomial all_reduce=mine.schedule
     """
-    from tutti.base.files.mistakes import mistake
-    from tutti.cli.mpi_rules import RuleRequest, rank_list
     from tutti.mpi.plan_study import write_plan
+    from tutti.mpi.rules import RuleRequest
 
     request = RuleRequest.read(rules or [], for_every or [])
-    if not ranks:
-        raise mistake("no rank counts for the plan", source="tutti mpi plan",
-                      expected="--ranks N, such as --ranks 8 or --ranks 2-16")  # fmt: skip
-    planned, skipped = request.rules(rank_list(ranks), exact_types=exact_types)
-    for line in skipped:
-        remark(line)
-    write_plan(planned, to)
+    write_plan(request, ranks, to, exact_types=exact_types)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tutti.base.files.extras import check_extra
+from tutti.base.ranges import expanded_ranks
 from tutti.cli import mpi_options, options
 from tutti.mpi.bench import Benchmark
 from tutti.mpi.bench_job import Settings
@@ -107,7 +108,7 @@ def bench(
     sizes = options.growing_sizes(smallest, end or smallest, factor, least=0)
     element = options.datatype(datatype) or "float32"
     benchmarks = [Benchmark(what, count, sizes, element, operation, root)
-                  for count in options.expanded_ranks(ranks)]  # fmt: skip
+                  for count in expanded_ranks(ranks)]  # fmt: skip
     emulated = settings.distance.platform if settings.distance else None
     bench_collectives(
         prepared(mpicc, launcher, settings), benchmarks,

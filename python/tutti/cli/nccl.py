@@ -6,17 +6,14 @@ from typing import Annotated
 
 import typer
 
-from tutti import _core
 from tutti.base.files.mistakes import mistake, shown
+from tutti.base.ranges import size_bytes
 from tutti.cli import options
-from tutti.collectives.sizes import growing
 from tutti.nccl import Settings, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.versions import version
-from tutti.nccl.view.choices import choices_view
-from tutti.study.console import out, record_table
-from tutti.study.study import present
-from tutti.view.terminal import indented
+from tutti.nccl.view.choices import choices_view, system_view
+from tutti.study.study import Study
 
 app = options.group("Explain the algorithms and protocols that NCCL chooses.")
 
@@ -30,12 +27,7 @@ def systems() -> None:
       tutti nccl systems
     """
     for name in preset_names():
-        preset = preset_of(name)
-        facts = {key: getattr(preset, key) for key in ("summary", "source", "inferred")}
-        record_table("systems", [{"name": name, **facts}])
-        out().print(name, style="bold", markup=False)
-        for key, text in facts.items():
-            out().print(indented(text if key == "summary" else f"{key}: {text}"))
+        Study().present(system_view(name, preset_of(name)))
 
 
 @app.command("explain")
@@ -88,24 +80,10 @@ def explain(
     settings = Settings.of_assignments(variables or (), algo=algo, proto=proto)
     nccl = version(nccl or known_versions()[-1]).name
     if begin is None and end is None and factor is None:
-        sizes = [_bytes(size or "64MiB", "--size")]
+        sizes = [size_bytes(size or "64MiB", "--size")]
     elif size is None:
-        sizes = _range(begin or "8", end or "1GiB", 2 if factor is None else factor)
+        sizes = options.growing_sizes(begin or "8", end or "1GiB", factor, least=0)
     else:
         raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
                       expected="one size, or a range of sizes")  # fmt: skip
-    present(choices_view(system(name, nodes), collective, sizes, nccl, settings))
-
-
-def _range(begin: str, end: str, factor: int) -> list[int]:
-    """Returns the sizes of the options -b, -e and -f."""
-    first, last = _bytes(begin, "-b"), _bytes(end, "-e")
-    if first > last or factor < 2:
-        raise mistake("invalid range of sizes", source="-b, -e, -f",
-                      value=f"{first} to {last}, factor {factor}",
-                      expected="the smaller size first, and a factor of 2 or more")  # fmt: skip
-    return growing(first, last, factor)
-
-
-def _bytes(text: str, option: str) -> int:
-    return _core.parse_size(options.size(text, option))
+    Study().present(choices_view(system(name, nodes), collective, sizes, nccl, settings))

@@ -11,13 +11,13 @@ import typer
 from tutti.base.files.limits import RANKS
 from tutti.formats.nccl import read_topology
 from tutti.nccl.bounds import stated_rails
-from tutti.nccl.doctor import diagnose, tuner_rules
+from tutti.nccl.doctor import Diagnosis, diagnose, tuner_rules
 from tutti.nccl.evidence import Given, parse_choices, read_evidence
 from tutti.nccl.guess import model_of
 from tutti.nccl.tuner_csv import write_tuner_csv
 from tutti.nccl.view.diagnosis import diagnosis_view
-from tutti.study.console import remark, wrote
-from tutti.study.study import present
+from tutti.study.console import remark
+from tutti.study.study import Study, read
 
 _of_job = partial(typer.Option, rich_help_panel="What the logs do not state")
 _written = partial(typer.Option, rich_help_panel="Writing")
@@ -103,18 +103,17 @@ def doctor(
       tutti nccl doctor examples/23_nccl_doctor/default.log --nics '8x50 GB/s' --json
     """
     forced = parse_choices(choice or [], files)
-    evidence = read_evidence(files, Given(ranks, nodes, collective, forced))
+    evidence = read(
+        "reading", lambda: read_evidence(files, Given(ranks, nodes, collective, forced))
+    )
     node = read_topology(topology) if topology is not None else None
     model, about = model_of(evidence, nccl=nccl, graphs=graphs, topology=node, preset=system)
     diagnosis = diagnose(evidence, topology=node, rails=stated_rails(nics, gpu_rate), model=model)
-    view = diagnosis_view(diagnosis, about)
-    present(view)
-    for text in view.remarks:
-        remark(text)
+    study = Study[Diagnosis]()
+    study.present(diagnosis_view(diagnosis, about))
     if to is not None:
         rules, remarks = tuner_rules(diagnosis, channels=channels)
         notes = ["The fastest known choice of each size that was measured."]
-        path = write_tuner_csv(rules, to, notes=notes)
         for text in remarks:
             remark(text)
-        wrote(path)
+        study.write(to, lambda path: write_tuner_csv(rules, path, notes=notes))

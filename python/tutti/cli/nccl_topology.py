@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tutti.base.files.mistakes import mistake, shown
-from tutti.formats.nccl import platform_from_topology, read_topology
-from tutti.formats.nccl.rates import RATES, Rates
+from tutti.base.files.mistakes import known_word
+from tutti.formats.nccl import NodePlatform, platform_from_topology, read_topology
+from tutti.formats.nccl.rates import RATES
 from tutti.formats.nccl.view import topology_view
-from tutti.study.console import remark, wrote
-from tutti.study.study import present
+from tutti.study.study import Study
 
 
 def topology(
@@ -47,20 +46,10 @@ def topology(
     """
     node = read_topology(file)
     name = to.stem if to is not None else None
-    platform = platform_from_topology(node, nodes=nodes, rates=_rates(rates), name=name)
-    present(topology_view(node, platform))
-    for line, reason in node.omitted:
-        remark(f"{file}, line {line}: {reason}")
-    for text in platform.remarks:
-        remark(f"{file}, {text}: left out")
+    platform = platform_from_topology(
+        node, nodes=nodes, rates=known_word(rates, RATES, source="--rates"), name=name
+    )
+    study = Study[NodePlatform]()
+    study.present(topology_view(node, platform, file))
     if to is not None:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        wrote(*platform.write(to))
-
-
-def _rates(text: str) -> Rates:
-    for rates in RATES:
-        if text == rates:
-            return rates
-    raise mistake("unknown value", source="--rates", value=shown(text),
-                  expected=f"one of {', '.join(RATES)}")  # fmt: skip
+        study.write(to, platform.write)

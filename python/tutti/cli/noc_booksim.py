@@ -13,8 +13,8 @@ from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
 from tutti.formats.booksim import network as booksim
 from tutti.networks.study import run_load, sweep_loads
-from tutti.study.console import remark, wrote
-from tutti.study.files import written
+from tutti.study.console import remark
+from tutti.study.study import Study
 
 
 @dataclass
@@ -22,35 +22,28 @@ class Input:
     """The file, what replaces values of it, and what to write."""
 
     config: Annotated[
-        Path,
-        typer.Argument(
-            metavar="CONFIG", help="A BookSim 2 configuration file.", show_default=False
-        ),
-    ]
+        Path, typer.Argument(metavar="CONFIG", show_default=False,
+                             help="A BookSim 2 configuration file."),
+    ]  # fmt: skip
     changes: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="BookSim keys to override.", show_default=False),
     ] = None
     loads: Annotated[
         str | None,
-        typer.Option(
-            "--loads",
-            metavar="LOADS",
-            help="Offered loads in flits per node and cycle, as in `sweep`; replaces the rate.",
-        ),
-    ] = None
+        typer.Option("--loads", metavar="LOADS", help="Offered loads in flits per node and cycle, "
+                     "as in `sweep`; replaces the rate."),
+    ] = None  # fmt: skip
     write: Annotated[
         Path | None,
-        typer.Option(
-            "--write", metavar="FILE", help="Write a tutti file (TOML) instead of running."
-        ),
-    ] = None
+        typer.Option("--write", metavar="FILE",
+                     help="Write a tutti file (TOML) instead of running."),
+    ] = None  # fmt: skip
     search: Annotated[
         bool,
-        typer.Option(
-            "--saturation/--no-saturation", help="Search for the saturation load of --loads."
-        ),
-    ] = True
+        typer.Option("--saturation/--no-saturation",
+                     help="Search for the saturation load of --loads."),
+    ] = True  # fmt: skip
     threads: options.Threads = 0
     to: Annotated[
         Path | None,
@@ -82,9 +75,7 @@ def from_booksim(of: Input) -> None:
     for text in converted.remarks:
         remark(text)
     if of.write is not None:
-        written(booksim.write, of.write, converted)
-        graph = converted.tables["topology"].get("file")
-        wrote(of.write, *([of.write.parent / graph] if graph else []))
+        Study().write(of.write, lambda path: booksim.write(path, converted))
         return
     experiment = converted.noc if of.to is None else replace(converted.noc, output=of.to)
     if values is None:

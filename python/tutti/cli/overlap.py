@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,8 +10,8 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.study.files import folder
-from tutti.study.study import present
+from tutti.cli.grouped import grouped
+from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.overlap import Overlap
 from tutti.training.study.overlap import time_overlap
@@ -26,8 +27,21 @@ RECORDED = "astrasim"
 """Prefix of workloads with recorded cycles."""
 
 
+@dataclass
+class Overlapped:
+    """Options that replace keys of the experiment file."""
+
+    file: options.ExperimentFile
+    algorithm: options.Algorithms = None
+    ranks: options.Ranks = None
+    platform: options.Platform = None
+    to: options.ExperimentOut = None
+
+
+@grouped
 def overlap(
-    file: options.ExperimentFile,
+    of: Overlapped,
+    *,
     model: Annotated[
         str,
         typer.Option(
@@ -48,11 +62,7 @@ def overlap(
     order: Annotated[
         Literal["fifo", "lifo"], typer.Option(help="Order of pending all-reduces.")
     ] = "fifo",
-    algorithm: options.Algorithms = None,
-    ranks: options.Ranks = None,
-    platform: options.Platform = None,
     verify: options.Verify = True,
-    to: options.Out = None,
 ) -> None:
     """Show the hidden and the exposed all-reduce time of a training step, by algorithm.
 
@@ -69,15 +79,14 @@ def overlap(
       tutti train overlap experiment.toml --ranks 8 -a ring \\
         --workload astrasim:dlrm_small
     """
-    overrides = options.Overrides(algorithms=algorithm, ranks=ranks, platform=platform, out=to)
-    experiment = overrides.load(file)
+    experiment = options.experiment(of, of.file)
     _check(experiment)
     layers = _layers(model, batch, share)
     how = f", {plural(batch, 'sample')} each, split by {share}"
     runs = time_overlap(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
     settings: dict[str, str | int] = {"model": model, "ranks": experiment.ranks[0], "batch": batch}
     how = "" if model.startswith(f"{RECORDED}:") else how
-    present(overlap_view(runs, settings, how), folder(experiment.output))
+    Study(experiment.output, extra=None).present(overlap_view(runs, settings, how))
 
 
 def _check(experiment: Experiment) -> None:

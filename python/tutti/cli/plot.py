@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +13,8 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import check_frame, read_frame
 from tutti.collectives.frames import MEASUREMENTS, READ, READ_IF_THERE
 from tutti.collectives.view.comparison_plot import plot_comparison
-from tutti.study.console import record, wrote
-from tutti.study.files import written
+from tutti.study.console import record
+from tutti.study.study import Study
 from tutti.sweeps.view import plot_swept
 from tutti.sweeps.view import where as rows_where
 from tutti.view.errors import ReportError
@@ -83,9 +84,10 @@ def plot(
     try:
         frame = rows_where(frame, where or [])
         if kind == PlotKind.SWEEP:
-            path = written(plot_swept, target, frame, key=key, ranks=ranks)
+            draw = partial(plot_swept, frame=frame, key=key, ranks=ranks)
         else:
-            path = written(plot_comparison, target, frame, kind=kind.value, ranks=ranks)
+            draw = partial(plot_comparison, frame=frame, kind=kind.value, ranks=ranks)
+        Study().write(target, draw)
     except ReportError as error:
         if error.kind != "frame":
             raise
@@ -94,7 +96,6 @@ def plot(
             raise mistake(error.problem, source=source, expected=_EXPECTED) from None
         raise mistake(error.problem, source=source, hint=hint) from None
     record(kind=kind.value, rows=frame.height)
-    wrote(path, wrap=True)
 
 
 def _read(path: Path) -> pl.DataFrame:

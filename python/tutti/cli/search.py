@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.mistakes import known_name, mistake, shown
 from tutti.cli import options
+from tutti.cli.grouped import grouped
 from tutti.collectives.schedule_search import KINDS
 from tutti.collectives.study.search import search as search_schedules
 
 
-def search(
+@dataclass
+class Searched:
+    """Options that replace keys of the experiment file."""
+
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]",
-            help="The experiment file (TOML). Default: options alone.",
-            show_default=False,
-        ),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option("--size", "-s", metavar="SIZE", help="Size: one, which prints a ranking."),
-    ] = None,
-    begin: options.Begin = None,
-    end: options.End = None,
-    datatype: options.Datatype = None,
-    ranks: options.Ranks = None,
+        typer.Argument(metavar="[FILE]", show_default=False,
+                       help="The experiment file (TOML). Default: options alone."),
+    ] = None  # fmt: skip
+    size: options.Size = None
+    begin: options.Begin = None
+    end: options.End = None
+    datatype: options.Datatype = None
+    ranks: options.Ranks = None
+    platform: options.Platform = None
+    model: options.Model = None
+    to: options.ExperimentOut = None
+
+
+@grouped
+def search(
+    of: Searched,
+    *,
     kind: Annotated[
         list[str] | None,
         typer.Option(
             "--kind", help="Kind of schedules: factored, split, merged or other; may be repeated."
         ),
     ] = None,
-    platform: options.Platform = None,
-    model: options.Model = None,
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of a ranking.")] = 10,
     exhaustive: Annotated[bool, typer.Option("--exhaustive", help="Score every schedule.")] = False,
     threads: options.Threads = 0,
     verify: options.Verify = True,
-    to: options.Out = None,
 ) -> None:
     """Find the fastest all_reduce schedules, with a proof or a bound on the gap.
 
@@ -62,15 +67,11 @@ def search(
       tutti search experiment.toml --ranks 48 --kind factored --exhaustive
       tutti search --platform torus:4x2 --size 1MiB
     """
-    if size is not None and (begin, end) != (None, None):
-        raise mistake("excludes -b and -e", source="--size", value=shown(size),
+    if of.size is not None and (of.begin, of.end) != (None, None):
+        raise mistake("excludes -b and -e", source="--size", value=shown(of.size),
                       expected="one size, or a range of sizes")  # fmt: skip
-    overrides = options.Overrides(
-        size=size, begin=begin, end=end, datatype=datatype, ranks=ranks, platform=platform,
-        model=model, out=to,
-    )  # fmt: skip
     search_schedules(
-        overrides.load(file),
+        options.experiment(of, of.file),
         _kinds(kind),
         top=top,
         exhaustive=exhaustive,
@@ -81,11 +82,5 @@ def search(
 
 def _kinds(selected: list[str] | None) -> tuple[str, ...]:
     for kind in selected or ():
-        if kind not in KINDS:
-            raise mistake(
-                f"unknown kind of schedule `{kind}`",
-                source="--kind",
-                expected=f"one of {', '.join(KINDS)}",
-                hint=did_you_mean(kind, KINDS),
-            )
+        known_name(kind, KINDS, what="kind of schedule", source="--kind")
     return tuple(kind for kind in KINDS if not selected or kind in selected)

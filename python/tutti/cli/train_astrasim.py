@@ -10,9 +10,7 @@ import typer
 from tutti.formats.astrasim import reader as astrasim
 from tutti.formats.astrasim.view import run_view
 from tutti.study.console import remark
-from tutti.study.files import folder
-from tutti.study.progress import Progress
-from tutti.study.study import present
+from tutti.study.study import Study
 
 
 def from_astrasim(
@@ -59,8 +57,9 @@ def from_astrasim(
     topology, options = astrasim.load_network(network), astrasim.load_system(system)
     if options.unused:
         remark(f"ignored keys, which do not affect time: {', '.join(options.unused)}")
-    output = folder(to)
+    study = Study[astrasim.AstraSimRun](to, extra=None)
     programs = astrasim.load_programs(workload, topology, options, groups)
-    with Progress("simulating"):
-        run = astrasim.simulate(topology, options, programs, aware=aware)
-    present(run_view(run, topology, str(workload), aware=aware), output)
+    run = study.single(
+        lambda: astrasim.simulate(topology, options, programs, aware=aware), "simulating"
+    )
+    study.present(run_view(run, topology, str(workload), aware=aware))

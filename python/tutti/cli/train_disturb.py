@@ -10,9 +10,8 @@ import typer
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
 from tutti.study.console import remark
-from tutti.study.files import folder
 from tutti.study.progress import Progress
-from tutti.study.study import present
+from tutti.study.study import Study
 from tutti.training.files.step_file import load_training
 from tutti.training.slowdowns import Disturbances, effects
 from tutti.training.view.disturbed import disturbed_view
@@ -76,7 +75,7 @@ def disturb(
         load=load,
     )
     training = load_training(file, changes or (), output=to)
-    output = folder(training.output)
+    study = Study[None](training.output, extra=None)
     work = len(what.kinds()) * draws + 1
     with Progress("disturbances", work=work, total=work) as progress:
         rows = effects(
@@ -87,7 +86,7 @@ def disturb(
             seed=seed,
             report=lambda done: progress.reach(done, work, done),
         )
-    present(disturbed_view(rows, training.title), output)
+    study.present(disturbed_view(rows, training.title))
     remark(f"{draws} draws of each disturbance, from seed {seed}")
 
 

@@ -16,7 +16,7 @@ from tutti.cli.train_plan_options import (
 )
 from tutti.study.console import remark
 from tutti.study.progress import Progress
-from tutti.study.study import present
+from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import FixedDegrees, search
 from tutti.training.plan.view import plan_view
@@ -63,7 +63,7 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
             simulated=most,
             progress=lambda done: progress.advance(1, done),
         )
-    present(plan_view(plans, output.top))
+    Study().present(plan_view(plans, output.top))
     for ranked in plans.fitting[: output.top]:
         if ranked.problem:
             remark(f"not simulated: {ranked.problem}")

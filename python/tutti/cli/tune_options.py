@@ -11,6 +11,7 @@ import typer
 
 from tutti.base.datatypes import DATATYPES
 from tutti.base.files.mistakes import mistake
+from tutti.base.ranges import expanded_ranks
 from tutti.cli import options
 from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, distance
 from tutti.collectives.sizes import part_bytes
@@ -193,7 +194,7 @@ def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
             collective, count, _sizes(sizes, collective, count, DATATYPES[name]), name, targets
         )
         for collective in collectives
-        for count in options.expanded_ranks(request.ranks or "4")
+        for count in expanded_ranks(request.ranks or "4")
     ]
 
 

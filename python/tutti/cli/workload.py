@@ -10,8 +10,8 @@ import typer
 from tutti.base.errors import ConfigError
 from tutti.cli import options
 from tutti.formats import torch as reader
-from tutti.study.console import out, record, remark, wrote
-from tutti.study.files import written
+from tutti.study.console import out, record, remark
+from tutti.study.study import Study
 from tutti.workloads.files import write_model
 
 app = options.group("Convert PyTorch models to lists of layers.")
@@ -73,4 +73,4 @@ def from_torch(
         f"{name}: {len(model.layers)} layers, {model.parameters:,} weights, "
         f"{2 * model.macs / 1e9:,.3f} GFLOP forward for one sample"
     )
-    wrote(written(write_model, to, model))
+    Study().write(to, lambda path: write_model(path, model))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name, mistake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,14 +121,7 @@ def named(name: str, *, option: str) -> Format:
         ConfigError: No format has the name.
     """
     known = {each.name: each for each in formats()}
-    if name not in known:
-        raise mistake(
-            f"unknown format `{name}`",
-            source=option,
-            expected=f"one of {', '.join(known)}",
-            hint=did_you_mean(name, known),
-        )
-    return known[name]
+    return known[known_name(name, known, what="format", source=option)]
 
 
 def head(path: Path) -> bytes:

@@ -12,6 +12,7 @@ from tutti.mpi.plan import CollectivePlan, PlannedSchedule
 from tutti.mpi.probe import probe
 from tutti.mpi.proof import prove, remember
 from tutti.mpi.provenance import provenance
+from tutti.mpi.rules import rank_list
 from tutti.mpi.underneath import NAMES, find_mpi, launcher_kind, launchers_on_path
 from tutti.schedules.ir import Schedule
 from tutti.study.console import remark, wrote
@@ -21,10 +22,10 @@ from tutti.study.study import Study
 from .view.plan import counted, file_view, info_view, plan_view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from tutti.mpi.plan import Rule
+    from tutti.mpi.rules import RuleRequest
     from tutti.mpi.underneath import Mpi
 
 
@@ -52,7 +53,7 @@ def show_mpi(mpicc: str | None, launcher: str | None, *, build: bool, start: boo
     if start:
         ranks = probe(mpi)
         facts += [("ranks", ranks.version), ("threads", f"at most {ranks.threads}")]
-    Study[None](None).present(info_view(mpi, facts))
+    Study().present(info_view(mpi, facts))
 
 
 def _others(mpi: Mpi) -> list[str]:
@@ -77,13 +78,24 @@ def _library(mpi: Mpi, *, build: bool) -> list[tuple[str, str]]:
     return [("library", str(made.library))]
 
 
-def write_plan(rules: Sequence[Rule], to: Path) -> None:
+def write_plan(request: RuleRequest, ranks: str, to: Path, *, exact_types: bool = False) -> None:
     """Verifies the schedules of rules, and shows and writes the plan.
 
+    Args:
+        request: The rules.
+        ranks: The rank counts, such as ``2-16``.
+        to: The file.
+        exact_types: Whether to accept schedules that give ranks different bits.
+
     Raises:
-        ConfigError: The folder cannot be created.
+        AlgorithmError: A rule is impossible on all of the rank counts.
+        ConfigError: The rank counts are invalid, or the folder cannot be created.
+        PlanError: Ranks would get different bits from a schedule.
         VerificationError: A schedule is wrong.
     """
+    rules, remarks = request.rules(rank_list(ranks), exact_types=exact_types)
+    for text in remarks:
+        remark(text)
     verified: list[Rule] = []
     with Progress(
         "verifying", work=sum(rule.ranks for rule in rules), total=len(rules)
@@ -109,4 +121,4 @@ def show_plan(file: Path, *, is_verified: bool) -> None:
     plan = CollectivePlan.read(file)
     if is_verified:
         prove(plan, source=str(file))
-    Study[None](None).present(file_view(plan, file, is_verified=is_verified))
+    Study().present(file_view(plan, file, is_verified=is_verified))

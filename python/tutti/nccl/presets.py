@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name, mistake
 from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 
 _Row = tuple[int, float, float, str, str, Pattern, bool]
@@ -58,14 +58,7 @@ def preset_of(name: str) -> Preset:
         ConfigError: The name is unknown.
     """
     known = _presets()
-    if name not in known:
-        raise mistake(
-            f"unknown system `{name}`",
-            source="NCCL system",
-            expected=", ".join(known),
-            hint=did_you_mean(name, known),
-        )
-    return known[name]
+    return known[known_name(name, known, what="system", source="NCCL system")]
 
 
 def system(name: str, nodes: int) -> NcclSystem:

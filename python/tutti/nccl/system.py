@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name, mistake
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,14 +29,7 @@ Pattern = Literal["balanced_tree", "split_tree", "tree", "ring", "nvls", "collne
 
 def _one_of(key: str, value: str, known: tuple[str, ...]) -> None:
     """Refuses a value that is not in the list."""
-    if value not in known:
-        raise mistake(
-            f"unknown value `{value}`",
-            source="NCCL system",
-            key=key,
-            expected=", ".join(known),
-            hint=did_you_mean(value, known),
-        )
+    known_name(value, known, what="value", source="NCCL system", key=key)
 
 
 def _invalid(key: str, value: object, expected: str) -> Exception:

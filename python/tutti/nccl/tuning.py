@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name, mistake
 from tutti.measured.errors import TuningError
 from tutti.nccl.availability import Availability
 from tutti.nccl.channels import channels_and_threads
@@ -136,13 +136,7 @@ def _model(
     system: NcclSystem, collective: str, size: int, nccl: str | None, settings: Settings
 ) -> Model:
     """Returns the model, after checks of the arguments."""
-    if collective not in COLLECTIVES:
-        raise mistake(
-            f"unknown collective `{collective}`",
-            source="NCCL",
-            expected=", ".join(COLLECTIVES),
-            hint=did_you_mean(collective, COLLECTIVES),
-        )
+    known_name(collective, COLLECTIVES, what="collective", source="NCCL")
     if size < 1:
         raise mistake(
             "is not a size", source="NCCL", value=str(size), expected="a size of 1 byte or more"

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from tutti.base.errors import TuttiError
-from tutti.base.files import key_paths as paths
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.overrides import with_changes
+from tutti.base.files.overrides import with_changes, with_values
 from tutti.base.files.reader import read_toml
 from tutti.base.units import Size, Time
 from tutti.networks.flit.files.network_file import resolve_noc
@@ -199,11 +198,7 @@ def _with_values(tables: dict[str, Any], values: Values) -> dict[str, Any]:
         if key.startswith("traffic.") and isinstance(tables.get("traffic"), list):
             hint = f"--set {key.replace('traffic', 'traffic[0]')}={value}"
             raise mistake("the file has several classes of traffic", source=option, hint=hint)
-        try:
-            tables = paths.with_value(tables, paths.parse(key) or (), value)
-        except paths.NoSuchPlaceError as error:
-            raise mistake(error.problem, source=option, key=paths.written(error.at)) from None
-    return tables
+    return with_values(tables, values)
 
 
 def _with_routing(tables: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name
 from tutti.base.files.reader import parse_toml
 from tutti.base.units import OpRate, Size, TimePerByte  # noqa: TC001 - pydantic resolves them
 
@@ -66,15 +66,7 @@ def npu(name: str) -> NpuPeaks:
     Raises:
         ConfigError: The name is unknown.
     """
-    known = _all()
-    if name not in known:
-        raise mistake(
-            f"unknown NPU `{name}`",
-            source="tutti.platforms.npus",
-            expected=f"one of {', '.join(npu_names())}",
-            hint=did_you_mean(name, known),
-        )
-    return known[name]
+    return _all()[known_name(name, npu_names(), what="NPU", source="tutti.platforms.npus")]
 
 
 @functools.cache

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tutti.base.errors import TuttiError
 from tutti.base.files.extras import check_extra
 from tutti.base.files.mistakes import mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -50,19 +48,3 @@ def one_of(argument: Path | None, option: Path | None, name: str) -> Path | None
             expected="one of both",
         )
     return argument or option
-
-
-def written(write: Callable[..., Path], path: Path, *arguments: Any, **options: Any) -> Path:  # noqa: ANN401
-    """Creates the folder of a file and writes the file with a function of `tutti.report`.
-
-    Raises:
-        ConfigError: The folder cannot be created, or the file cannot be written.
-        ReportError: The function does not support the suffix or the data.
-    """
-    folder(path.parent)
-    try:
-        return write(path, *arguments, **options)
-    except TuttiError:
-        raise  # already a complete message
-    except (ValueError, OSError) as error:
-        raise mistake(str(error), source=str(path)) from None

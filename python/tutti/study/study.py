@@ -7,22 +7,22 @@ Ctrl-C ends a computation. The command then shows and writes what is finished, a
 from __future__ import annotations
 
 import time
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import typer
 
-from tutti.base.errors import ExitCode
+from tutti.base.errors import ExitCode, TuttiError
+from tutti.base.files.mistakes import mistake
 from tutti.study.console import out, record, record_table, remark, wrote
 from tutti.study.document import record_legends
-from tutti.study.files import folder
+from tutti.study.files import folder as create
 from tutti.study.progress import Progress
-from tutti.view import fields, terminal
-from tutti.view.folder import write
-from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from tutti.view.view import View
 
@@ -37,28 +37,14 @@ def read(name: str, resolve: Callable[[], Found]) -> Found:
         return resolve()
 
 
-def present(view: View, output: Path | None = None) -> None:
-    """Prints and records a view.
+def _plural(count: int, noun: str) -> str:
+    from tutti.view.quantity import plural  # commands that show no view do not load it
 
-    Args:
-        view: The view.
-        output: The folder for its files; None if it has none.
-    """
-    terminal.show(view, out())
-    for text in view.log:
-        remark(text)
-    record(**fields.figures(view))
-    record_legends(fields.legends(view))
-    for name, rows in fields.tables(view).items():
-        record_table(name, rows)
-    if output is not None:
-        with Progress("writing", writes=True):
-            paths = write(view, output)
-        wrote(*paths)
+    return plural(count, noun)
 
 
 class Study(Generic[Result]):
-    """One call of a command that computes results.
+    """One call of a command.
 
     Attributes:
         output: The folder for files, or None.
@@ -67,7 +53,7 @@ class Study(Generic[Result]):
 
     def __init__(
         self,
-        output: Path | None,
+        output: Path | None = None,
         noun: str = "",
         cycles: Callable[[Result], int] | None = None,
         *,
@@ -84,7 +70,7 @@ class Study(Generic[Result]):
         Raises:
             ConfigError: The folder cannot be created, or the extra is not installed.
         """
-        self.output = None if output is None else folder(output, extra=extra)
+        self.output = None if output is None else create(output, extra=extra)
         self.is_interrupted = False
         self._noun, self._cycles = noun, cycles
 
@@ -151,7 +137,7 @@ class Study(Generic[Result]):
             if took is not None:
                 remark(took(time.monotonic() - started))
             else:
-                self._remark(f"{prefix}{plural(len(results), self._noun)}", results, started)
+                self._remark(f"{prefix}{_plural(len(results), self._noun)}", results, started)
         return results, value
 
     def measured(
@@ -177,7 +163,44 @@ class Study(Generic[Result]):
 
     def present(self, view: View) -> None:
         """Prints and records a view, and writes its files."""
-        present(view, self.output)
+        from tutti.view import fields, folder, terminal
+
+        terminal.show(view, out())
+        for text in view.log:
+            remark(text)
+        record(**fields.figures(view))
+        record_legends(fields.legends(view))
+        for name, rows in fields.tables(view).items():
+            record_table(name, rows)
+        if self.output is not None:
+            with Progress("writing", writes=True):
+                paths = folder.write(view, self.output)
+            wrote(*paths)
+
+    def write(self, path: Path, write: Callable[[Path], Path | Sequence[Path]]) -> None:
+        """Writes a file that the user named, and lists it with those that belong to it.
+
+        Args:
+            path: The file; its folder is created.
+            write: Writes it, and returns the paths that it wrote.
+
+        Raises:
+            ConfigError: The folder cannot be created, or the file cannot be written.
+            ReportError: The function does not support the suffix or the data.
+        """
+        with Progress("writing", writes=True):
+            create(path.parent)
+            try:
+                paths = write(path)
+            except TuttiError:
+                raise  # already a complete message
+            except (ValueError, OSError) as error:
+                raise mistake(str(error), source=str(path)) from None
+        each = [paths] if isinstance(paths, Path) else paths
+        for _, group in groupby(each, attrgetter("suffix")):
+            first, *others = group
+            note = f" to {others[-1].name}, {len(others) + 1:,} files" if others else ""
+            wrote(first, *others, note=note, first=True)
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.
@@ -190,6 +213,6 @@ class Study(Generic[Result]):
             Exit: The computation was interrupted.
         """
         if self.is_interrupted:
-            every = plural(planned, self._noun or "result")
+            every = _plural(planned, self._noun or "result")
             remark(f"interrupted: {finished:,} of {every} finished")
             raise typer.Exit(int(ExitCode.INTERRUPTED))

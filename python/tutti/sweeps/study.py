@@ -8,7 +8,7 @@ from tutti.schedules.proving import capped
 from tutti.study.console import fail, remark
 from tutti.study.document import withhold
 from tutti.study.progress import Progress
-from tutti.study.study import Study, present
+from tutti.study.study import Study
 from tutti.sweeps.execution import weight
 from tutti.sweeps.plan import plan_sweep
 from tutti.sweeps.session import Session
@@ -42,7 +42,7 @@ def show_status(sweep: Sweep, stored: Path, *, verify: bool = True) -> None:
     session = Session(plan_sweep(sweep, verify=verify), stored)
     for text in session.found.remarks:
         remark(text)
-    present(status_view(session, stored))
+    Study().present(status_view(session, stored))
 
 
 def run(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tutti.base.errors import ConfigError
 from tutti.base.suggestions import meant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+_Word = TypeVar("_Word", bound=str)
 _LONGEST_VALUE = 60
 """Most characters of a value in a message."""
 _LARGEST_SHOWN = 10**50
@@ -81,18 +82,38 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{close}`?" if close else ""
 
 
-def known_name(value: str, known: list[str], *, key: str, what: str, source: str) -> str:
-    """Returns a name of a file if it is known.
+def known_word(word: str, known: Sequence[_Word], *, source: str) -> _Word:
+    """Returns the value of an option if it is one of a few words.
+
+    Raises:
+        ConfigError: It is unknown; the hint is the closest known word.
+    """
+    for each in known:
+        if word == each:
+            return each
+    expected = f"one of {', '.join(known)}"
+    raise mistake("unknown value", source=source, value=shown(word), expected=expected,
+                  hint=did_you_mean(word, known))  # fmt: skip
+
+
+def known_name(
+    value: str, known: Iterable[str], *, what: str, source: str, key: str = "", expected: str = ""
+) -> str:
+    """Returns a name of a file or an option if it is known.
+
+    Args:
+        value: The name.
+        known: The known names.
+        what: What it names.
+        source: The file or the option.
+        key: The key of the file.
+        expected: What is expected; by default one of the known names.
 
     Raises:
         ConfigError: It is unknown; the hint is the closest known name.
     """
-    if value in known:
-        return value
-    raise mistake(
-        f"unknown {what} `{value}`",
-        source=source,
-        key=key,
-        expected=f"one of {', '.join(known)}",
-        hint=did_you_mean(value, known),
-    )
+    if value not in (names := list(known)):
+        raise mistake(f"unknown {what} `{value}`", source=source, key=key,
+                      expected=expected or f"one of {', '.join(names)}",
+                      hint=did_you_mean(value, names))  # fmt: skip
+    return value

@@ -11,10 +11,12 @@ from tutti.base.files.reader import parse_toml, read_toml
 from tutti.base.files.validate import models_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pydantic import BaseModel
+
+    Values = Mapping[str, tuple[str, Any]]
 
 
 def read_changed(
@@ -62,6 +64,24 @@ def with_changes(
     """
     for change in changes:
         tables = _changed(tables, change, model, example)
+    return tables
+
+
+def with_values(tables: dict[str, Any], values: Values) -> dict[str, Any]:
+    """Returns the tables with the values of options.
+
+    Args:
+        tables: The tables.
+        values: Option and value by key path.
+
+    Raises:
+        ConfigError: A value along a path is not a table.
+    """
+    for key, (option, value) in values.items():
+        try:
+            tables = paths.with_value(tables, paths.parse(key) or (), value)
+        except paths.NoSuchPlaceError as error:
+            raise mistake(error.problem, source=option, key=paths.written(error.at)) from None
     return tables
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tutti.bypass import Flow, Mapping
     from tutti.bypass.improve import Improved
 
+_NO_ROUTE = "a platform of this configuration cannot run the algorithm: flows have no route"
 _MOST_NAMED = 40
 """Flows listed per row; the notation and the Python API have all."""
 
@@ -74,6 +75,7 @@ def mapping_view(mapping: Mapping, title: str) -> View:
         data=[Data("flows", lambda: ({"kind": kind.name, "source": source, "target": target}
                                      for kind in kinds for source, target in kind.flows))],
         below=[_verdict(mapping), used],
+        log=[_NO_ROUTE] if mapping.unplaced else (),
     )  # fmt: skip
 
 

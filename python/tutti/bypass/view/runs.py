@@ -55,10 +55,12 @@ RUNS: tuple[Column[LinkRun], ...] = (
 """The quantities of a run."""
 
 
-def runs_view(runs: Sequence[LinkRun]) -> View:
-    """Returns the time of each size on the plain mesh and with bypass links."""
+def runs_view(name: str, runs: Sequence[LinkRun]) -> View:
+    """Returns the time of a schedule with each size on the plain mesh and with bypass links."""
+    unverified = sorted(filter(None, {row.run.not_verified for row in runs}))
     return View(
         tables=[ReportTable(RUNS, runs, gap=2, caption=_RUNS)],
+        log=[f"{name} is not verified: {reason}" for reason in unverified],
         data=[Data("results", lambda: records_of(RUNS, runs))],
     )
 

@@ -16,10 +16,10 @@ from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import known_name, mistake, shown
 from tutti.base.files.reader import read_toml
 from tutti.base.files.sourced import written
+from tutti.base.ranges import growing, unreached
 from tutti.base.units import Size
 from tutti.collectives.files import tables as as_written
 from tutti.collectives.files.block_sizes import checked_blocks
-from tutti.collectives.sizes import growing, unreached
 from tutti.platforms.conditions import Background, Conditions, PerRank
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import numbers

@@ -13,7 +13,7 @@ from tutti.collectives.view.search import family, ranking_view, thresholds_view
 from tutti.platforms.conditions import Conditions
 from tutti.study.console import remark
 from tutti.study.progress import Progress
-from tutti.study.study import Study, present
+from tutti.study.study import Study
 from tutti.view.view import Data, Fact, View
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _ranking(
             done=progress.reach,
             **settings,
         )
-    present(ranking_view(result, experiment.model, top))
+    Study().present(ranking_view(result, experiment.model, top))
     for name, reason in result.left_out.items():
         remark(f"left out: {name}: {reason}")
     if result.not_verified is not None:
@@ -126,7 +126,7 @@ def _thresholds(
             verify=verify,
         )
     name = experiment.platform.name
-    present(thresholds_view(frame, ranks, name, experiment.model, kinds))
+    Study().present(thresholds_view(frame, ranks, name, experiment.model, kinds))
     unverified = frame.filter(~pl.col("verified"))["schedule"].unique(maintain_order=True)
     for schedule in unverified.to_list():
         remark(f"not verified: {schedule}")

@@ -212,18 +212,23 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
     return noc_of(config, source=str(path), folder=path.parent, changes=places)
 
 
-def write(path: Path, found: FromBookSim) -> Path:
+def write(path: Path, converted: FromBookSim) -> list[Path]:
     """Writes the file that `tutti noc` reads, and next to it the graph of a network file.
+
+    Returns:
+        The paths written.
 
     Raises:
         OSError: A file cannot be written.
     """
     import tomlkit
 
-    if "file" in found.tables["topology"]:
-        found.noc.network.topology.write(path.parent / found.tables["topology"]["file"])
-    path.write_text(tomlkit.dumps(found.tables), encoding="utf-8")
-    return path
+    paths = [path]
+    if graph := converted.tables["topology"].get("file"):
+        converted.noc.network.topology.write(path.parent / graph)
+        paths.append(path.parent / graph)
+    path.write_text(tomlkit.dumps(converted.tables), encoding="utf-8")
+    return paths
 
 
 _ITS_KEYS = {

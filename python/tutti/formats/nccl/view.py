@@ -9,6 +9,7 @@ from tutti.view.view import Data, Fact, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tutti.formats.nccl.platform import NodePlatform
     from tutti.formats.nccl.topology import Topology
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     Rows = Iterator[dict[str, Any]]
 
 
-def topology_view(topology: Topology, platform: NodePlatform) -> View:
+def topology_view(topology: Topology, platform: NodePlatform, file: Path) -> View:
     """Returns the parts of a topology, and the rates of its platform.
 
     Args:
         topology: The topology.
         platform: Its platform.
+        file: Its file, for remarks.
     """
     hosts = len({cpu.host for cpu in topology.cpus})
     text = (
@@ -29,6 +31,8 @@ def topology_view(topology: Topology, platform: NodePlatform) -> View:
         f"{len(topology.gpus)} GPUs, {len(topology.ports)} NIC ports"
     )
     links = platform.graph.edges(data=True)
+    omitted = [f"line {line}: {reason}" for line, reason in topology.omitted]
+    omitted += [f"{text}: left out" for text in platform.remarks]
     return View(
         headline=Fact("topology", text, "writer", topology.writer),
         data=[
@@ -39,6 +43,7 @@ def topology_view(topology: Topology, platform: NodePlatform) -> View:
                                      for line, reason in topology.omitted)),
         ],
         below=[indented(line) for line in platform.sources],
+        log=[f"{file}, {text}" for text in omitted],
     )  # fmt: skip
 
 

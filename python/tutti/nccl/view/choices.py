@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from tutti.nccl.presets import Preset
     from tutti.nccl.settings import Settings
     from tutti.nccl.system import NcclSystem
     from tutti.nccl.tuning import Candidate
@@ -103,6 +104,17 @@ SIZES: tuple[Column[Choice], ...] = (
     Column("next best", lambda choice: choice.next_best),
 )  # fmt: skip
 """The quantities of a size."""
+
+
+def system_view(name: str, preset: Preset) -> View:
+    """Returns a system, its source and what is inferred."""
+    facts = {key: getattr(preset, key) for key in ("summary", "source", "inferred")}
+    return View(
+        headline=Fact("name", name),
+        below=[indented(text if key == "summary" else f"{key}: {text}")
+               for key, text in facts.items()],
+        data=[Data("systems", lambda: [{"name": name, **facts}])],
+    )  # fmt: skip
 
 
 def choices_view(

@@ -102,8 +102,8 @@ def diagnosis_view(diagnosis: Diagnosis, about: str = "") -> View:
                                      for each in diagnosis.omitted)),
         ],
         below=list(_parts(diagnosis)),
-        remarks=[*([about] if about and bases & {"", "guess"} else []), *omitted[:_MOST],
-                 *([more] if len(omitted) > _MOST else [])],
+        log=[*([about] if about and bases & {"", "guess"} else []), *omitted[:_MOST],
+             *([more] if len(omitted) > _MOST else [])],
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from tutti.base.errors import ConfigError
 from tutti.base.files.described import described_by, table_of
 from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, mistake, moved
-from tutti.base.files.overrides import with_changes
+from tutti.base.files.overrides import with_changes, with_values
 from tutti.base.files.reader import read_toml
 from tutti.base.files.tables import Table, kind_of
 from tutti.networks.coherence import Case, Chip, check
@@ -21,8 +21,9 @@ from tutti.networks.errors import CoherenceError, NocError
 from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from tutti.base.files.overrides import Values
     from tutti.networks.mesh import SmartMesh
 
 _CASE = table_of(Case).model_fields
@@ -105,7 +106,7 @@ def load_coherence(
     path: Path | None,
     changes: Sequence[str] = (),
     *,
-    options: Mapping[str, Any] | None = None,
+    options: Values | None = None,
     output: Path | None = None,
 ) -> Coherence:
     """Reads a file of kernels on a chip.
@@ -113,7 +114,7 @@ def load_coherence(
     Args:
         path: The file; None if options give all keys.
         changes: Key paths and values, each ``KEY=VALUE``.
-        options: Values by key path, such as ``chip.protocol``, that replace those of the file.
+        options: Option and value by key path, such as ``chip.protocol``.
         output: Replaces the folder for results of the file.
 
     Raises:
@@ -122,7 +123,7 @@ def load_coherence(
     example = "chip.protocol=tc or mesh.design=smart_1d"
     tables = {} if path is None else read_toml(path)
     tables = with_changes(tables, changes, RawCoherence, example=example)
-    tables = _with_options(tables, options or {})
+    tables = with_values(tables, options or {})
     if output is not None:
         tables = {**tables, "output": str(output)}
     source = "tutti coherence run" if path is None else str(path)
@@ -139,15 +140,12 @@ def _resolved(tables: dict[str, Any], source: str) -> Coherence:
     return Coherence(source=source, title=raw.title, cases=cases, output=Path(raw.output))
 
 
-def _where_given(
-    error: ConfigError, changes: Sequence[str], options: Mapping[str, Any]
-) -> ConfigError:
+def _where_given(error: ConfigError, changes: Sequence[str], options: Values) -> ConfigError:
     """Returns the error with the option or change as its source, if that gave the value."""
     key = str(error.fields.get("key", ""))
-    for name in options:
+    for name, (option, _) in options.items():
         if _within(key, name):
-            option = {"designs": "design"}.get(name, name.rpartition(".")[2])
-            return moved(error, source=f"--{option}", key="")
+            return moved(error, source=option, key="")
     if any(_within(key, change.partition("=")[0].strip()) for change in changes):
         return moved(error, source="--set", key=key)
     return error
@@ -156,18 +154,6 @@ def _where_given(
 def _within(key: str, name: str) -> bool:
     """Returns whether a key path equals `name` or lies below it."""
     return key == name or key.startswith((f"{name}.", f"{name}["))
-
-
-def _with_options(tables: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    for key, value in options.items():
-        table, _, name = key.rpartition(".")
-        if table:
-            inner = tables.get(table, {})
-            if isinstance(inner, dict):
-                tables = {**tables, table: {**inner, name: value}}
-        else:
-            tables = {**tables, name: value}
-    return tables
 
 
 def _meshes(raw: RawCoherence, source: str) -> list[SmartMesh]:

@@ -13,7 +13,7 @@ from tutti.base.declared.groups import LocalCosts
 from tutti.base.declared.models import MODELS
 from tutti.base.errors import TuttiError
 from tutti.base.files import key_paths as paths
-from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.files.mistakes import known_name, mistake
 from tutti.base.files.overrides import value_of
 from tutti.networks.flit.files.tables import LinksTable
 from tutti.platforms.files.platform_file import TopologyTable, numbers
@@ -100,16 +100,7 @@ def _places(kind: str, *, source: str) -> dict[str, paths.Path]:
         ConfigError: There is no such network model.
     """
     models = _models()
-    if kind not in models:
-        expected = f"one of {', '.join(models)}"
-        hint = did_you_mean(kind, models)
-        raise mistake(
-            f"unknown network model `{kind}`",
-            source=source,
-            key="kind",
-            expected=expected,
-            hint=hint,
-        )
+    known_name(kind, models, what="network model", source=source, key="kind")
     return _shared() | {key: ("models", kind, key) for key in models[kind]}
 
 

@@ -88,6 +88,29 @@ def find_platform(name: str, *, folder: Path, source: str = "platform") -> RawPl
     return _known(name)
 
 
+def default_ranks(platform: object, counts: list[int], *, source: str) -> list[int]:
+    """Returns the default rank counts on a platform: those of `counts` that fit.
+
+    On a topology, the number of its NPUs replaces the largest.
+
+    Args:
+        platform: The platform.
+        counts: Rank counts, ascending.
+        source: The name of the options in errors.
+
+    Raises:
+        ConfigError: The platform is unknown.
+    """
+    if not isinstance(platform, str):
+        return counts
+    most = npus(find_platform(platform, folder=Path(), source=source), source=source)
+    if most is None:
+        return counts
+    if is_notation(platform):
+        return [*(n for n in counts[:-1] if n < most), most]
+    return [n for n in counts if n <= most] or [most]
+
+
 def platform_tables(name: str, *, folder: Path, source: str = "platform") -> dict[str, Any]:
     """Returns the tables of a platform by name, path or notation, so that a sweep can change them.
 

@@ -1,23 +1,27 @@
-"""Parses the rules of `tutti mpi plan` on the command line."""
+"""Rules of a plan as text, such as ``all_reduce:0-4K=ring``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Self
 
-from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.cli.options import expanded_ranks, size
+from tutti.base.files.mistakes import did_you_mean, known_name, mistake, shown
+from tutti.base.ranges import expanded_ranks, size_bytes
+from tutti.mpi.errors import PlanError
+from tutti.mpi.planned import COLLECTIVES, Rule
+from tutti.mpi.usual import untuned, usual
 from tutti.mpi.view.plan import rank_ranges
 from tutti.schedules.bits import bits_differ
 from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.ir import algorithms
 from tutti.schedules.mpi_names import collective_name
+from tutti.schedules.text import SCHEDULE_SUFFIX, find_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tutti.base.errors import ConfigError
-    from tutti.mpi.errors import PlanError
-    from tutti.mpi.plan import Rule
 
 _NOT_SLOWER, _MPICH = "mpich-not-slower", "mpich"
 _EXPECTED = "COLLECTIVE=SCHEDULE or COLLECTIVE:SIZES=SCHEDULE, such as all_reduce:0-4K=ring"
@@ -45,14 +49,19 @@ class _RuleSpec:
 
 @dataclass(frozen=True)
 class RuleRequest:
-    """All rules on a command line."""
+    """All rules of a plan."""
 
     written: Sequence[_RuleSpec]
     for_every: Sequence[str]
 
     @classmethod
     def read(cls, rules: Sequence[str], for_every: Sequence[str]) -> Self:
-        """Parses the command line.
+        """Parses rules.
+
+        Args:
+            rules: The rules.
+            for_every: Algorithms with a rule for every collective that they perform, or names of
+                `tutti.mpi.usual`.
 
         Raises:
             ConfigError: A rule cannot be read, or there are no rules.
@@ -78,7 +87,7 @@ class RuleRequest:
             VerificationError: A schedule is wrong.
             PlanError: Ranks would get different bits from a schedule.
         """
-        found: list[Rule] = []
+        rules: list[Rule] = []
         left_out: dict[str, list[int]] = {}
         differing: dict[str, list[int]] = {}
         for ranks in counts:
@@ -89,7 +98,7 @@ class RuleRequest:
                 if rule is None:
                     left_out.setdefault(spec.text, []).append(ranks)
                 elif exact_types or not bits_differ(rule.schedule):  # type: ignore[arg-type] # not planned yet
-                    found.append(rule)
+                    rules.append(rule)
                 elif spec in self.written:
                     raise _bits_differ(spec, ranks)
                 else:
@@ -106,12 +115,10 @@ class RuleRequest:
             "bits"
             for text, omitted in differing.items()
         ]
-        return found, remarks
+        return rules, remarks
 
 
 def _bits_differ(spec: _RuleSpec, ranks: int) -> PlanError:
-    from tutti.mpi.errors import PlanError
-
     message = f"{spec.text}: results on {ranks} ranks differ in bits between ranks"
     hint = (
         "recursive_doubling and ring give all ranks the same bits; --exact-types accepts it, and "
@@ -127,6 +134,9 @@ def rank_list(text: str) -> list[int]:
     Raises:
         ConfigError: It is not a list of rank counts.
     """
+    if not text:
+        raise mistake("no rank counts for the plan", source="tutti mpi plan",
+                      expected="--ranks N, such as --ranks 8 or --ranks 2-16")  # fmt: skip
     counts = expanded_ranks(text)
     if min(counts) < 2 or len(counts) > _MOST_COUNTS:
         expected = f"1 to {_MOST_COUNTS} counts from 2 on, such as 8 or 2-16"
@@ -135,58 +145,42 @@ def rank_list(text: str) -> list[int]:
     return counts
 
 
-def _check_range(option: str, text: str, first: int, last: int) -> None:
-    if first > last:
-        raise mistake("a range with its limits reversed", source=option, value=shown(text),
-                      expected="the smaller number first")  # fmt: skip
-
-
 def _read(text: str) -> _RuleSpec:
     """Parses one rule."""
-    from tutti.mpi.plan import COLLECTIVES
-
     what, equals, notation = text.partition("=")
     collective, colon, span = what.partition(":")
     if not equals or not notation or (colon and not span):
         raise mistake("not a rule", source=text, expected=_EXPECTED)
     collective = collective_name(collective)
-    if collective not in COLLECTIVES:
-        raise mistake(f"unknown collective `{collective}`", source=text,
-                      expected=f"one of {', '.join(COLLECTIVES)}",
-                      hint=did_you_mean(collective, COLLECTIVES))  # fmt: skip
+    known_name(collective, COLLECTIVES, what="collective", source=text)
     return _RuleSpec(collective, notation, _sizes(span, text) if colon else (0, None), text)
 
 
 def _sizes(span: str, rule: str) -> Sizes:
     """Parses ``0-4K``, ``64K-``, ``-4K`` or a single size, in bytes."""
-    from tutti.base.units import Size
-
-    def one(text: str) -> int:
-        return Size.parse(size(text, rule)).bytes
-
-    first, dash, last = span.partition("-")
-    if not dash:
-        return (one(first), one(first))
-    if not first.strip() and not last.strip():
+    first, dash, last = (part.strip() for part in span.partition("-"))
+    if not first and not last:
         raise mistake("sizes without a number", source=rule, expected=_EXPECTED)
-    found = (one(first) if first.strip() else 0, one(last) if last.strip() else None)
-    if found[1] is not None:
-        _check_range(rule, span, found[0], found[1])
-    return found
+    start = size_bytes(first or None, rule)
+    if not dash:
+        return start, start
+    if not last:
+        return start, None
+    end = size_bytes(last, rule)
+    if start > end:
+        raise mistake("a range with its limits reversed", source=rule, value=shown(span),
+                      expected="the smaller number first")  # fmt: skip
+    return start, end
 
 
 def _filling(for_every: Iterable[str], ranks: int) -> list[_RuleSpec]:
     """Returns a rule for every collective that these algorithms perform."""
-    from tutti import algorithms
-    from tutti.mpi.plan import COLLECTIVES
-    from tutti.mpi.usual import untuned, usual
-
-    found: list[_RuleSpec] = []
+    specs: list[_RuleSpec] = []
     for name in for_every:
         text = f"--for-every {name}"
         if name in {_NOT_SLOWER, _MPICH}:
             listed = usual if name == _NOT_SLOWER else untuned
-            found += [
+            specs += [
                 _RuleSpec(collective, notation, span, text)
                 for collective in COLLECTIVES
                 for notation, span in listed(collective, ranks)
@@ -194,31 +188,23 @@ def _filling(for_every: Iterable[str], ranks: int) -> list[_RuleSpec]:
             continue
         base = name.partition(":")[0]
         performed = next(entry.collectives for entry in algorithms() if entry.name == base)
-        found += [_RuleSpec(c, name, (0, None), text) for c in COLLECTIVES if c in performed]
-    return found
+        specs += [_RuleSpec(c, name, (0, None), text) for c in COLLECTIVES if c in performed]
+    return specs
 
 
 def _check_algorithm(name: str) -> None:
-    from tutti import algorithms
-
-    known = [_NOT_SLOWER, _MPICH, *(entry.name for entry in algorithms())]
+    names = [_NOT_SLOWER, _MPICH, *(entry.name for entry in algorithms())]
+    expected = f"`{_NOT_SLOWER}`, `{_MPICH}`, or one of `tutti schedule list`"
     base = name.partition(":")[0]
-    if base not in known:
-        raise mistake(f"unknown algorithm `{base}`", source="--for-every",
-                      expected=f"`{_NOT_SLOWER}`, `{_MPICH}`, or one of `tutti schedule list`",
-                      hint=did_you_mean(base, known))  # fmt: skip
+    known_name(base, names, what="algorithm", source="--for-every", expected=expected)
 
 
 def _no_algorithm(spec: _RuleSpec) -> ConfigError:
     """Reports a misspelt algorithm, with the possible ones."""
-    from textwrap import wrap
-
-    from tutti import algorithms
-
     base, does = spec.notation.partition(":")[0], spec.collective
-    known = [entry.name for entry in algorithms() if does in entry.collectives]
-    meant = did_you_mean(base, known)
-    possible = f"one that performs {does}: {', '.join(known)}"
+    names = [entry.name for entry in algorithms() if does in entry.collectives]
+    meant = did_you_mean(base, names)
+    possible = f"one that performs {does}: {', '.join(names)}"
     label = " " * len("expected: ")
     lines = wrap(possible, _COLUMNS, initial_indent=label, subsequent_indent="  ")
     return mistake(": ".join(filter(None, [f"unknown algorithm `{base}`", meant])),
@@ -228,12 +214,10 @@ def _no_algorithm(spec: _RuleSpec) -> ConfigError:
 
 def _laid_out(spec: _RuleSpec, ranks: int, *, must: bool) -> Rule | None:
     """Returns a rule for one rank count; None if the algorithm does not support it."""
-    from tutti.cli.schedule import Layout, find
-    from tutti.mpi.plan import Rule
-
-    file = spec.notation.endswith(".schedule")
+    file = spec.notation.endswith(SCHEDULE_SUFFIX)
     try:
-        schedule = find(spec.notation, Layout(None if file else ranks, spec.collective))
+        schedule = find_schedule(spec.notation, ranks=None if file else ranks,
+                                 collective=spec.collective)  # fmt: skip
     except AlgorithmError as error:
         if error.kind == "unknown":
             raise _no_algorithm(spec) from None
