@@ -4,6 +4,15 @@
 
 #include "plan.h"
 
+/* A cursor over the LEB128 numbers of a plan file. */
+typedef struct {
+    const unsigned char *at, *end;
+    int bad;
+} tutti_numbers;
+
+/* Returns the next number; 0, and sets `bad`, if it is unterminated or too large. */
+uint32_t tutti_next_number(tutti_numbers *from);
+
 typedef struct {
     uint32_t peer, slot, first, count;
 } tutti_code_message;
