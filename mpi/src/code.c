@@ -3,29 +3,9 @@
 
 #include <stdlib.h>
 
-/* How a peer or a shard depends on the rank. A message has peer form + FORMS x chunk form, a local op has kind + KINDS x form. */
+/* How a peer or a shard depends on the rank. A message has peer form + FORMS x chunk form, a local op kind + KINDS x form. */
 enum { ABSOLUTE, ADDED, EXCLUSIVE_OR, FORMS };
 enum { KINDS = 2 };
-
-uint32_t tutti_next_number(tutti_numbers *from)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; from->at < from->end && shift < 35; shift += 7) {
-        unsigned char byte = *from->at++;
-        value |= (uint64_t)(byte & 0x7Fu) << shift;
-        if (!(byte & 0x80u)) {
-            from->bad |= value > UINT32_MAX;
-            return (uint32_t)value;
-        }
-    }
-    from->bad = 1;
-    return 0;
-}
-
-static uint32_t next(tutti_numbers *from)
-{
-    return tutti_next_number(from);
-}
 
 /* The peer or shard that a number means for a rank; not below `ranks` if it is invalid. */
 static uint32_t placed(uint32_t form, uint32_t value, uint32_t rank, uint32_t ranks)
@@ -40,7 +20,7 @@ static uint32_t placed(uint32_t form, uint32_t value, uint32_t rank, uint32_t ra
 /* Reads a chunk. Relative ones need chunks that are divided among the ranks: then their shard is relative. */
 static uint32_t read_chunk(tutti_numbers *from, const tutti_schedule_info *info, uint32_t form, uint32_t rank)
 {
-    uint32_t value = next(from), each = info->chunks / info->ranks;
+    uint32_t value = tutti_next_number(from), each = info->chunks / info->ranks;
     if (form == ABSOLUTE)
         return value;
     if (info->chunks % info->ranks != 0)
@@ -60,11 +40,11 @@ static void check_run(tutti_numbers *from, const tutti_schedule_info *info, uint
 
 static tutti_code_message read_message(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank)
 {
-    uint32_t form = next(from);
-    tutti_code_message one = {.peer = placed(form % FORMS, next(from), rank, info->ranks)};
-    one.slot = next(from);
+    uint32_t form = tutti_next_number(from);
+    tutti_code_message one = {.peer = placed(form % FORMS, tutti_next_number(from), rank, info->ranks)};
+    one.slot = tutti_next_number(from);
     one.first = read_chunk(from, info, form / FORMS % FORMS, rank);
-    one.count = next(from);
+    one.count = tutti_next_number(from);
     check_run(from, info, one.slot, one.first, one.count);
     from->bad |= form >= FORMS * FORMS || one.peer >= info->ranks || one.peer == rank;
     return one;
@@ -76,7 +56,7 @@ static void read_sends(tutti_numbers *from, const tutti_schedule_info *info, uin
 {
     for (uint32_t i = 0; i < count && !from->bad; i++) {
         tutti_code_message one = read_message(from, info, rank);
-        uint32_t delay = info->flags & TUTTI_PENDING_SENDS ? next(from) : 0;
+        uint32_t delay = info->flags & TUTTI_PENDING_SENDS ? tutti_next_number(from) : 0;
         from->bad |= delay > left;
         if (into) {
             into[i] = one;
@@ -98,14 +78,14 @@ static void read_receives(tutti_numbers *from, const tutti_schedule_info *info, 
 static void read_fold(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t form,
                       tutti_code_local *one, uint32_t *operands)
 {
-    one->into = next(from);
+    one->into = tutti_next_number(from);
     one->first = read_chunk(from, info, form, rank);
-    one->count = next(from);
-    one->operands = next(from);
+    one->count = tutti_next_number(from);
+    one->operands = tutti_next_number(from);
     check_run(from, info, one->into, one->first, one->count);
     from->bad |= one->operands == 0 || one->operands > (uint64_t)(from->end - from->at);
     for (uint32_t i = 0; i < one->operands && !from->bad; i++) {
-        uint32_t slot = next(from);
+        uint32_t slot = tutti_next_number(from);
         from->bad |= slot >= info->slots;
         if (operands)
             operands[i] = slot;
@@ -115,10 +95,10 @@ static void read_fold(tutti_numbers *from, const tutti_schedule_info *info, uint
 static void read_copy(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t form,
                       tutti_code_local *one)
 {
-    one->from = next(from);
-    one->into = next(from);
+    one->from = tutti_next_number(from);
+    one->into = tutti_next_number(from);
     one->first = read_chunk(from, info, form % FORMS, rank);
-    one->count = next(from);
+    one->count = tutti_next_number(from);
     one->to = read_chunk(from, info, form / FORMS, rank);
     check_run(from, info, one->from, one->first, one->count);
     check_run(from, info, one->into, one->to, one->count);
@@ -130,7 +110,7 @@ static void read_locals(tutti_numbers *from, const tutti_schedule_info *info, ui
                         tutti_code *code, totals *total)
 {
     for (uint32_t i = 0; i < count && !from->bad; i++) {
-        uint32_t number = next(from), form = number / KINDS;
+        uint32_t number = tutti_next_number(from), form = number / KINDS;
         tutti_code_local one = {.kind = number % KINDS, .operand = (uint32_t)total->operands};
         from->bad |= form >= (one.kind == TUTTI_FOLD ? FORMS : FORMS * FORMS);
         if (one.kind == TUTTI_FOLD)
@@ -151,9 +131,9 @@ static totals walk(tutti_numbers *from, const tutti_schedule_info *info, uint32_
     for (uint32_t step = 0; step < steps && !from->bad; step++) {
         if (code)
             code->step[step] = (tutti_code_step){(uint32_t)total.sends, (uint32_t)total.receives, (uint32_t)total.locals};
-        uint32_t size = next(from);
+        uint32_t size = tutti_next_number(from);
         const unsigned char *start = from->at;
-        uint32_t sends = next(from), receives = next(from), locals = next(from);
+        uint32_t sends = tutti_next_number(from), receives = tutti_next_number(from), locals = tutti_next_number(from);
         read_sends(from, info, rank, sends, steps - step, code ? code->sends + total.sends : NULL,
                    code ? code->delays + total.sends : NULL);
         read_receives(from, info, rank, receives, code ? code->receives + total.receives : NULL);
@@ -182,7 +162,7 @@ static int allocate(tutti_code *code, const totals *total)
 int tutti_code_is_good(const unsigned char *bytes, uint64_t length, const tutti_schedule_info *info, uint32_t rank)
 {
     tutti_numbers from = {bytes, bytes + length, length > TUTTI_LONGEST_CODE};
-    uint32_t steps = next(&from);
+    uint32_t steps = tutti_next_number(&from);
     from.bad |= steps > (uint64_t)(from.end - from.at);
     walk(&from, info, rank, steps, NULL);
     return !from.bad;
@@ -192,7 +172,7 @@ static int decode(const unsigned char *bytes, uint64_t length, const tutti_sched
                   tutti_code *code, char *message)
 {
     tutti_numbers from = {bytes, bytes + length, 0};
-    code->steps = next(&from);
+    code->steps = tutti_next_number(&from);
     tutti_numbers again = from;
     totals total = walk(&from, info, rank, code->steps, NULL);
     if (!allocate(code, &total))

@@ -11,7 +11,20 @@ typedef struct {
 } tutti_numbers;
 
 /* Returns the next number; 0, and sets `bad`, if it is unterminated or too large. */
-uint32_t tutti_next_number(tutti_numbers *from);
+static inline uint32_t tutti_next_number(tutti_numbers *from)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; from->at < from->end && shift < 35; shift += 7) {
+        unsigned char byte = *from->at++;
+        value |= (uint64_t)(byte & 0x7Fu) << shift;
+        if (!(byte & 0x80u)) {
+            from->bad |= value > UINT32_MAX;
+            return (uint32_t)value;
+        }
+    }
+    from->bad = 1;
+    return 0;
+}
 
 typedef struct {
     uint32_t peer, slot, first, count;

@@ -71,19 +71,32 @@ static int within(uint64_t offset, uint64_t count, uint64_t each, uint64_t lengt
     return offset <= length && (each == 0 || count <= (length - offset) / each);
 }
 
-/* The CRC-32 of zlib, PNG and IEEE 802.3, of bytes that follow others with checksum `before`; 0 for none. */
-static uint32_t crc32(uint32_t before, const unsigned char *bytes, uint64_t length)
+static void fill_crc_table(tutti_plan *plan)
 {
-    uint32_t table[256];
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t value = i;
         for (int bit = 0; bit < 8; bit++)
             value = (value & 1u) ? 0xEDB88320u ^ (value >> 1) : value >> 1;
-        table[i] = value;
+        plan->crc_table[0][i] = value;
     }
+    for (int zeros = 1; zeros < 4; zeros++)
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t value = plan->crc_table[zeros - 1][i];
+            plan->crc_table[zeros][i] = plan->crc_table[0][value & 0xFFu] ^ (value >> 8);
+        }
+}
+
+/* The CRC-32 of zlib, PNG and IEEE 802.3, of bytes that follow others with checksum `before`; 0 for none. */
+static uint32_t crc32(const tutti_plan *plan, uint32_t before, const unsigned char *bytes, uint64_t length)
+{
+    const uint32_t(*table)[256] = plan->crc_table;
     uint32_t crc = before ^ 0xFFFFFFFFu;
-    for (uint64_t i = 0; i < length; i++)
-        crc = table[(crc ^ bytes[i]) & 0xFFu] ^ (crc >> 8);
+    for (; length >= 4; length -= 4, bytes += 4) {
+        crc ^= read_u32(bytes);
+        crc = table[3][crc & 0xFFu] ^ table[2][crc >> 8 & 0xFFu] ^ table[1][crc >> 16 & 0xFFu] ^ table[0][crc >> 24];
+    }
+    for (; length > 0; length--, bytes++)
+        crc = table[0][(crc ^ *bytes) & 0xFFu] ^ (crc >> 8);
     return crc ^ 0xFFFFFFFFu;
 }
 
@@ -130,8 +143,8 @@ static int check_header(const char *path, tutti_plan *plan, char *message)
     uint32_t version = length < 12 ? TUTTI_PLAN_VERSION : read_u32(header + 8);
     if (version != TUTTI_PLAN_VERSION)
         return tutti_fail(message, TUTTI_BAD_PLAN,
-                          "%s: version %u: expected version %u; write the plan again with the tutti that built this library", path,
-                          version, TUTTI_PLAN_VERSION);
+                          "%s: version %u: expected version %u; write the plan again with the tutti that built this library",
+                          path, version, TUTTI_PLAN_VERSION);
     if (length < HEADER || read_u64(header + 16) != plan->length)
         return tutti_fail(message, TUTTI_BAD_PLAN, "%s: truncated or too long: %llu bytes: expected %llu as in its header", path,
                           (unsigned long long)plan->length,
@@ -154,7 +167,7 @@ static int read_index(const char *path, tutti_plan *plan, char *message)
         return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for its index", path);
     if (read_at(plan, 0, plan->index_length, plan->index))
         return tutti_fail(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end", path);
-    uint32_t found = crc32(0, plan->index + 16, plan->index_length - 16);
+    uint32_t found = crc32(plan, 0, plan->index + 16, plan->index_length - 16);
     if (found != plan->crc)
         return tutti_fail(message, TUTTI_BAD_PLAN,
                           "%s: corrupted: checksum %08x: expected %08x, as in its header; rewrite the plan", path, found,
@@ -309,6 +322,7 @@ int tutti_plan_open(const char *path, uint32_t part, uint32_t parts, tutti_plan 
     tutti_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for a plan", path);
+    fill_crc_table(plan);
     int error = open_file(path, plan, message);
     if (!error)
         error = check_header(path, plan, message);
@@ -432,7 +446,7 @@ int tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, un
         *code = malloc(*length + 1);
         error = *code ? read_parts(plan, &runs, *code) : TUTTI_NO_MEMORY;
     }
-    if (!error && crc32(crc32(0, runs.bytes, runs.length), *code, *length) != checksum)
+    if (!error && crc32(plan, crc32(plan, 0, runs.bytes, runs.length), *code, *length) != checksum)
         error = TUTTI_BAD_PLAN;
     free(runs.bytes);
     if (!error)

@@ -16,6 +16,7 @@ struct tutti_plan {
     int file;             /* descriptor, held open because the file may be replaced */
     unsigned char *index; /* the file without the code */
     uint64_t length, index_length, parts_end; /* parts of code follow the index, runs of them follow the parts */
+    uint32_t crc_table[4][256]; /* of a byte before 0 to 3 zeros */
     uint32_t crc; /* of the index, which contains the checksums of all code */
     uint32_t rule_count, schedule_count;
     tutti_rule *rules;
