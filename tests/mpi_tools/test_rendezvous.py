@@ -26,7 +26,7 @@ SEND = Message(1, 0, 0, 1)
 
 
 def lowered(one: Schedule) -> list[list[PlannedStep]]:
-    """The steps of all ranks, none of which are joined or deferred."""
+    """The steps of all ranks, before any are joined or deferred."""
     shape = (one.ranks, one.slots, one.chunks, one.name)
     return [
         code.decoded(data, code.Bounds(rank, *shape, moves_chunks=True))

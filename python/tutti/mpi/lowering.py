@@ -33,7 +33,7 @@ _Array = np.ndarray[Any, np.dtype[np.int64]]
 class Lowering:
     """Lowers all ranks of a schedule to code.
 
-    Many ranks have millions of ops: no objects are made of them, and equal steps are encoded once.
+    Many ranks have millions of ops: these stay plain numbers, and equal steps are encoded once.
 
     Attributes:
         codes: The code of each rank; equal ones are one object.

@@ -1,8 +1,7 @@
 """Peers and chunks relative to a rank, which makes the code of many ranks equal.
 
 A relative peer is added to the rank, modulo the number of ranks, or combined with it by exclusive
-or. If chunks are divided among the ranks, a relative chunk is one of a shard that is relative in
-the same way.
+or. If all ranks have equally many chunks, the shard of a relative chunk is relative like a peer.
 """
 
 from __future__ import annotations
