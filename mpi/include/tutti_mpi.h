@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TUTTI_PLAN_VERSION 3u /* the only version that this library reads */
+#define TUTTI_PLAN_VERSION 4u /* the only version that this library reads */
 #define TUTTI_MESSAGE_SIZE 512
 
 /* The collectives of plan files; the numbers are part of the format. */

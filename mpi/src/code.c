@@ -3,27 +3,29 @@
 
 #include <stdlib.h>
 
-enum { MOST_BYTES = 1 << 30 }; /* of a code: keeps all counts below 2^32 */
+/* How a peer or a shard depends on the rank. A message has peer form + FORMS x chunk form, a local op kind + KINDS x form. */
+enum { ABSOLUTE, ADDED, EXCLUSIVE_OR, FORMS };
+enum { KINDS = 2 };
 
-/* A cursor over the varints of a code. */
-typedef struct {
-    const unsigned char *at, *end;
-    int bad;
-} reader;
-
-static uint32_t next(reader *from)
+/* The peer or shard that a number means for a rank; not below `ranks` if it is invalid. */
+static uint32_t placed(uint32_t form, uint32_t value, uint32_t rank, uint32_t ranks)
 {
-    uint64_t value = 0;
-    for (unsigned shift = 0; from->at < from->end && shift < 35; shift += 7) {
-        unsigned char byte = *from->at++;
-        value |= (uint64_t)(byte & 0x7Fu) << shift;
-        if (!(byte & 0x80u)) {
-            from->bad |= value > UINT32_MAX;
-            return (uint32_t)value;
-        }
-    }
-    from->bad = 1;
-    return 0;
+    if (value >= ranks)
+        return ranks;
+    if (form == ADDED)
+        return value < ranks - rank ? value + rank : value - (ranks - rank);
+    return form == EXCLUSIVE_OR ? value ^ rank : value;
+}
+
+/* Reads a chunk. Relative ones need chunks that are divided among the ranks: then their shard is relative. */
+static uint32_t read_chunk(tutti_numbers *from, const tutti_schedule_info *info, uint32_t form, uint32_t rank)
+{
+    uint32_t value = tutti_next_number(from), each = info->chunks / info->ranks;
+    if (form == ABSOLUTE)
+        return value;
+    if (info->chunks % info->ranks != 0)
+        from->bad = 1;
+    return from->bad ? 0 : placed(form, value / each, rank, info->ranks) * each + value % each;
 }
 
 /* Totals of a code, counted in a first pass that precedes allocation. */
@@ -31,29 +33,30 @@ typedef struct {
     uint64_t sends, receives, locals, operands;
 } totals;
 
-static void check_run(reader *from, const tutti_schedule_info *info, uint32_t slot, uint32_t first, uint32_t count)
+static void check_run(tutti_numbers *from, const tutti_schedule_info *info, uint32_t slot, uint32_t first, uint32_t count)
 {
     from->bad |= slot >= info->slots || count == 0 || first >= info->chunks || count > info->chunks - first;
 }
 
-static tutti_code_message read_message(reader *from, const tutti_schedule_info *info, uint32_t rank)
+static tutti_code_message read_message(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank)
 {
-    tutti_code_message one = {.peer = next(from)};
-    one.slot = next(from);
-    one.first = next(from);
-    one.count = next(from);
+    uint32_t form = tutti_next_number(from);
+    tutti_code_message one = {.peer = placed(form % FORMS, tutti_next_number(from), rank, info->ranks)};
+    one.slot = tutti_next_number(from);
+    one.first = read_chunk(from, info, form / FORMS % FORMS, rank);
+    one.count = tutti_next_number(from);
     check_run(from, info, one.slot, one.first, one.count);
-    from->bad |= one.peer >= info->ranks || one.peer == rank;
+    from->bad |= form >= FORMS * FORMS || one.peer >= info->ranks || one.peer == rank;
     return one;
 }
 
 /* Reads the sends of a step. `left` counts the steps from this one to the end of the schedule. */
-static void read_sends(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count, uint32_t left,
+static void read_sends(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count, uint32_t left,
                        tutti_code_message *into, uint32_t *delays)
 {
     for (uint32_t i = 0; i < count && !from->bad; i++) {
         tutti_code_message one = read_message(from, info, rank);
-        uint32_t delay = info->flags & TUTTI_PENDING_SENDS ? next(from) : 0;
+        uint32_t delay = info->flags & TUTTI_PENDING_SENDS ? tutti_next_number(from) : 0;
         from->bad |= delay > left;
         if (into) {
             into[i] = one;
@@ -62,7 +65,7 @@ static void read_sends(reader *from, const tutti_schedule_info *info, uint32_t r
     }
 }
 
-static void read_receives(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count,
+static void read_receives(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count,
                           tutti_code_message *into)
 {
     for (uint32_t i = 0; i < count && !from->bad; i++) {
@@ -72,45 +75,48 @@ static void read_receives(reader *from, const tutti_schedule_info *info, uint32_
     }
 }
 
-static void read_fold(reader *from, const tutti_schedule_info *info, tutti_code_local *one, uint32_t *operands)
+static void read_fold(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t form,
+                      tutti_code_local *one, uint32_t *operands)
 {
-    one->into = next(from);
-    one->first = next(from);
-    one->count = next(from);
-    one->operands = next(from);
+    one->into = tutti_next_number(from);
+    one->first = read_chunk(from, info, form, rank);
+    one->count = tutti_next_number(from);
+    one->operands = tutti_next_number(from);
     check_run(from, info, one->into, one->first, one->count);
     from->bad |= one->operands == 0 || one->operands > (uint64_t)(from->end - from->at);
     for (uint32_t i = 0; i < one->operands && !from->bad; i++) {
-        uint32_t slot = next(from);
+        uint32_t slot = tutti_next_number(from);
         from->bad |= slot >= info->slots;
         if (operands)
             operands[i] = slot;
     }
 }
 
-static void read_copy(reader *from, const tutti_schedule_info *info, tutti_code_local *one)
+static void read_copy(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t form,
+                      tutti_code_local *one)
 {
-    one->from = next(from);
-    one->into = next(from);
-    one->first = next(from);
-    one->count = next(from);
-    one->to = next(from);
+    one->from = tutti_next_number(from);
+    one->into = tutti_next_number(from);
+    one->first = read_chunk(from, info, form % FORMS, rank);
+    one->count = tutti_next_number(from);
+    one->to = read_chunk(from, info, form / FORMS, rank);
     check_run(from, info, one->from, one->first, one->count);
     check_run(from, info, one->into, one->to, one->count);
     /* Chunks at other indices have other lengths, unless the schedule requires equal chunks. */
     from->bad |= one->to != one->first && !(info->flags & TUTTI_MOVES_CHUNKS);
 }
 
-static void read_locals(reader *from, const tutti_schedule_info *info, uint32_t count, tutti_code *code, totals *total)
+static void read_locals(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t count,
+                        tutti_code *code, totals *total)
 {
     for (uint32_t i = 0; i < count && !from->bad; i++) {
-        tutti_code_local one = {.kind = next(from), .operand = (uint32_t)total->operands};
+        uint32_t number = tutti_next_number(from), form = number / KINDS;
+        tutti_code_local one = {.kind = number % KINDS, .operand = (uint32_t)total->operands};
+        from->bad |= form >= (one.kind == TUTTI_FOLD ? FORMS : FORMS * FORMS);
         if (one.kind == TUTTI_FOLD)
-            read_fold(from, info, &one, code ? code->operands + total->operands : NULL);
-        else if (one.kind == TUTTI_COPY)
-            read_copy(from, info, &one);
+            read_fold(from, info, rank, form, &one, code ? code->operands + total->operands : NULL);
         else
-            from->bad = 1;
+            read_copy(from, info, rank, form, &one);
         total->operands += one.operands;
         if (code)
             code->locals[total->locals] = one;
@@ -119,19 +125,22 @@ static void read_locals(reader *from, const tutti_schedule_info *info, uint32_t 
 }
 
 /* Walks the code; stores it if `code` is not NULL. */
-static totals walk(reader *from, const tutti_schedule_info *info, uint32_t rank, uint32_t steps, tutti_code *code)
+static totals walk(tutti_numbers *from, const tutti_schedule_info *info, uint32_t rank, uint32_t steps, tutti_code *code)
 {
     totals total = {0};
     for (uint32_t step = 0; step < steps && !from->bad; step++) {
         if (code)
             code->step[step] = (tutti_code_step){(uint32_t)total.sends, (uint32_t)total.receives, (uint32_t)total.locals};
-        uint32_t sends = next(from), receives = next(from), locals = next(from);
+        uint32_t size = tutti_next_number(from);
+        const unsigned char *start = from->at;
+        uint32_t sends = tutti_next_number(from), receives = tutti_next_number(from), locals = tutti_next_number(from);
         read_sends(from, info, rank, sends, steps - step, code ? code->sends + total.sends : NULL,
                    code ? code->delays + total.sends : NULL);
         read_receives(from, info, rank, receives, code ? code->receives + total.receives : NULL);
         total.sends += sends;
         total.receives += receives;
-        read_locals(from, info, locals, code, &total);
+        read_locals(from, info, rank, locals, code, &total);
+        from->bad |= (uint64_t)(from->at - start) != size;
     }
     if (code)
         code->step[steps] = (tutti_code_step){(uint32_t)total.sends, (uint32_t)total.receives, (uint32_t)total.locals};
@@ -152,8 +161,8 @@ static int allocate(tutti_code *code, const totals *total)
 
 int tutti_code_is_good(const unsigned char *bytes, uint64_t length, const tutti_schedule_info *info, uint32_t rank)
 {
-    reader from = {bytes, bytes + length, length > MOST_BYTES};
-    uint32_t steps = next(&from);
+    tutti_numbers from = {bytes, bytes + length, length > TUTTI_LONGEST_CODE};
+    uint32_t steps = tutti_next_number(&from);
     from.bad |= steps > (uint64_t)(from.end - from.at);
     walk(&from, info, rank, steps, NULL);
     return !from.bad;
@@ -162,9 +171,9 @@ int tutti_code_is_good(const unsigned char *bytes, uint64_t length, const tutti_
 static int decode(const unsigned char *bytes, uint64_t length, const tutti_schedule_info *info, uint32_t rank,
                   tutti_code *code, char *message)
 {
-    reader from = {bytes, bytes + length, 0};
-    code->steps = next(&from);
-    reader again = from;
+    tutti_numbers from = {bytes, bytes + length, 0};
+    code->steps = tutti_next_number(&from);
+    tutti_numbers again = from;
     totals total = walk(&from, info, rank, code->steps, NULL);
     if (!allocate(code, &total))
         return tutti_fail(message, TUTTI_NO_MEMORY, "out of memory for schedule %s on %u ranks", info->name, info->ranks);

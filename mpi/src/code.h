@@ -4,6 +4,28 @@
 
 #include "plan.h"
 
+/* A cursor over the LEB128 numbers of a plan file. */
+typedef struct {
+    const unsigned char *at, *end;
+    int bad;
+} tutti_numbers;
+
+/* Returns the next number; 0, and sets `bad`, if it is unterminated or too large. */
+static inline uint32_t tutti_next_number(tutti_numbers *from)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; from->at < from->end && shift < 35; shift += 7) {
+        unsigned char byte = *from->at++;
+        value |= (uint64_t)(byte & 0x7Fu) << shift;
+        if (!(byte & 0x80u)) {
+            from->bad |= value > UINT32_MAX;
+            return (uint32_t)value;
+        }
+    }
+    from->bad = 1;
+    return 0;
+}
+
 typedef struct {
     uint32_t peer, slot, first, count;
 } tutti_code_message;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADER = 56, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
+enum { HEADER = 64, RULE = 32, SCHEDULE = 48, LONGEST_NAME = 1 << 16 };
 enum { MOST_CHUNKS = 1 << 28, MOST_SLOTS = 1 << 20 }; /* keeps sums below 2^32 */
 
 static const uint32_t known_flags = TUTTI_RANK_ORDER | TUTTI_MOVES_CHUNKS | TUTTI_WRITES_DATA | TUTTI_SAME_ON_ALL |
@@ -71,19 +71,32 @@ static int within(uint64_t offset, uint64_t count, uint64_t each, uint64_t lengt
     return offset <= length && (each == 0 || count <= (length - offset) / each);
 }
 
-/* The CRC-32 of zlib, PNG and IEEE 802.3. */
-static uint32_t crc32(const unsigned char *bytes, uint64_t length)
+static void fill_crc_table(tutti_plan *plan)
 {
-    uint32_t table[256];
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t value = i;
         for (int bit = 0; bit < 8; bit++)
             value = (value & 1u) ? 0xEDB88320u ^ (value >> 1) : value >> 1;
-        table[i] = value;
+        plan->crc_table[0][i] = value;
     }
-    uint32_t crc = 0xFFFFFFFFu;
-    for (uint64_t i = 0; i < length; i++)
-        crc = table[(crc ^ bytes[i]) & 0xFFu] ^ (crc >> 8);
+    for (int zeros = 1; zeros < 4; zeros++)
+        for (uint32_t i = 0; i < 256; i++) {
+            uint32_t value = plan->crc_table[zeros - 1][i];
+            plan->crc_table[zeros][i] = plan->crc_table[0][value & 0xFFu] ^ (value >> 8);
+        }
+}
+
+/* The CRC-32 of zlib, PNG and IEEE 802.3, of bytes that follow others with checksum `before`; 0 for none. */
+static uint32_t crc32(const tutti_plan *plan, uint32_t before, const unsigned char *bytes, uint64_t length)
+{
+    const uint32_t(*table)[256] = plan->crc_table;
+    uint32_t crc = before ^ 0xFFFFFFFFu;
+    for (; length >= 4; length -= 4, bytes += 4) {
+        crc ^= read_u32(bytes);
+        crc = table[3][crc & 0xFFu] ^ table[2][crc >> 8 & 0xFFu] ^ table[1][crc >> 16 & 0xFFu] ^ table[0][crc >> 24];
+    }
+    for (; length > 0; length--, bytes++)
+        crc = table[0][(crc ^ *bytes) & 0xFFu] ^ (crc >> 8);
     return crc ^ 0xFFFFFFFFu;
 }
 
@@ -130,17 +143,20 @@ static int check_header(const char *path, tutti_plan *plan, char *message)
     uint32_t version = length < 12 ? TUTTI_PLAN_VERSION : read_u32(header + 8);
     if (version != TUTTI_PLAN_VERSION)
         return tutti_fail(message, TUTTI_BAD_PLAN,
-                          "%s: version %u: expected version %u; rewrite the plan with the tutti that built this library", path,
-                          version, TUTTI_PLAN_VERSION);
+                          "%s: version %u: expected version %u; write the plan again with the tutti that built this library",
+                          path, version, TUTTI_PLAN_VERSION);
     if (length < HEADER || read_u64(header + 16) != plan->length)
         return tutti_fail(message, TUTTI_BAD_PLAN, "%s: truncated or too long: %llu bytes: expected %llu as in its header", path,
                           (unsigned long long)plan->length,
                           length < HEADER ? 0ull : (unsigned long long)read_u64(header + 16));
     plan->crc = read_u32(header + 12);
     plan->index_length = read_u64(header + 24);
-    if (plan->index_length < HEADER || plan->index_length > plan->length)
-        return tutti_fail(message, TUTTI_BAD_PLAN, "%s: corrupted: its index has %llu of %llu bytes; rewrite the plan", path,
-                          (unsigned long long)plan->index_length, (unsigned long long)plan->length);
+    plan->parts_end = read_u64(header + 32);
+    if (plan->index_length < HEADER || plan->index_length > plan->parts_end || plan->parts_end > plan->length)
+        return tutti_fail(message, TUTTI_BAD_PLAN,
+                          "%s: corrupted: its index has %llu of %llu bytes, its parts end at %llu; rewrite the plan", path,
+                          (unsigned long long)plan->index_length, (unsigned long long)plan->length,
+                          (unsigned long long)plan->parts_end);
     return 0;
 }
 
@@ -151,7 +167,7 @@ static int read_index(const char *path, tutti_plan *plan, char *message)
         return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for its index", path);
     if (read_at(plan, 0, plan->index_length, plan->index))
         return tutti_fail(message, TUTTI_BAD_PLAN, "%s: cannot be read to its end", path);
-    uint32_t found = crc32(plan->index + 16, plan->index_length - 16);
+    uint32_t found = crc32(plan, 0, plan->index + 16, plan->index_length - 16);
     if (found != plan->crc)
         return tutti_fail(message, TUTTI_BAD_PLAN,
                           "%s: corrupted: checksum %08x: expected %08x, as in its header; rewrite the plan", path, found,
@@ -159,8 +175,8 @@ static int read_index(const char *path, tutti_plan *plan, char *message)
     return 0;
 }
 
-/* Code follows the index without gaps, ordered by schedule and rank, so that a checksum covers every byte. `*next` is the
- * expected start of the schedule's code, and is advanced to that of the next schedule. */
+/* Runs follow the parts of code without gaps, ordered by schedule and rank, so that a checksum covers every byte. `*next` is
+ * the expected start of the schedule's runs, and is advanced to that of the next schedule. */
 static int check_table(const char *path, const tutti_plan *plan, uint32_t index, uint64_t *next, char *message)
 {
     uint64_t table = plan->tables[index], ranks = plan->schedules[index].ranks;
@@ -217,7 +233,7 @@ static int read_rule(const char *path, tutti_plan *plan, uint32_t index, const u
 static int read_texts(const char *path, tutti_plan *plan, const unsigned char *schedules, char *message)
 {
     const unsigned char *header = plan->index;
-    uint64_t at = read_u64(header + 40), length = read_u64(header + 48), total = 1;
+    uint64_t at = read_u64(header + 48), length = read_u64(header + 56), total = 1;
     int inside = within(at, length, 1, plan->index_length);
     for (uint32_t i = 0; inside && i < plan->schedule_count; i++) {
         const unsigned char *entry = schedules + (uint64_t)SCHEDULE * i;
@@ -252,9 +268,9 @@ static int allocate(tutti_plan *plan)
 
 static int read_entries(const char *path, tutti_plan *plan, char *message)
 {
-    plan->rule_count = read_u32(plan->index + 32);
-    plan->schedule_count = read_u32(plan->index + 36);
-    uint64_t rules = plan->rule_count, schedules = plan->schedule_count, next = plan->index_length;
+    plan->rule_count = read_u32(plan->index + 40);
+    plan->schedule_count = read_u32(plan->index + 44);
+    uint64_t rules = plan->rule_count, schedules = plan->schedule_count, next = plan->parts_end;
     if (!within(HEADER, 1, rules * RULE + schedules * SCHEDULE, plan->index_length))
         return tutti_fail(message, TUTTI_BAD_PLAN, "%s: %u rules and %u schedules exceed its length", path, plan->rule_count,
                           plan->schedule_count);
@@ -306,6 +322,7 @@ int tutti_plan_open(const char *path, uint32_t part, uint32_t parts, tutti_plan 
     tutti_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for a plan", path);
+    fill_crc_table(plan);
     int error = open_file(path, plan, message);
     if (!error)
         error = check_header(path, plan, message);
@@ -378,20 +395,66 @@ int tutti_plan_has(const tutti_plan *plan, uint32_t collective)
     return 0;
 }
 
+/* The runs of a rank, as numbers: the offset and size of each, from the start of the parts. */
+typedef struct {
+    unsigned char *bytes;
+    uint64_t length, total; /* `total`: the size of the code */
+} run_list;
+
+/* Reads and validates the runs of a rank. Returns 0, TUTTI_BAD_PLAN or TUTTI_NO_MEMORY; `bytes` is to be freed in any case. */
+static int read_runs(const tutti_plan *plan, const unsigned char *entry, run_list *runs)
+{
+    uint64_t start = read_u64(entry), parts = plan->parts_end - plan->index_length;
+    *runs = (run_list){.length = read_u64(entry + 8) - start};
+    runs->bytes = malloc(runs->length + 1);
+    if (!runs->bytes)
+        return TUTTI_NO_MEMORY;
+    if (read_at(plan, start, runs->length, runs->bytes))
+        return TUTTI_BAD_PLAN;
+    tutti_numbers from = {runs->bytes, runs->bytes + runs->length, 0};
+    while (from.at < from.end && !from.bad) {
+        uint64_t at = tutti_next_number(&from), size = tutti_next_number(&from);
+        runs->total += size;
+        from.bad |= !within(at, size, 1, parts) || runs->total > TUTTI_LONGEST_CODE;
+    }
+    return from.bad ? TUTTI_BAD_PLAN : 0;
+}
+
+static int read_parts(const tutti_plan *plan, const run_list *runs, unsigned char *code)
+{
+    int error = 0;
+    tutti_numbers from = {runs->bytes, runs->bytes + runs->length, 0};
+    while (from.at < from.end && !error) {
+        uint64_t at = tutti_next_number(&from), size = tutti_next_number(&from);
+        error = read_at(plan, plan->index_length + at, size, code);
+        code += size;
+    }
+    return error;
+}
+
 int tutti_plan_code(const tutti_plan *plan, uint32_t schedule, uint32_t rank, unsigned char **code, uint64_t *length,
                     char *message)
 {
     uint64_t ranks = plan->schedules[schedule].ranks;
-    const unsigned char *table = plan->index + plan->tables[schedule], *entry = table + (uint64_t)8 * rank;
-    uint64_t start = read_u64(entry);
-    *length = read_u64(entry + 8) - start;
-    *code = malloc(*length + 1);
-    if (!*code)
-        return tutti_fail(message, TUTTI_NO_MEMORY, "%s: out of memory for the code of rank %u", plan->path, rank);
-    if (!read_at(plan, start, *length, *code) && crc32(*code, *length) == read_u32(table + 8 * (ranks + 1) + (uint64_t)4 * rank))
+    const unsigned char *table = plan->index + plan->tables[schedule];
+    uint32_t checksum = read_u32(table + 8 * (ranks + 1) + (uint64_t)4 * rank);
+    run_list runs;
+    *code = NULL;
+    int error = read_runs(plan, table + (uint64_t)8 * rank, &runs);
+    *length = runs.total;
+    if (!error) {
+        *code = malloc(*length + 1);
+        error = *code ? read_parts(plan, &runs, *code) : TUTTI_NO_MEMORY;
+    }
+    if (!error && crc32(plan, crc32(plan, 0, runs.bytes, runs.length), *code, *length) != checksum)
+        error = TUTTI_BAD_PLAN;
+    free(runs.bytes);
+    if (!error)
         return 0;
     free(*code);
     *code = NULL;
-    return tutti_fail(message, TUTTI_BAD_PLAN, "%s: corrupted: wrong checksum of schedule %u, rank %u; rewrite the plan",
-                      plan->path, schedule, rank);
+    if (error == TUTTI_NO_MEMORY)
+        return tutti_fail(message, error, "%s: out of memory for the code of rank %u", plan->path, rank);
+    return tutti_fail(message, error, "%s: corrupted: wrong checksum of schedule %u, rank %u; rewrite the plan", plan->path,
+                      schedule, rank);
 }

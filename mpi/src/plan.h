@@ -4,6 +4,8 @@
 
 #include "tutti_mpi.h"
 
+#define TUTTI_LONGEST_CODE (1u << 30) /* bytes of a rank: keeps all counts below 2^32 */
+
 typedef struct {
     uint32_t collective, ranks, schedule;
     uint64_t smallest, largest; /* bytes, inclusive */
@@ -13,12 +15,13 @@ struct tutti_plan {
     char *path;
     int file;             /* descriptor, held open because the file may be replaced */
     unsigned char *index; /* the file without the code */
-    uint64_t length, index_length;
+    uint64_t length, index_length, parts_end; /* parts of code follow the index, runs of them follow the parts */
+    uint32_t crc_table[4][256]; /* of a byte before 0 to 3 zeros */
     uint32_t crc; /* of the index, which contains the checksums of all code */
     uint32_t rule_count, schedule_count;
     tutti_rule *rules;
     tutti_schedule_info *schedules;
-    uint64_t *tables; /* offset of each schedule's table of codes */
+    uint64_t *tables; /* offset of each schedule's table of runs */
     char *text;       /* the provenance, then the names, each null-terminated */
 };
 

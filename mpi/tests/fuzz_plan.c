@@ -30,8 +30,9 @@ static void put(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-static uint32_t checksum(const unsigned char *bytes, size_t length) {
-    uint32_t crc = 0xffffffffu;
+/* The checksum of bytes that follow others with checksum `before`; 0 for none. */
+static uint32_t checksum(uint32_t before, const unsigned char *bytes, size_t length) {
+    uint32_t crc = ~before;
     for (size_t i = 0; i < length; i++) {
         crc ^= bytes[i];
         for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
@@ -66,25 +67,40 @@ static uint64_t number(const unsigned char *at, int bytes) {
     return value;
 }
 
+/* The checksum of runs, and of the code that lies in `parts`; that of the runs if they are invalid. */
+static uint32_t checksum_of_code(const unsigned char *runs, size_t length, const unsigned char *parts, uint64_t size) {
+    uint32_t first = checksum(0, runs, length), crc = first;
+    uint64_t total = 0;
+    tutti_numbers from = {runs, runs + length, 0};
+    while (from.at < from.end) {
+        uint64_t at = tutti_next_number(&from), bytes = tutti_next_number(&from);
+        total += bytes;
+        if (from.bad || at > size || bytes > size - at || total > MOST_WORK) return first;
+        crc = checksum(crc, parts + at, bytes);
+    }
+    return crc;
+}
+
 /* Corrects the checksums of all code that lies within the file, and that of the index. */
 static void put_checksums(unsigned char *file, size_t length) {
-    uint64_t index = number(file + 24, 8), entry = 56 + 32 * number(file + 32, 4);
-    if (index < 56 || index > length) return;
-    for (uint64_t left = number(file + 36, 4); left > 0 && entry + 48 <= index; left--, entry += 48) {
+    uint64_t index = number(file + 24, 8), parts_end = number(file + 32, 8), entry = 64 + 32 * number(file + 40, 4);
+    if (index < 64 || index > length || parts_end < index || parts_end > length) return;
+    for (uint64_t left = number(file + 44, 4); left > 0 && entry + 48 <= index; left--, entry += 48) {
         uint64_t ranks = number(file + entry + 4, 4), table = number(file + entry + 40, 8);
         if (table > index || 12 * ranks + 8 > index - table) continue;
         for (uint64_t rank = 0; rank < ranks; rank++) {
             uint64_t start = number(file + table + 8 * rank, 8), end = number(file + table + 8 * rank + 8, 8);
             if (start <= end && end <= length)
-                put(file + table + 8 * (ranks + 1) + 4 * rank, checksum(file + start, end - start), 4);
+                put(file + table + 8 * (ranks + 1) + 4 * rank,
+                    checksum_of_code(file + start, end - start, file + index, parts_end - index), 4);
         }
     }
-    put(file + 12, checksum(file + 16, index - 16), 4);
+    put(file + 12, checksum(0, file + 16, index - 16), 4);
 }
 
 static size_t spoil(unsigned char *file, size_t length) {
     if (drawn() % 8 == 0) length -= drawn() % length; /* truncated */
-    if (length < 56) return length;
+    if (length < 64) return length;
     for (uint64_t mistakes = 1 + drawn() % 2; mistakes > 0; mistakes--) mutate(file, length);
     if (drawn() % 8 == 0) file[drawn() % 16] ^= (unsigned char)(1u << drawn() % 8);
     if (drawn() % 16 != 0) { /* otherwise these two checks would hide all later ones */

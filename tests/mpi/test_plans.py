@@ -39,13 +39,24 @@ def patched(at: int, value: int, size: int = 4) -> bytes:
 
 
 INDEX = int.from_bytes(good()[24:32], "little")
-"""Offset of the code."""
+"""Offset of the parts of code."""
+PARTS_END = int.from_bytes(good()[32:40], "little")
+"""Offset of the runs."""
 
 
-MOVED = [1, 0, 0, 1, 1, 0, 1, 0, 1, 1]
+MOVED = [1, 9, 0, 0, 1, 1, 0, 1, 0, 1, 1]
 """One step with a copy of chunk 0 of slot 0 to chunk 1 of slot 1."""
-LATE = [1, 1, 0, 0, 1, 0, 0, 1, 2]
+LATE = [1, 9, 1, 0, 0, 0, 1, 0, 0, 1, 2]
 """One step with a send of chunk 0 of slot 0 to rank 1, to be waited for two steps later."""
+
+
+FORMS = {
+    "an unknown form of a message": [1, 8, 0, 1, 0, 9, 1, 0, 0, 1],
+    "an unknown form of a fold": [1, 9, 0, 0, 1, 6, 0, 0, 1, 1, 0],
+    "a relative peer that does not exist": [1, 8, 0, 1, 0, 1, 2, 0, 0, 1],
+    "a relative chunk that does not exist": [1, 8, 0, 1, 0, 3, 1, 0, 2, 1],
+    "a step of another size": [1, 9, 0, 1, 0, 0, 1, 0, 0, 1],
+}
 
 
 def coded(code: list[int], flags: int = 0) -> bytes:
@@ -61,8 +72,8 @@ def damaged(at: int) -> bytes:
     return bytes(data)
 
 
-RULE, ENTRY = 56, 88
-PROVENANCE = 40
+RULE, ENTRY = 64, 96
+PROVENANCE = 48
 TABLE = int.from_bytes(good()[ENTRY + 40 : ENTRY + 48], "little")
 BAD = {
     "empty": (b"", "not a plan file"),
@@ -71,22 +82,26 @@ BAD = {
     "truncated in the header": (good()[:40], "truncated"),
     "truncated by a byte": (good()[:-1], "truncated"),
     "a byte too many": (good() + b"\0", "too long"),
-    "newer": (patched(8, 4), "version 4: expected version 3"),
-    "older": (patched(8, 2), "version 2: expected version 3"),
+    "newer": (patched(8, 5), "version 5: expected version 4; write the plan again"),
+    "older": (patched(8, 3), "version 3: expected version 4; write the plan again"),
     "version 0": (patched(8, 0), "version 0"),
     "a damaged magic": (damaged(3), "not a plan file"),
     "a damaged checksum": (damaged(13), "corrupted: checksum"),
     "a damaged length": (damaged(17), "truncated or too long"),
     "a damaged length of the index": (damaged(24), "corrupted: "),
     "an index beyond the end": (patched(24, 2**40, 8), "corrupted: its index has"),
-    "a damaged count of rules": (damaged(32), "corrupted: checksum"),
+    "a damaged count of rules": (damaged(40), "corrupted: checksum"),
     "a damaged rule": (damaged(RULE + 4), "corrupted: checksum"),
     "a damaged schedule": (damaged(ENTRY + 8), "corrupted: checksum"),
     "a damaged last byte": (damaged(-1), "wrong checksum of schedule 0, rank 1"),
     "a byte of no schedule": (patched(TABLE + 16, len(good()) - 1, 8), "1 bytes belong to no"),
-    "code before the end of the index": (patched(TABLE, INDEX - 1, 8), "code of rank 0 lies"),
-    "rules beyond the end": (patched(32, 2**32 - 1), "exceed its length"),
-    "schedules beyond the end": (patched(36, 2**31), "exceed its length"),
+    "runs before the end of the parts": (patched(TABLE, PARTS_END - 1, 8), "code of rank 0 lies"),
+    "parts beyond the end": (patched(32, 2**40, 8), "its parts end at"),
+    "parts before the end of the index": (patched(32, INDEX - 1, 8), "its parts end at"),
+    "a damaged part": (damaged(INDEX + 2), "wrong checksum of schedule 0, rank 0"),
+    "runs outside the parts": (patched(32, INDEX + 1, 8), "code of rank 0 lies"),
+    "rules beyond the end": (patched(40, 2**32 - 1), "exceed its length"),
+    "schedules beyond the end": (patched(44, 2**31), "exceed its length"),
     "no such schedule": (patched(RULE + 24, 7), "rule 0: the plan has no schedule 7"),
     "a rule for other ranks": (
         patched(RULE + 4, 3),
@@ -109,6 +124,9 @@ BAD = {
         "4294967292 slots: expected at most",
     ),
     "a code that ends too early": (coded([9]), "schedule 0, x: invalid code of rank 0"),
+    **{
+        name: (coded(code), "schedule 0, x: invalid code of rank 0") for name, code in FORMS.items()
+    },
     "a copy to another chunk": (coded(MOVED), "schedule 0, x: invalid code of rank 0"),
     "a send that completes after the last step": (coded(LATE, 16), "invalid code of rank 0"),
     "a name beyond the end": (patched(ENTRY + 24, 2**40, 8), "outside the file"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutti import Schedule, ScheduleBuilder, algorithms, schedule
+from tutti.mpi import code
 from tutti.mpi.code import Copy, Fold, Message, PlannedStep
 from tutti.mpi.errors import PlanError
 from tutti.mpi.plan import COLLECTIVES, CollectivePlan, PlannedSchedule, Rule
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXCHANGE = schedule("recursive_doubling", ranks=2)
-HEAD = 56
+HEAD = 64
 """The size in bytes."""
 
 
@@ -35,18 +36,19 @@ def checked(body: bytes) -> bytes:
     """The body of a file, from byte 16 on, behind its head, with checksums that fit."""
     data = bytearray(struct.pack("<8sII", b"TUTTIPLN", VERSION, 0) + body)
     if len(data) >= HEAD:
-        index, rules, schedules = struct.unpack_from("<QII", data, 24)
+        index, parts_end, rules, schedules = struct.unpack_from("<QQII", data, 24)
         index = min(index, len(data))
         for entry in range(
             HEAD + 32 * rules, min(HEAD + 32 * rules + 48 * schedules, index - 47), 48
         ):
-            put_checksums(data, index, entry)
+            put_checksums(data, (index, parts_end), entry)
         struct.pack_into("<I", data, 12, zlib.crc32(data[16:index]))
     return bytes(data)
 
 
-def put_checksums(data: bytearray, index: int, entry: int) -> None:
+def put_checksums(data: bytearray, parts: tuple[int, int], entry: int) -> None:
     """Corrects the checksums of the code of one schedule, within the file."""
+    index, parts_end = parts
     (ranks,) = struct.unpack_from("<I", data, entry + 4)
     (table,) = struct.unpack_from("<Q", data, entry + 40)
     if table + 12 * ranks + 8 > index:
@@ -54,32 +56,42 @@ def put_checksums(data: bytearray, index: int, entry: int) -> None:
     offsets = struct.unpack_from(f"<{ranks + 1}Q", data, table)
     for rank, (start, end) in enumerate(pairwise(offsets)):
         place = table + 8 * (ranks + 1) + 4 * rank
-        struct.pack_into("<I", data, place, zlib.crc32(data[start:end]))
+        runs = bytes(data[start:end])
+        checksum = zlib.crc32(runs)
+        numbers = code.numbers(runs) or []
+        for at, size in zip(numbers[::2], numbers[1::2], strict=False):
+            checksum = zlib.crc32(data[index:parts_end][at : at + size], checksum)
+        struct.pack_into("<I", data, place, checksum)
 
 
 def test_the_bytes_of_a_small_plan() -> None:
     # One step: send slot 0 to the other, receive into slot 1, fold both into slot 0. Rank 0 has the
-    # smaller contribution itself and folds (0, 1); rank 1 folds (1, 0).
+    # smaller contribution itself and folds (0, 1); rank 1 folds (1, 0). Peers are one rank further.
     name, output = b"recursive_doubling", b"{}"
-    codes = [
-        bytes([1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1, 2, 0, 1]),
-        bytes([1, 1, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 2, 1, 0]),
+    steps = [
+        bytes([20, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 2, *operands])
+        for operands in ((0, 1), (1, 0))
     ]
+    parts = bytes([1, *steps[0], *steps[1]])
+    runs = [bytes([0, 22]), bytes([0, 1, 22, 21])]
     text_at = HEAD + 32 + 48
     name_at = text_at + len(output)
     table_at = name_at + len(name)
-    start_at = table_at + 8 * 3 + 4 * 2
-    middle, end = start_at + len(codes[0]), start_at + len(codes[0]) + len(codes[1])
+    parts_at = table_at + 8 * 3 + 4 * 2
+    start_at = parts_at + len(parts)
+    middle, end = start_at + len(runs[0]), start_at + len(runs[0]) + len(runs[1])
     # Flags: rank order, writes the data slot, same bits on all ranks, same order on all ranks.
     flags = 1 + 4 + 8 + 32
+    sums = [zlib.crc32(run + bytes([1, *step])) for run, step in zip(runs, steps, strict=True)]
     body = (
-        struct.pack("<QQIIQQ", end, start_at, 1, 1, text_at, len(output))
+        struct.pack("<QQQIIQQ", end, parts_at, start_at, 1, 1, text_at, len(output))
         + struct.pack("<IIQQII", 0, 2, 8, 1024, 0, 0)
         + struct.pack("<IIIIIIQQQ", 0, 2, 1, 2, 0, flags, name_at, len(name), table_at)
         + output
         + name
-        + struct.pack("<QQQII", start_at, middle, end, *map(zlib.crc32, codes))
-        + b"".join(codes)
+        + struct.pack("<QQQII", start_at, middle, end, *sums)
+        + parts
+        + b"".join(runs)
     )
     assert CollectivePlan([Rule("all_reduce", 2, EXCHANGE, (8, 1024))]).to_bytes() == checked(body)
 
@@ -105,6 +117,10 @@ def test_every_algorithm_round_trips(name: str, collective: str) -> None:
     for one, planned in zip(laid_out, again.schedules, strict=True):
         assert rebuilt(planned).verify() == one.verify() or carries_more(one)
         assert messages(planned) == one.verify().messages
+        programs = [planned.steps(rank) for rank in range(planned.ranks)]
+        assert planned.moves_chunks == (one.moves_chunks or code.shifted(programs))
+        written = [step.writes_data for steps in programs for step in steps]
+        assert planned.writes_data == any(written)
 
 
 def carries_more(one: Schedule) -> bool:
@@ -247,6 +263,40 @@ def test_a_schedule_is_stored_once_in_its_file() -> None:
     assert len(twice.to_bytes()) == len(once.to_bytes()) + 32
 
 
+@pytest.mark.parametrize(
+    ("name", "collective", "ranks", "distinct"),
+    [
+        ("ring", "all_reduce", 64, 1),
+        ("ring", "all_gather", 33, 1),
+        ("pairwise", "reduce_scatter", 64, 1),
+        ("pairwise", "all_to_all", 33, 1),
+        ("dissemination", "barrier", 33, 1),
+        ("scatter_all_gather", "broadcast", 64, 7),
+    ],
+)
+def test_ranks_share_code(name: str, collective: str, ranks: int, distinct: int) -> None:
+    planned = PlannedSchedule.of(schedule(name, ranks=ranks, collective=collective))
+    assert len(set(planned.codes)) == distinct
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "most"),
+    [
+        (("ring", "all_gather"), ("scatter_all_gather", "broadcast"), 1_000),
+        (("bruck", "all_to_all"), ("pairwise", "all_to_all"), 10_000),
+    ],
+)
+def test_rules_share_code(one: tuple[str, str], other: tuple[str, str], most: int) -> None:
+    """A plan of 64 ranks has parts of code that are not in a plan with one of its rules."""
+
+    def size(*names: tuple[str, str]) -> int:
+        rules = [Rule(c, 64, schedule(name, ranks=64, collective=c)) for name, c in names]
+        index, parts_end = struct.unpack_from("<QQ", CollectivePlan(rules).to_bytes(), 24)
+        return int(parts_end - index)
+
+    assert size(one, other) - size(one) < most
+
+
 def test_plan_can_be_built_from_another() -> None:
     first = CollectivePlan.from_bytes(small().to_bytes())
     assert CollectivePlan(first.rules, first.provenance).to_bytes() == first.to_bytes()
@@ -279,8 +329,8 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
         (small().to_bytes()[:40], "truncated", "truncated after 40 bytes"),
         (small().to_bytes()[:-1], "truncated", "expected"),
         (small().to_bytes() + b"\0", "corrupted", "1 bytes follow its end"),
-        (small().to_bytes()[:8] + b"\4\0\0\0" + small().to_bytes()[12:], "version", "version 4"),
-        (small().to_bytes()[:8] + b"\2\0\0\0" + small().to_bytes()[12:], "version", "version 2"),
+        (small().to_bytes()[:8] + b"\5\0\0\0" + small().to_bytes()[12:], "version", "version 5"),
+        (small().to_bytes()[:8] + b"\3\0\0\0" + small().to_bytes()[12:], "version", "version 3"),
         (small().to_bytes()[:-1] + b"\7", "corrupted", "checksum"),
     ],
 )
@@ -352,8 +402,8 @@ def test_random_bytes_are_refused(data: bytes) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=40))
-def test_random_code_is_refused_or_within_bounds(code: bytes) -> None:
-    one = PlannedSchedule("x", "all_reduce", 4, 3, 2, 0, 0, (code,) * 4)
+def test_random_code_is_refused_or_within_bounds(data: bytes) -> None:
+    one = PlannedSchedule("x", "all_reduce", 4, 3, 2, 0, 0, (data,) * 4)
     steps: list[PlannedStep] = []
     with contextlib.suppress(PlanError):
         steps = one.steps(0)
@@ -387,7 +437,7 @@ def test_a_schedule_with_more_slots_than_a_plan_has_is_not_planned() -> None:
 
 def test_copies_between_chunks_need_the_moves_chunks_flag() -> None:
     # One step with one local op: a copy of chunk 0 of slot 0 to chunk 1 of slot 1.
-    moving = bytes([1, 0, 0, 1, 1, 0, 1, 0, 1, 1])
+    moving = bytes([1, 9, 0, 0, 1, 1, 0, 1, 0, 1, 1])
     for flags in (0, 2):
         one = PlannedSchedule("x", "all_reduce", 2, 2, 2, 0, flags, (moving,) * 2)
         if flags:
@@ -416,8 +466,9 @@ def test_an_unknown_flag_is_refused() -> None:
 @pytest.mark.parametrize(("delay", "good"), [(0, True), (1, True), (2, False), (200, False)])
 def test_send_completes_at_the_end_at_the_latest(delay: int, good: bool) -> None:
     # One step, one send of chunk 0 of slot 0 to rank 1.
-    code = bytes([1, 1, 0, 0, 1, 0, 0, 1, *([delay] if delay < 128 else [delay % 128 + 128, 1])])
-    one = PlannedSchedule("x", "all_reduce", 2, 1, 1, 0, 16, (code,) * 2)
+    number = code.leb128([delay])
+    data = bytes([1, 8 + len(number), 1, 0, 0, 0, 1, 0, 0, 1, *number])
+    one = PlannedSchedule("x", "all_reduce", 2, 1, 1, 0, 16, (data,) * 2)
     if good:
         assert one.steps(0)[0].delays == (delay,)
     else:

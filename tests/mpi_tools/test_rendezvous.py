@@ -13,13 +13,25 @@ from hypothesis import strategies as st
 from tutti import ScheduleBuilder, algorithms, schedule
 from tutti.mpi import code
 from tutti.mpi.code import Fold, Message, PlannedStep
+from tutti.mpi.lowering import Lowering
 from tutti.mpi.plan import CollectivePlan, PlannedSchedule, Rule
 from tutti.mpi.rendezvous import deferred, joined, needs_buffers
 
 if TYPE_CHECKING:
     from random import Random
 
+    from tutti import Schedule
+
 SEND = Message(1, 0, 0, 1)
+
+
+def lowered(one: Schedule) -> list[list[PlannedStep]]:
+    """The steps of all ranks, before any are joined or deferred."""
+    shape = (one.ranks, one.slots, one.chunks, one.name)
+    return [
+        code.decoded(data, code.Bounds(rank, *shape, moves_chunks=True))
+        for rank, data in enumerate(Lowering(one).codes)
+    ]
 
 
 def test_sends_alone_join_the_next_step() -> None:
@@ -82,7 +94,7 @@ def test_sends_received_at_the_end_complete_after_all_steps() -> None:
 def test_delays_do_not_break_schedules_that_need_none() -> None:
     for name in ("ring", "recursive_doubling", "direct", "double_binary_tree"):
         one = schedule(name, ranks=6)
-        assert ends_without_buffers(deferred([code.lowered(one, rank) for rank in range(6)]))
+        assert ends_without_buffers(deferred(lowered(one)))
 
 
 def test_check_detects_a_deadlock() -> None:
@@ -190,7 +202,7 @@ def test_buffering_agrees_with_the_proof() -> None:
         for collective in algorithm.collectives:
             if algorithm.claims(collective, 6):
                 one = schedule(algorithm.name, collective=collective, ranks=6)
-                programs = [code.lowered(one, rank) for rank in range(6)]
+                programs = lowered(one)
                 assert needs_buffers(programs) != one.verify().rendezvous_safe
 
 

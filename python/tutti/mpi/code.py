@@ -1,25 +1,19 @@
-"""The ops of a rank, as the numbers of a plan file: see docs/reference/plan-format.md.
-
-A plan has sends, receives, folds and copies. Ops that a network could perform are lowered to these:
-a multicast is a send to each peer, and a combine receives from all and folds.
-"""
+"""The ops of a rank, as the numbers of a plan file: see docs/reference/plan-format.md."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.mpi.errors import PlanError
+from tutti.mpi.relative import ABSOLUTE, FORMS, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tutti._core import Op
-    from tutti.schedules.ir import Schedule
-
-_FOLD, _COPY = 0, 1
+FOLD, COPY, KINDS = range(3)
 _LARGEST = 2**32 - 1
 _MOST_BYTES = 5
 """Of a 32-bit number, seven bits to a byte."""
@@ -70,21 +64,6 @@ class PlannedStep:
         return 0 in into
 
 
-# --- from a schedule ------------------------------------------------------------------------------
-
-
-def lowered(schedule: Schedule, rank: int) -> list[PlannedStep]:
-    """Returns the steps of one rank, in the ops of plans.
-
-    Raises:
-        PlanError: It contains a compute or sleep op.
-    """
-    return [
-        _step(schedule, rank, step, schedule.ops(rank, step))
-        for step in range(schedule.steps(rank))
-    ]
-
-
 def shifted(programs: Sequence[Sequence[PlannedStep]]) -> bool:
     """Whether messages are received as other chunks than they are sent from."""
     sent = defaultdict[tuple[int, int], list[int]](list)
@@ -98,65 +77,87 @@ def shifted(programs: Sequence[Sequence[PlannedStep]]) -> bool:
     return sent != received
 
 
-def _step(schedule: Schedule, rank: int, step: int, ops: list[Op]) -> PlannedStep:
-    sends: list[Message] = []
-    receives: list[Message] = []
-    local: list[Fold | Copy] = []
-    for op in ops:
-        if op.chunks is None:
-            raise _foreign(schedule, rank, step, op)
-        first, chunks = op.chunks[0], op.chunks[1] - op.chunks[0]
-        slot = op.slot or 0
-        if op.kind in {"send", "multicast", "contribute"}:
-            sends += [Message(peer, slot, first, chunks) for peer in op.peers]
-        elif op.kind == "recv":
-            receives += [Message(peer, slot, first, chunks) for peer in op.peers]
-        elif op.kind == "copy":
-            local.append(Copy(slot, op.into or 0, first, chunks, op.to or 0))
-        else:
-            operands = op.operands or []
-            if op.kind == "combine":
-                given = zip(operands, op.sources or [], strict=True)
-                receives += [Message(p, s, first, chunks) for s, p in given if p is not None]
-            local.append(Fold(slot, first, chunks, tuple(operands)))
-    return PlannedStep(tuple(sends), tuple(receives), tuple(local))
-
-
-def _foreign(schedule: Schedule, rank: int, step: int, op: Op) -> PlanError:
-    message = (
-        f"{schedule.name}: {op.kind} op of rank {rank} at step {step}: expected only sends, "
-        "receives, reductions and copies"
-    )
-    return PlanError(message, kind="op", fields={"rank": rank, "step": step, "op": op.kind})
-
-
 # --- as bytes -------------------------------------------------------------------------------------
 
 
-def encoded(steps: list[PlannedStep]) -> bytes:
-    """Encodes the steps of one rank as bytes."""
-    code = bytearray()
-    for number in _numbers(steps):
+def encoded(steps: Sequence[PlannedStep]) -> bytes:
+    """Encodes the steps of one rank, with absolute peers and chunks."""
+    return code_of([encoded_step(_numbers(step)) for step in steps])
+
+
+def encoded_step(numbers: Iterable[int]) -> bytes:
+    """Encodes the numbers of a step, behind their size."""
+    data = leb128(numbers)
+    return leb128([len(data)]) + data
+
+
+def code_of(steps: Sequence[bytes]) -> bytes:
+    """Returns the code of a rank with these steps."""
+    return b"".join([leb128([len(steps)]), *steps])
+
+
+def split(code: bytes, block: int) -> Iterator[bytes]:
+    """Splits code into parts that other code may have, too.
+
+    These are the number of steps, and each step. A step of more than `block` bytes is cut into
+    blocks, counted from its end: steps that differ in their first ops have equal ends. Invalid code
+    is split anywhere.
+    """
+    start, end = 0, _number_at(code, 0)[1]
+    while start < len(code):
+        end = min(end, len(code))
+        cuts = [start, *range(start + (end - start) % block, end, block), end]
+        yield from (code[a:b] for a, b in pairwise(cuts) if a < b)
+        start = end
+        size, end = _number_at(code, start)
+        end += size
+
+
+def numbers(code: bytes) -> list[int] | None:
+    """Returns the numbers of code; None if it has invalid ones."""
+    found = []
+    at = 0
+    while at < len(code):
+        number, end = _number_at(code, at)
+        if code[end - 1] > 0x7F or number > _LARGEST:
+            return None
+        found.append(number)
+        at = end
+    return found
+
+
+def leb128(numbers: Iterable[int]) -> bytes:
+    """Encodes numbers, seven bits to a byte."""
+    data = bytearray()
+    for number in numbers:
         while number > 0x7F:
-            code.append(number & 0x7F | 0x80)
+            data.append(number & 0x7F | 0x80)
             number >>= 7  # noqa: PLW2901 - the remaining bits
-        code.append(number)
-    return bytes(code)
+        data.append(number)
+    return bytes(data)
 
 
-def _numbers(steps: list[PlannedStep]) -> Iterator[int]:
-    yield len(steps)
-    for step in steps:
-        yield from (len(step.sends), len(step.receives), len(step.local))
-        for send, delay in zip_longest(step.sends, step.delays):
-            yield from send if delay is None else (*send, delay)
-        for receive in step.receives:
-            yield from receive
-        for op in step.local:
-            if isinstance(op, Copy):
-                yield from (_COPY, *op)
-            else:
-                yield from (_FOLD, op.into, op.first, op.chunks, len(op.operands), *op.operands)
+def _number_at(code: bytes, at: int) -> tuple[int, int]:
+    """Returns a number of code, and where it ends; an unterminated one ends somewhere."""
+    number = 0
+    for place in range(at, min(at + _MOST_BYTES, len(code))):
+        number |= (code[place] & 0x7F) << 7 * (place - at)
+        if code[place] < 0x80:
+            return number, place + 1
+    return number, min(at + _MOST_BYTES, len(code))
+
+
+def _numbers(step: PlannedStep) -> Iterator[int]:
+    yield from (len(step.sends), len(step.receives), len(step.local))
+    for send, delay in zip_longest(step.sends, step.delays):
+        yield from (ABSOLUTE, *send) if delay is None else (ABSOLUTE, *send, delay)
+    for receive in step.receives:
+        yield from (ABSOLUTE, *receive)
+    for op in step.local:
+        if isinstance(op, Copy):
+            yield from (COPY, *op)
+        else:
+            yield from (FOLD, op.into, op.first, op.chunks, len(op.operands), *op.operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +188,17 @@ def decoded(code: bytes, bounds: Bounds) -> list[PlannedStep]:
 
 def _decoded_step(numbers: _Numbers, left: int) -> PlannedStep:
     """Decodes one step; `left` counts the steps from this one on."""
+    end = numbers.step_end()
     sends, receives, local = numbers.count(), numbers.count(), numbers.count()
     sent = [(numbers.message(), numbers.delay(left)) for _ in range(sends)]
-    return PlannedStep(
+    step = PlannedStep(
         tuple(send for send, _ in sent),
         tuple(numbers.message() for _ in range(receives)),
         tuple(numbers.local() for _ in range(local)),
         tuple(delay for _, delay in sent if delay is not None),
     )
+    numbers.check_end(end)
+    return step
 
 
 class _Numbers:
@@ -234,37 +238,69 @@ class _Numbers:
             raise self.wrong(f"announces {number} entries, more than there are bytes left")
         return number
 
-    def run(self) -> tuple[int, int]:
-        first = self.take()
+    def step_end(self) -> int:
+        """Reads the size of a step; returns where the step ends."""
+        size = self.count()
+        return self._at + size
+
+    def check_end(self, end: int) -> None:
+        if self._at != end:
+            raise self.wrong("has a step of another size")
+
+    def run(self, form: int) -> tuple[int, int]:
+        """Reads chunks, the first of which has a form."""
+        first = self.chunk(form)
         chunks = self.take()
         if chunks == 0 or first + chunks > self._bounds.chunks:
             raise self.wrong(f"names {chunks} chunks from {first} on, of {self._bounds.chunks}")
         return first, chunks
 
+    def chunk(self, form: int) -> int:
+        number, bounds = self.take(), self._bounds
+        if form == ABSOLUTE:
+            return number
+        if bounds.chunks % bounds.ranks or number >= bounds.chunks:
+            raise self.wrong(f"names the relative chunk {number} of {bounds.chunks}")
+        shard, rest = divmod(number, bounds.chunks // bounds.ranks)
+        shard = placed(form, shard, bounds.rank, bounds.ranks)
+        return shard * (bounds.chunks // bounds.ranks) + rest
+
     def message(self) -> Message:
-        peer = self.below(self._bounds.ranks, "rank")
-        if peer == self._bounds.rank:
+        chunk_form, peer_form = divmod(self.below(FORMS * FORMS, "form"), FORMS)
+        bounds = self._bounds
+        peer = placed(peer_form, self.below(bounds.ranks, "rank"), bounds.rank, bounds.ranks)
+        if peer >= bounds.ranks:
+            raise self.wrong(f"names rank {peer} of {bounds.ranks}")
+        if peer == bounds.rank:
             raise self.wrong("sends to itself, or receives from itself")
-        slot = self.below(self._bounds.slots, "slot")
-        return Message(peer, slot, *self.run())
+        slot = self.below(bounds.slots, "slot")
+        return Message(peer, slot, *self.run(chunk_form))
 
     def delay(self, left: int) -> int | None:
         """Reads the delay of a send, if the schedule has delays: at most to the last step."""
         return self.below(left + 1, "step") if self._bounds.pending_sends else None
 
     def local(self) -> Fold | Copy:
-        kind = self.below(2, "kind of op")
+        forms, kind = divmod(self.below(KINDS * FORMS * FORMS, "kind of op"), KINDS)
+        return self.copy(forms) if kind == COPY else self.fold(forms)
+
+    def copy(self, forms: int) -> Copy:
+        to_form, form = divmod(forms, FORMS)
         slot = self.below(self._bounds.slots, "slot")
-        if kind == _COPY:
-            into = self.below(self._bounds.slots, "slot")
-            first, chunks = self.run()
-            to = self.take()
-            if to + chunks > self._bounds.chunks:
-                raise self.wrong(f"copies {chunks} chunks to {to} on, of {self._bounds.chunks}")
-            if to != first and not self._bounds.moves_chunks:
-                raise self.wrong(f"copies chunk {first} to {to}, but the schedule moves no chunks")
-            return Copy(slot, into, first, chunks, to)
-        first, chunks = self.run()
+        into = self.below(self._bounds.slots, "slot")
+        first, chunks = self.run(form)
+        to = self.chunk(to_form)
+        if to + chunks > self._bounds.chunks:
+            raise self.wrong(f"copies {chunks} chunks to {to} on, of {self._bounds.chunks}")
+        if to != first and not self._bounds.moves_chunks:
+            raise self.wrong(f"copies chunk {first} to {to}, but the schedule moves no chunks")
+        return Copy(slot, into, first, chunks, to)
+
+    def fold(self, form: int) -> Fold:
+        if form >= FORMS:
+            raise self.wrong("has a fold with another form than of its chunks")
+        slot = self.below(self._bounds.slots, "slot")
+        first, chunks = self.run(form)
         operands = self.count()
         if operands == 0:
             raise self.wrong("has a fold without operands")

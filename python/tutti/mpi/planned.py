@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from tutti import _core
 from tutti.mpi import code
 from tutti.mpi.errors import PlanError
+from tutti.mpi.lowering import Lowering
 from tutti.mpi.rendezvous import deferred, joined, needs_buffers
 
 if TYPE_CHECKING:
@@ -72,23 +73,26 @@ class PlannedSchedule:
             raise PlanError(message, kind="root", fields={"root": schedule.root})
         _check_limits(schedule)
         proof = schedule.verify()
-        programs = [code.lowered(schedule, rank) for rank in range(schedule.ranks)]
-        pending = False
-        if not proof.rendezvous_safe:
-            programs = [joined(steps) for steps in programs]
-            pending = needs_buffers(programs)
-            programs = deferred(programs) if pending else programs
+        lowering = Lowering(schedule)
         flags = (
             RANK_ORDER * proof.rank_order
-            + MOVES_CHUNKS * (schedule.moves_chunks or code.shifted(programs))
-            + WRITES_DATA * any(step.writes_data for steps in programs for step in steps)
+            + MOVES_CHUNKS * lowering.moves_chunks
+            + WRITES_DATA * lowering.writes_data
             + SAME_ON_ALL * proof.same_on_all_ranks
-            + PENDING_SENDS * pending
             + SAME_ORDER * proof.same_order_on_all_ranks
         )
-        codes = tuple(code.encoded(steps) for steps in programs)
-        return cls(schedule.name, schedule.collective, schedule.ranks, schedule.chunks,
-                   schedule.slots, schedule.result, flags, codes)  # fmt: skip
+        planned = cls(schedule.name, schedule.collective, schedule.ranks, schedule.chunks,
+                      schedule.slots, schedule.result, flags, lowering.codes)  # fmt: skip
+        return planned if proof.rendezvous_safe else planned._without_deadlocks()
+
+    def _without_deadlocks(self) -> Self:
+        """Returns a schedule that does not deadlock if sends are not buffered."""
+        programs = [joined(self.steps(rank)) for rank in range(self.ranks)]
+        flags = self.flags
+        if needs_buffers(programs):
+            programs = deferred(programs)
+            flags += PENDING_SENDS
+        return replace(self, flags=flags, codes=tuple(map(code.encoded, programs)))
 
     @property
     def rank_order(self) -> bool:
