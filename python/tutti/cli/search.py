@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tutti.base.files.mistakes import known_name, mistake, shown
+from tutti.base.files.mistakes import known_name
 from tutti.cli import options
 from tutti.cli.grouped import grouped
 from tutti.collectives.schedule_search import KINDS
@@ -67,9 +67,6 @@ def search(
       tutti search experiment.toml --ranks 48 --kind factored --exhaustive
       tutti search --platform torus:4x2 --size 1MiB
     """
-    if of.size is not None and (of.begin, of.end) != (None, None):
-        raise mistake("excludes -b and -e", source="--size", value=shown(of.size),
-                      expected="one size, or a range of sizes")  # fmt: skip
     search_schedules(
         options.experiment(of, of.file),
         _kinds(kind),
