@@ -277,7 +277,7 @@ def test_other_commands_report_mistakes(
         (["--ranks", "4", "--size", "8", "--kind", "merged"], "4 ranks have no merged schedule"),
         (["--ranks", "1048576", "--size", "8", "--exhaustive"], "search without exhaustive"),
         (["--size", "12"], "8"),
-        (["--size", "8", "-b", "8"], "excludes -b and -e"),
+        (["--size", "8", "-b", "8"], "-b: conflicts with --size"),
     ],
 )
 def test_invalid_search_arguments_are_refused(
