@@ -14,6 +14,7 @@ import numpy as np
 from tutti.mpi import code
 from tutti.mpi.errors import PlanError
 from tutti.mpi.relative import ADDED, EXCLUSIVE_OR, FORMS, Relations
+from tutti.mpi.symmetry import SAMPLE, Prediction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,8 @@ _ATTRIBUTES = attrgetter("kind", "slot", "chunks", "peer")
 _SENDS = {"send", "multicast", "contribute"}
 _MESSAGE = 5
 """How many numbers a message has: forms, peer, slot, first chunk, chunks."""
+_MANY = 16
+"""Ranks from which on it pays to predict the text of ranks."""
 
 _Array = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -52,10 +55,7 @@ class Lowering:
         self._messages: tuple[list[list[int]], list[list[int]]] = ([], [])
         """The sends and the receives of each distinct step."""
         self.writes_data = False
-        relations = Relations.of(schedule)
-        self._programs = [
-            self._program(rank, relations.frame(rank)) for rank in range(schedule.ranks)
-        ]
+        self._programs = self._all(Relations.of(schedule))
         codes: dict[bytes, bytes] = {}
         self.codes = tuple(
             codes.setdefault(one, one)
@@ -76,6 +76,19 @@ class Lowering:
         in_order = _by_pair(source, destination, chunk, ranks)
         destination, source, chunk = received
         return not np.array_equal(in_order, _by_pair(source, destination, chunk, ranks))
+
+    def _all(self, relations: Relations) -> list[list[int]]:
+        """Returns the numbers of the steps of each rank."""
+
+        def program(rank: int) -> list[int]:
+            return self._program(rank, relations.frame(rank))
+
+        ranks = range(self._schedule.ranks)
+        sample = program(SAMPLE)
+        if len(ranks) < _MANY or sample != program(len(ranks) // 2):
+            return [program(rank) for rank in ranks]
+        prediction = Prediction(self._schedule, relations)
+        return [sample if prediction.fits(rank) else program(rank) for rank in ranks]
 
     def _program(self, rank: int, frame: Frame) -> list[int]:
         """Returns the numbers of the steps of a rank."""

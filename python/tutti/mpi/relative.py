@@ -70,7 +70,7 @@ class Relations:
         """
         self._ranks, self._chunks, self._peers, self._slots = ranks, chunks, peers, slots
         self._forms = [peers + FORMS * form for form in slots]
-        self._used = set(slots)
+        self._used = sorted({*slots} - {ABSOLUTE})
 
     @classmethod
     def absolute(cls, schedule: Schedule) -> Self:
@@ -96,10 +96,23 @@ class Relations:
         """Returns the numbers of a rank."""
         each = self._chunks // self._ranks
         chunks: list[Sequence[int]] = [range(self._chunks)] * FORMS
-        for form in self._used - {ABSOLUTE}:
+        for form in self._used:
             chunks[form] = relative(form, rank, self._ranks, each)
         peers = relative(self._peers, rank, self._ranks, 1)
         return Frame(peers, chunks, self._forms, self._slots)
+
+    def meanings(self, rank: int) -> list[int]:
+        """Returns the ranks that numbers of peers mean for a rank, then the chunks of each form."""
+        ranks, each = self._ranks, self._chunks // self._ranks
+        opposite = {ADDED: -rank % ranks, EXCLUSIVE_OR: rank, ABSOLUTE: rank}
+        found = [*relative(self._peers, opposite[self._peers], ranks, 1)]
+        for form in self._used:
+            found += relative(form, opposite[form], ranks, each)
+        return found
+
+    def place(self, form: int, chunk: int) -> int:
+        """Returns the place of a relative chunk in `meanings`."""
+        return self._ranks + self._used.index(form) * self._chunks + chunk
 
 
 def _numbers(schedule: Schedule, rank: int) -> dict[str | int, list[int]]:
