@@ -84,8 +84,8 @@ class Lowering:
             return self._program(rank, relations.frame(rank))
 
         ranks = range(self._schedule.ranks)
-        sample = program(SAMPLE)
-        if len(ranks) < _MANY or sample != program(len(ranks) // 2):
+        sample = program(SAMPLE) if len(ranks) >= _MANY else None
+        if sample is None or sample != program(len(ranks) // 2):
             return [program(rank) for rank in ranks]
         prediction = Prediction(self._schedule, relations)
         return [sample if prediction.fits(rank) else program(rank) for rank in ranks]
