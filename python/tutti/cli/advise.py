@@ -36,4 +36,4 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
         ranks_per_node=job.ranks_per_node,
         collective=job.collective[0] if job.collective and len(job.collective) == 1 else None,
     )  # fmt: skip
-    advise_from(rows, request, output.to, output.csel_base)
+    advise_from(rows, request, output.to, output.csel_base, extend=output.extend)

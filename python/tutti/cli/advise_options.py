@@ -104,6 +104,10 @@ class AdviceOutput:
         Path | None, _writing("--csel-base", metavar="FILE",
                               help="MPICH's generic.json; default: from its library.")
     ] = None  # fmt: skip
+    extend: Annotated[
+        bool, _writing("--extend", help="Rules also hold below the smallest and above the largest "
+                       "predicted size; default: only between them.")
+    ] = False  # fmt: skip
 
 
 def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:

@@ -106,7 +106,7 @@ def test_the_library_gets_the_fastest_algorithm_that_it_has() -> None:
     times = {8: {RD: 2.0, OVER: 1.0, RING: 9.0}, 64: {RD: 9.0, RING: 3.0}, 512: {OVER: 1.0}}
     found = rules(predicted(times, dict.fromkeys(times, 9.0)), "openmpi")
     assert [(one.first, one.last, one.schedule) for one in found] == [
-        (0, 63, RD), (64, 511, RING), (512, None, None),
+        (8, 63, RD), (64, 511, RING), (512, 512, None),
     ]  # fmt: skip
     assert [one.unruled for one in found] == [OVER, "", OVER]
     assert found[0].loss == pytest.approx(1.0)
@@ -117,7 +117,7 @@ def test_the_default_stays_where_it_is_faster_and_near_such_sizes() -> None:
     times = {size: {RING: 2.0} for size in (8, 64, 4096, 65536)}
     found = rules(predicted(times, {64: 2.1, 65536: 2.5}), "openmpi")
     assert [(one.first, one.schedule, one.stays) for one in found] == [
-        (0, OWN, "gain"), (4096, RING, ""),
+        (8, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> N
     frame = predicted({8: {RD: 1.0, RING: 2.0}, 4096: {RD: 9.0, RING: 1.0}})
     found = rules(frame, "openmpi")
     assert [(one.first, one.schedule, one.stays) for one in found] == [
-        (0, OWN, "gain"), (4096, RING, ""),
+        (8, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
     (remark,) = rule_remarks(write_rules(frame, "openmpi", tmp_path))
     assert "the default stays: 0 B to 4095 B; no algorithm is predicted to beat it" in remark

@@ -17,7 +17,7 @@ from tutti.measured.advise.questions import OVER
 from tutti.measured.errors import TuningError
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich, openmpi
-from tutti.measured.tune.decisions import LEAST_GAIN, TuningDecision
+from tutti.measured.tune.decisions import LEAST_GAIN, TuningDecision, extended
 from tutti.measured.tune.files import of_defaults
 from tutti.measured.tune.library_algorithms import LibraryAlgorithm, library_algorithm
 from tutti.measured.tune.library_defaults import default_algorithm
@@ -119,8 +119,8 @@ class WrittenRules:
 def rules(predicted: pl.DataFrame, target: str) -> list[AdvisedRule]:
     """Selects the fastest algorithm that a library has for each size, and joins neighbours.
 
-    A choice holds up to the next larger size; that of the smallest size from 0 on, that of the
-    largest without limit. Where no algorithm is predicted to beat the default, measured or
+    A choice holds up to the next larger size. Sizes below the smallest and above the largest keep
+    the default. Where no algorithm is predicted to beat the default, measured or
     predicted, it stays.
 
     Args:
@@ -153,8 +153,8 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
         yield AdvisedRule(
             collective=first["collective"],
             ranks=first["ranks"],
-            first=0 if place == 0 else sizes[place],
-            last=sizes[place + 1] - 1 if place + 1 < len(sizes) else None,
+            first=sizes[place],
+            last=sizes[place + 1] - 1 if place + 1 < len(sizes) else sizes[place],
             schedule=OWN if stays[place] else name,
             stays=stays[place],
             time_ps=round(time * 1e6) if name else None,
@@ -235,6 +235,7 @@ def write_rules(
     *,
     stock: Stock | None = None,
     measured: str = "",
+    extend: bool = False,
 ) -> WrittenRules:
     """Writes the rules of a library, and the variables that enable them.
 
@@ -244,12 +245,14 @@ def write_rules(
         folder: an existing folder.
         stock: MPICH's stock selection trees.
         measured: the measured library with its version; empty if unknown.
+        extend: whether rules also hold beyond the predicted sizes.
 
     Returns:
         What was written; without a path if the library has no rule for any choice, or if the trees
         of MPICH are missing.
     """
     found = rules(predicted, target)
+    found = extended(found) if extend else found
     try:
         path, variables, notes = _files(target, found, folder, stock)
     except TuningError as error:

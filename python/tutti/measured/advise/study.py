@@ -73,7 +73,12 @@ def _named(text: str, paths: Sequence[Path]) -> tuple[str | None, str]:
 
 
 def advise_from(
-    measured: Measurements, request: AdviceRequest, output: Path | None, base: Path | None
+    measured: Measurements,
+    request: AdviceRequest,
+    output: Path | None,
+    base: Path | None,
+    *,
+    extend: bool = False,
 ) -> None:
     """Decides, shows the advice, and writes it with the rules of the library.
 
@@ -82,6 +87,7 @@ def advise_from(
         request: What to decide.
         output: The folder for files; None to write none.
         base: MPICH's generic.json; None for that of the library of this machine.
+        extend: Whether rules also hold beyond the predicted sizes.
 
     Raises:
         ConfigError: No row can be used, or the request does not fit the measurements.
@@ -98,8 +104,9 @@ def advise_from(
     trees = stock_for(base, None if base else _mpi()) if "mpich" in targets else None
     for target in targets:
         rules = write_rules(
-            advice.predictions, target, study.output, stock=trees, measured=advice.scope.label or ""
-        )
+            advice.predictions, target, study.output, stock=trees,
+            measured=advice.scope.label or "", extend=extend,
+        )  # fmt: skip
         if rules.path is not None:
             wrote(rules.path, note=f"; use it with `. {rules.shell}`", wrap=True)
         for text in rule_remarks(rules):

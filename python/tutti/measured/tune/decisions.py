@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import polars as pl
 
@@ -206,9 +206,12 @@ def _rule(decision: TuningDecision) -> tuple[str | None, ...]:
     )  # fmt: skip
 
 
-def extended(decisions: Sequence[TuningDecision]) -> list[TuningDecision]:
+Decision = TypeVar("Decision", bound=TuningDecision)
+
+
+def extended(decisions: Sequence[Decision]) -> list[Decision]:
     """Returns decisions of which the first and the last also hold beyond the tuned sizes."""
-    listed: list[TuningDecision] = []
+    listed: list[Decision] = []
     for _, group in groupby(decisions, lambda one: (one.collective, one.ranks)):
         mine = list(group)
         mine[0] = replace(mine[0], first=0)

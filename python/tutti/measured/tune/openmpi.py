@@ -52,11 +52,12 @@ _HANDED_ON = {
 
 
 class _Choice(NamedTuple):
-    """An algorithm number, with its fan-in and fan-out, and its segment size in bytes."""
+    """An algorithm number, its fan-in and fan-out, its segment size in bytes, and its name."""
 
     number: int
     fan: int = 0
     segment: int = 0
+    name: str = "default"
 
 
 _FIXED = _Choice(0)
@@ -105,7 +106,8 @@ def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str
         for ranks, rules in keys:
             lines += [f"{ranks}  # ranks and more", f"{len(rules)}  # sizes"]
             tail = " 0" if second else ""
-            lines += [f"{first} {one.number} {one.fan} {one.segment}{tail}" for first, one in rules]
+            lines += [f"{first} {one.number} {one.fan} {one.segment}{tail}  # {one.name}"
+                      for first, one in rules]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
@@ -160,7 +162,7 @@ def _ruled(
 
 def _choice(decision: TuningDecision, target: str) -> _Choice:
     found = decision.counterpart(target)
-    return _Choice(found.number, found.fan, found.segment) if found else _FIXED
+    return _Choice(found.number, found.fan, found.segment, found.name) if found else _FIXED
 
 
 def _keys(by_ranks: dict[int, list[TuningDecision]], target: str) -> _Keys:
