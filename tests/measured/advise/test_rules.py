@@ -65,7 +65,8 @@ def test_no_rule_has_a_number_that_the_version_lacks(tmp_path: Path) -> None:
     assert (first.schedule, first.unruled) == (RD, "allgather_reduce_ompi")
     written = write_rules(times, "openmpi", tmp_path)
     assert written.path is not None
-    assert "\n0 3 0 0\n64 4 0 0\n" in written.path.read_text()
+    lines = "\n8 3 0 0  # recursive_doubling\n64 4 0 0  # ring\n65 0 0 0  # default\n"
+    assert lines in written.path.read_text()
     (first, *_) = rules(times, "openmpi6")
     assert first.schedule == "allgather_reduce_ompi"
 
@@ -129,7 +130,7 @@ def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> N
         (8, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
     (remark,) = rule_remarks(write_rules(frame, "openmpi", tmp_path))
-    assert "the default stays: 0 B to 4095 B; no algorithm is predicted to beat it" in remark
+    assert "the default stays: 8 B to 4095 B; no algorithm is predicted to beat it" in remark
     (one,) = rules(predicted({1 << 20: {RING: 1.0}}), "openmpi")
     assert (one.schedule, one.stays) == (OWN, "unknown")
 
@@ -140,7 +141,10 @@ def test_files_of_open_mpi(tmp_path: Path) -> None:
     assert written.path == tmp_path / "openmpi.rules"
     text = written.path.read_text()
     assert text.startswith("# Written by `tutti advise`.")
-    assert "64  # ranks and more\n2  # sizes\n0 3 0 0\n1024 4 0 0\n65  # ranks and more" in text
+    assert (
+        "64  # ranks and more\n4  # sizes\n0 0 0 0  # default\n8 3 0 0  # recursive_doubling\n"
+        "1024 4 0 0  # ring\n1025 0 0 0  # default\n65  # ranks and more"
+    ) in text
     assert written.shell is not None
     assert str(written.path.resolve()) in written.shell.read_text()
     newer = write_rules(frame, "openmpi6", tmp_path)

@@ -103,7 +103,7 @@ def test_bruck_has_a_fan_out(second: bool) -> None:
     # Open MPI 6 multiplies distances by it: with 0 the call never ends.
     (rule,) = File.model_validate(json.loads(openmpi.json_rules(EVERY))).collectives["allgather"]
     assert [one.faninout for one in rule.rules] == [2]
-    assert ("\n0 2 2 0" + " 0" * second + "\n") in openmpi.classic(EVERY, second=second)
+    assert ("\n0 2 2 0" + " 0" * second + "  # bruck\n") in openmpi.classic(EVERY, second=second)
 
 
 # --- han, on several hosts ------------------------------------------------------------------------
