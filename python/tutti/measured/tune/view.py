@@ -187,7 +187,7 @@ def _slowdown(target: str, decision: TuningDecision) -> Iterator[str]:
     if decision.schedule is None:
         yield f"{where}: has none of the candidates; the native collective stays"
         return
-    slower = f"{decision.schedule} takes {format_share(decision.loss)} longer"
+    slower = f"{_named(decision.schedule)} takes {format_share(decision.loss)} longer"
     yield f"{where}: lacks {decision.best}; at {exact_size(decision.loss_size)} {slower}"
 
 
