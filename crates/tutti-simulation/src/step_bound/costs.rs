@@ -33,7 +33,7 @@ impl<'a> Costs<'a> {
     pub(super) fn first(&self, moved: &Moved) -> Time {
         let group = self.cuts.group(moved.rings);
         let enters = self.needs(moved, &group).enters;
-        self.at_least(&group, enters / self.cuts.entry(&group), &self.endpoint.into_memory(enters))
+        self.at_least(&group, enters / self.cuts.entry(&group), &self.endpoint.arriving(enters))
     }
 
     /// The least time from the last start to the last completion.
@@ -42,7 +42,7 @@ impl<'a> Costs<'a> {
         let leaves = self.needs(moved, &group).leaves;
         // A rank sends what it has reduced completely without reading it.
         let read = if moved.collective == Some(Collective::AllReduce) { 0.0 } else { leaves };
-        let served = self.endpoint.out_of_memory(leaves, read);
+        let served = self.endpoint.leaving(leaves, read);
         self.at_least(&group, leaves / self.cuts.exit(&group), &served)
     }
 
@@ -64,8 +64,8 @@ impl<'a> Costs<'a> {
         }
         let bytes = real(size.0.into());
         let nearest = real(self.cuts.nearest(&group).ps().into());
-        let mut served = self.endpoint.out_of_memory(bytes, bytes);
-        served.extend(self.endpoint.into_memory(bytes));
+        let mut served = self.endpoint.leaving(bytes, bytes);
+        served.extend(self.endpoint.arriving(bytes));
         let through = nearest + bytes / self.cuts.exit(&group);
         floor(served.iter().fold(through, |most, &(_, time)| most.max(time)))
     }
@@ -83,7 +83,7 @@ impl<'a> Costs<'a> {
                 (needs.leaves, needs.leaves, needs.enters)
             }
         };
-        let served = [self.endpoint.out_of_memory(out, read), self.endpoint.into_memory(into)];
+        let served = [self.endpoint.leaving(out, read), self.endpoint.arriving(into)];
         let served = served.into_iter().flatten().map(|(name, time)| (name.to_owned(), time));
         self.cuts.loads(moved).into_iter().chain(served).collect()
     }
@@ -92,7 +92,7 @@ impl<'a> Costs<'a> {
 impl EndpointCosts {
     /// The busy times of servers between memory and links for bytes that leave, of which the
     /// baseline reads `read`.
-    fn out_of_memory(&self, bytes: f64, read: f64) -> Served {
+    fn leaving(&self, bytes: f64, read: f64) -> Served {
         match *self {
             EndpointCosts::Ideal => Vec::new(),
             EndpointCosts::Baseline { memory, per_sm, sms, bus } => vec![
@@ -108,7 +108,7 @@ impl EndpointCosts {
     }
 
     /// The busy times of servers between links and memory for bytes that enter.
-    fn into_memory(&self, bytes: f64) -> Served {
+    fn arriving(&self, bytes: f64) -> Served {
         match *self {
             EndpointCosts::Ideal => Vec::new(),
             EndpointCosts::Baseline { bus, .. } => vec![("bus in", bytes * bus.ps_per_byte())],
