@@ -903,8 +903,6 @@ class StepFabric:
         sizes: list[int],
         collectives: list[tuple[tuple[str, int, int, int], int]],
         messages: list[tuple[int, int]],
-        *,
-        concurrent: bool = False,
     ) -> StepFabric: ...
     def with_algorithms(self, chosen: list[tuple[str, int, list[Schedule]]]) -> StepFabric: ...
     @property
@@ -933,6 +931,36 @@ class Endpoint:
     @property
     def partition_bytes(self) -> list[int]: ...
 
+@final
+class EndpointCosts:
+    @staticmethod
+    def ideal() -> EndpointCosts: ...
+    @staticmethod
+    def baseline(
+        *, memory: TimePerByte, per_sm: TimePerByte, sms: int, bus: TimePerByte
+    ) -> EndpointCosts: ...
+    @staticmethod
+    def ace(*, memory: TimePerByte, bus: TimePerByte) -> EndpointCosts: ...
+
+@final
+class StepBound:
+    @property
+    def time_ps(self) -> int: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def parts_ps(self) -> list[tuple[str, int]]: ...
+
+def step_bound(
+    programs: list[TrainingProgram],
+    network: Platform | list[tuple[int, TimePerByte, int]],
+    dimensions: list[tuple[str, int]],
+    endpoint: EndpointCosts,
+    *,
+    launch_ps: int,
+    of: list[int],
+    is_alike: bool,
+) -> StepBound: ...
 def simulate_training(
     programs: list[TrainingProgram],
     step_fabric: StepFabric,

@@ -22,6 +22,7 @@ mod schedule_builder;
 mod search;
 mod smart;
 mod smart_measure;
+mod step_bound;
 mod step_fabric;
 mod threads;
 mod topology;
@@ -84,6 +85,8 @@ mod _core {
     use crate::smart::{SmartMesh, smart_designs};
     #[pymodule_export]
     use crate::smart_measure::{SmartCase, half_width};
+    #[pymodule_export]
+    use crate::step_bound::{EndpointCosts, StepBound, step_bound};
     #[pymodule_export]
     use crate::step_fabric::StepFabric;
     #[pymodule_export]

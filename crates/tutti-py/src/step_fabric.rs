@@ -21,7 +21,16 @@ use crate::training::{GivenTransfer, transfer};
 use crate::units::TimePerByte;
 
 /// A ring: nodes, time per byte of a link in one direction, latency in picoseconds.
-type GivenRing = (Number, TimePerByte, u64);
+pub(crate) type GivenRing = (Number, TimePerByte, u64);
+
+/// A torus of rings, the one inside a package first.
+pub(crate) fn torus_of(rings: Vec<GivenRing>) -> PyResult<Torus> {
+    let ring = |(nodes, per_byte, latency): GivenRing| {
+        let latency = Time::from_ps(latency);
+        Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
+    };
+    Torus::new(rings.into_iter().map(ring).collect()).or_raise()
+}
 
 /// The schedules of a collective: its name, dimensions (a bit each), a schedule per channel.
 type GivenAlgorithm<'a> = (String, u8, Vec<PyRef<'a, Schedule>>);
@@ -44,11 +53,7 @@ impl StepFabric {
     #[staticmethod]
     #[pyo3(signature = (rings, *, relays=Vec::new()))]
     fn torus(rings: Vec<GivenRing>, relays: Vec<Option<TimePerByte>>) -> PyResult<StepFabric> {
-        let ring = |(nodes, per_byte, latency): GivenRing| {
-            let latency = Time::from_ps(latency);
-            Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
-        };
-        let mut torus = Torus::new(rings.into_iter().map(ring).collect()).or_raise()?;
+        let mut torus = torus_of(rings)?;
         for (index, relay) in relays.into_iter().enumerate() {
             torus = relay.map_or(torus.clone(), |relay| torus.relayed(index, relay.0));
         }
@@ -70,15 +75,12 @@ impl StepFabric {
         Ok(StepFabric { network, sizes, algorithms: Algorithms::default() })
     }
 
-    /// No network: each collective and message takes a given time in picoseconds; `concurrent`:
-    /// whether a group performs its collectives concurrently.
+    /// No network: each collective and message takes a given time in picoseconds.
     #[staticmethod]
-    #[pyo3(signature = (sizes, collectives, messages, *, concurrent=false))]
     fn isolated(
         sizes: Vec<Number>,
         collectives: Vec<(GivenTransfer, u64)>,
         messages: Vec<(u64, u64)>,
-        concurrent: bool,
     ) -> PyResult<StepFabric> {
         let sizes: Vec<u32> = sizes.into_iter().map(|size| size.0).collect();
         let collective = |(given, ps)| {
@@ -91,7 +93,7 @@ impl StepFabric {
             npus: sizes.iter().fold(1, |all, &size| all.saturating_mul(size)),
             collectives: collectives.into_iter().map(collective).collect::<PyResult<_>>()?,
             messages: messages.into_iter().map(message).collect(),
-            concurrent,
+            concurrent: false,
         };
         let (network, algorithms) = (StepNetwork::Isolated(isolated), Algorithms::default());
         Ok(StepFabric { network, sizes, algorithms })

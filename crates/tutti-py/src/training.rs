@@ -199,7 +199,7 @@ type GivenTask = (String, (u64, bool), Option<GivenExchange>, Vec<u32>);
 
 /// The program of every NPU, or of the NPUs of a stage.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct TrainingProgram(Program);
+pub(crate) struct TrainingProgram(pub(crate) Program);
 
 #[pymethods]
 impl TrainingProgram {

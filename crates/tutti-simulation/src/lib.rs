@@ -2,7 +2,8 @@
 //!
 //! A [`Platform`] is a network model, the costs of local work, the [`Routing`] through a topology,
 //! and the [`Contention`] of messages. A [`Case`] adds a schedule, a [`Payload`], and the conditions
-//! of ranks and links. It has a run, a lower bound, and for some algorithms a closed form.
+//! of ranks and links. It has a run, a lower bound, and for some algorithms a closed form. The lower
+//! bound of a training step is that of a [`BoundedStep`].
 //!
 //! The crates of the types in these interfaces are re-exported, so that a program needs one
 //! dependency.
@@ -35,6 +36,7 @@ mod mesh;
 mod platform;
 mod routing;
 mod run;
+mod step_bound;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -47,6 +49,7 @@ pub use mesh::MeshFlits;
 pub use platform::{Contention, Platform};
 pub use routing::Routing;
 pub use run::{NetworkUse, Run};
+pub use step_bound::{BoundedNetwork, BoundedStep, Dimension, EndpointCosts, StepBound};
 
 pub use tutti_analysis as analysis;
 pub use tutti_engine as engine;

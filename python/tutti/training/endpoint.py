@@ -8,7 +8,7 @@ in them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
@@ -64,9 +64,14 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.StepFabr
     Raises:
         TopologyError: There are fewer than two NPUs, or a link has no latency.
     """
-    return _core.StepFabric.torus(
-        [(ring.nodes, scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
-    )
+    return _core.StepFabric.torus(core_rings(rings, efficiency))
+
+
+def core_rings(
+    rings: Sequence[Ring], efficiency: Efficiency
+) -> list[tuple[int, _core.TimePerByte, int]]:
+    """Returns the nodes, the time per byte and the latency in ps of each ring of a torus."""
+    return [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
 
 
 def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
@@ -289,13 +294,29 @@ class Configuration(InFiles):
             return self._baseline(npu, message)
         return self._ace(npu, fabric, chunk, transfers)
 
+    def costs(self, npu: Npu) -> _core.EndpointCosts:
+        """Returns what bounds need of the endpoint of an NPU."""
+        if self.kind == "ideal":
+            return _core.EndpointCosts.ideal()
+        if self.kind == "baseline":
+            return _core.EndpointCosts.baseline(**self._servers(npu))
+        return _core.EndpointCosts.ace(memory=self._memory(npu), bus=npu.bus.core)
+
+    def _memory(self, npu: Npu) -> _core.TimePerByte:
+        return (self.memory or npu.memory).core
+
+    def _servers(self, npu: Npu) -> dict[str, Any]:
+        return {
+            "memory": self._memory(npu),
+            "per_sm": npu.per_sm.core,
+            "sms": self.sms if self.overlap else npu.sms,
+            "bus": npu.bus.core,
+        }
+
     def _baseline(self, npu: Npu, message: Size) -> _core.Endpoint:
         return _core.Endpoint.baseline(
-            {
-                "memory": (self.memory or npu.memory).core,
-                "per_sm": npu.per_sm.core,
-                "sms": self.sms if self.overlap else npu.sms,
-                "bus": npu.bus.core,
+            self._servers(npu)
+            | {
                 "message": message.bytes,
                 "overhead": 0,
                 "chunks": (64, 16),
@@ -316,7 +337,7 @@ class Configuration(InFiles):
         sram = TimePerByte.parse(f"{ace.banks * per_second} B/s").core
         return _core.Endpoint.ace(
             {
-                "memory": (self.memory or npu.memory).core,
+                "memory": self._memory(npu),
                 "bus": npu.bus.core,
                 "sram": ace.sram.bytes,
                 "shares": list(ace.shares) if ace.shares else None,
@@ -357,7 +378,7 @@ def configurations() -> dict[str, Configuration]:
     return {configuration.name: configuration for configuration in found}
 
 
-def scaled(rate: TimePerByte, factor: float) -> TimePerByte:
+def _scaled(rate: TimePerByte, factor: float) -> TimePerByte:
     return TimePerByte.parse(f"{round(rate.core.bytes_per_second * factor)} B/s")
 
 

@@ -26,7 +26,7 @@ from tutti.base.files.described import InFiles, Positive
 from tutti.collectives.candidates import lay_out
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, candidates
-from tutti.training.endpoint import Efficiency, Ring, torus
+from tutti.training.endpoint import Efficiency, Ring, core_rings, torus
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -80,6 +80,13 @@ class StepNetwork:
     def acts_alike(self) -> bool:
         """Whether one NPU can represent all: on a torus, with rings along each dimension."""
         return self.platform is None and not self.algorithms
+
+    @property
+    def links(self) -> _core.Platform | list[tuple[int, _core.TimePerByte, int]]:
+        """The platform of the core, or the rings of the torus."""
+        if self.platform is not None:
+            return self.platform.core
+        return core_rings(self._rings, self.efficiency)
 
     def fabric(
         self,
@@ -137,10 +144,13 @@ class StepNetwork:
         names = [one.name for one in self.rings]
         return "+".join(name for at, name in enumerate(names) if within >> at & 1)
 
+    @property
+    def _rings(self) -> list[Ring]:
+        return [ring for ring in self.rings if isinstance(ring, Ring)]
+
     def _network(self) -> _core.StepFabric:
         if self.platform is None:
-            rings = [ring for ring in self.rings if isinstance(ring, Ring)]
-            return torus(rings, self.efficiency)
+            return torus(self._rings, self.efficiency)
         kind = self.platform.effective_contention.kind
         if kind == "mesh":
             return _core.StepFabric.on(self.platform.core, self.sizes)

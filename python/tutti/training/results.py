@@ -13,7 +13,6 @@ from tutti.base.units import Time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tutti.training.bound import StepBound
     from tutti.training.endpoint import Configuration
     from tutti.training.step import Step
 
@@ -23,6 +22,27 @@ _RECORDED = 64
 """Runs of more NPUs have detailed results for the first NPU of each program."""
 _CACHED = 32
 """Cached values of NPUs: enough for the drawn ones; those of all NPUs of a run can take GB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepBound:
+    """A lower bound of the time of a step.
+
+    Attributes:
+        parts: The bound by the critical path, and by each resource.
+        time: The bound: the largest part.
+        by: The name of the largest part; the critical path if several are equal.
+    """
+
+    parts: dict[str, Time]
+    time: Time
+    by: str
+
+    @classmethod
+    def of(cls, bound: _core.StepBound) -> StepBound:
+        """Returns the bound of the core."""
+        parts = {name: Time(ps=ps) for name, ps in bound.parts_ps}
+        return cls(parts=parts, time=Time(ps=bound.time_ps), by=bound.by)
 
 
 @dataclass(frozen=True, kw_only=True)

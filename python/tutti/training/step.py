@@ -24,11 +24,10 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.base.units import Size, Time
-from tutti.training.bound import Costs, Programs, step_bound
 from tutti.training.endpoint import Efficiency, Npu, fabric_settings
 from tutti.training.fabric import StepNetwork
 from tutti.training.isolated import isolated
-from tutti.training.results import TrainingResult
+from tutti.training.results import StepBound, TrainingResult
 from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofline
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import PASSES
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from tutti.formats.chakra.reader import ChakraTrace
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
-    from tutti.training.bound import StepBound
     from tutti.training.endpoint import Configuration, Ring
     from tutti.training.fabric import Channels, Dimension
     from tutti.workloads import Model, ModelLayer
@@ -211,21 +209,19 @@ class Step:
             problem = "a slowdown is not from 1 to 1000: expected factors on the time of passes"
         if problem:
             raise WorkloadError(problem, kind="slowdowns")
-        sizes = [ring.nodes for ring in self.rings]
-        return list(zip(slowdowns, self._numbers(sizes, configuration), strict=True))
+        return list(zip(slowdowns, self._numbers(configuration), strict=True))
 
-    def _numbers(self, sizes: Sequence[int], configuration: Configuration) -> list[int]:
-        """Returns the number of the program of each NPU, for other sizes of the dimensions."""
+    def _numbers(self, configuration: Configuration) -> list[int]:
+        """Returns the number of the trace or stage of each NPU."""
         if self.traces:
-            return list(range(math.prod(sizes)))
+            return list(range(self.npus))
         stages = self._stage_rings(configuration)
         numbers = [0]
         among = 1
-        names = [ring.name for ring in self.rings]
-        for name, nodes in zip(names, sizes, strict=True):
-            step = among if name in stages else 0
-            numbers = [number + at * step for at in range(nodes) for number in numbers]
-            among *= nodes if step else 1
+        for ring in self.rings:
+            step = among if ring.name in stages else 0
+            numbers = [number + at * step for at in range(ring.nodes) for number in numbers]
+            among *= ring.nodes if step else 1
         return numbers
 
     def _stage_rings(self, configuration: Configuration) -> tuple[str, ...]:
@@ -319,20 +315,21 @@ class Step:
         Raises:
             TraceError: The network does not support a trace.
             WorkloadError: The workload is invalid, or does not fit the network.
+            TopologyError: The torus is invalid.
         """
-        costs = Costs(network=self.network, configuration=configuration, npu=self.npu)
-        return step_bound(self._bounded(configuration), costs)
-
-    def _bounded(self, configuration: Configuration) -> Programs:
-        """Returns the programs on as few NPUs of each group as suffice without contention."""
         # Slower NPUs only lengthen a step.
         equally_fast = replace(self, slowdowns=()) if self.slowdowns else self
         found = equally_fast.programs(configuration)
-        stages = set(self._stage_rings(configuration))
-        rings = [(ring.name, ring.nodes) for ring in self.rings]
-        few = [n if self.traces or name in stages else min(2, n) for name, n in rings]
-        numbers = self._numbers(few, configuration) if len(found) > 1 else []
-        return Programs(found, few, numbers, are_alike=not self.traces or len(found) == 1)
+        bound = _core.step_bound(
+            found,
+            self.network.links,
+            [(ring.name, ring.nodes) for ring in self.rings],
+            configuration.costs(self.npu),
+            launch_ps=configuration.launch(self.platform).ps,
+            of=equally_fast.numbers(configuration) if len(found) > 1 else [],
+            is_alike=not self.traces or len(found) == 1,
+        )
+        return StepBound.of(bound)
 
     def names(self, configuration: Configuration) -> list[str]:
         """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
