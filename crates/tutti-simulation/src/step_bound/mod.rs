@@ -307,7 +307,7 @@ struct Load {
 /// The critical path and the loads. Transfers that start at `start` or later use a resource after
 /// their launch only.
 fn bounded(path: Time, mut started: Vec<Started>, costs: &Costs<'_>) -> StepBound {
-    // The order decides in which order real numbers are added: it depends on nothing but the step.
+    // The order decides in which order real numbers are added: it depends on the step only.
     started.sort_by(|one, other| {
         let shares = || other.share.total_cmp(&one.share);
         (other.start, other.moved).cmp(&(one.start, one.moved)).then_with(shares)
@@ -340,8 +340,8 @@ fn place(loads: &mut Vec<Load>, resource: String) -> usize {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes and ps of a step are below 2^53")]
-fn real(whole: u128) -> f64 {
-    whole as f64
+fn real(integer: u128) -> f64 {
+    integer as f64
 }
 
 /// A time in ps, rounded down.
