@@ -27,7 +27,7 @@ def tune(request: TuningInput, measuring: Measuring, writing: Writing) -> None:
       tutti tune all_reduce all_gather --ranks 2 --by measurement \\
         -b 64K -e 64K -a ring -n 3
       tutti tune --ranks 6 --platform cray_xc30 -b 768K -e 768K --for openmpi --prove
-      tutti tune --ranks 3 --by both --platform cray_xc30 -e 8 --for plan \\
+      tutti tune --ranks 3 --by both --platform cray_xc30 -b 12 -e 12 --for plan \\
         --prove -a ring -a recursive_multiplying:a3 -n 3 --each 1 \\
         --emulate 'pipelining_postal:alpha_p=2 ms,alpha_r=1 ms'
     """

@@ -91,7 +91,7 @@ class Experiment:
     wait_for_sends: bool = False
     messages_limit: int | None = None
     output: Path = Path("out")
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = field(default=(), compare=False)
     _shared: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Cached values that do not depend on the platform; `on` shares them."""
 
