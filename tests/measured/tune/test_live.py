@@ -12,7 +12,7 @@ import pytest
 from tutti.measured.tune import Question, confirm, live
 from tutti.measured.tune.confirm import ROUNDS, points
 from tutti.measured.tune.files import Writer
-from tutti.measured.tune.forced import Forced, forced
+from tutti.measured.tune.forced import ChosenAlgorithm, forced
 from tutti.measured.tune.live import LiveRules, raced
 from tutti.measured.tune.view import live_view
 from tutti.mpi.bench_job import Settings
@@ -115,4 +115,4 @@ def test_candidates_are_those_of_the_version(size: int) -> None:
     assert "allgather_reduce" not in names
     assert {"recursive_doubling", "ring", "rabenseifner"} <= names
     assert any(name.startswith("segmented_ring segment=") for name in names)
-    assert all(isinstance(one, Forced) for one in forced(OPEN_MPI, "broadcast", 4, size))
+    assert all(isinstance(one, ChosenAlgorithm) for one in forced(OPEN_MPI, "broadcast", 4, size))

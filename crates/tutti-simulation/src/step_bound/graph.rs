@@ -148,7 +148,7 @@ fn most_of(rates: &[(Option<u64>, f64)]) -> Option<u64> {
     rates.iter().find(|(_, rate)| 2.0 * rate > all)?.0
 }
 
-/// The least latency from an NPU to each vertex; zero to those that it cannot reach.
+/// The least latency from an NPU to each vertex; zero for those that it cannot reach.
 fn latencies(topology: &Topology, npu: u32) -> Vec<Time> {
     let mut least = least_costs(topology.vertex_count(), npu, Time::MAX, |at, visit| {
         for link in topology.links_out(VertexId(at)) {

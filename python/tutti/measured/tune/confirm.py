@@ -20,7 +20,7 @@ from tutti.mpi.bench import BenchCandidate
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tutti.measured.tune.forced import Forced
+    from tutti.measured.tune.forced import ChosenAlgorithm
     from tutti.measured.tune.measure import Question
     from tutti.mpi.bench_job import Settings
     from tutti.mpi.underneath import Mpi
@@ -30,7 +30,7 @@ ROUNDS: Final = 6
 _HELD: Final = 4
 """Rounds in which a rule has to be faster. If it is exactly as fast, a third of the rules pass."""
 
-Points = dict[int, "Forced"]
+Points = dict[int, "ChosenAlgorithm"]
 """The algorithm from each size on, up to the next size; absent where the default stays."""
 
 
@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
         return 1 - self.ruled_ps / max(self.default_ps, 1)
 
 
-def points(question: Question, choices: Mapping[int, Forced]) -> Points:
+def points(question: Question, choices: Mapping[int, ChosenAlgorithm]) -> Points:
     """Divides the ranges of chosen algorithms between the tuned sizes.
 
     Args:

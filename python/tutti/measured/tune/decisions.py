@@ -16,7 +16,7 @@ from tutti.schedules.bits import is_exact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tutti.measured.tune.forced import Forced
+    from tutti.measured.tune.forced import ChosenAlgorithm
 
 
 LEAST_GAIN: Final = 0.1
@@ -61,7 +61,7 @@ class TuningDecision:
     best: str = ""
     datatype: str = "float32"
     conditions: str = ""
-    forced: Forced | None = None
+    forced: ChosenAlgorithm | None = None
     stays: str = ""
 
     @property

@@ -36,7 +36,6 @@ class Written:
         variables: environment variables that enable it.
         shell: a shell file with these variables.
         notes: remarks for the user.
-        others: further files.
     """
 
     target: str
@@ -45,7 +44,6 @@ class Written:
     variables: dict[str, str]
     shell: Path
     notes: Sequence[str] = ()
-    others: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class _Made:
     path: Path | None
     variables: dict[str, str]
     notes: list[str] = field(default_factory=list)
-    others: list[Path] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class Writer:
         shell = self.folder / f"{target}.env"
         shell.write_text(_shell_text(decisions, made.variables), "utf-8")
         notes = [*made.notes, *_replaced(made.variables)]
-        return Written(target, decisions, made.path, made.variables, shell, notes, made.others)
+        return Written(target, decisions, made.path, made.variables, shell, notes)
 
     def _made(self, target: str, decisions: Sequence[TuningDecision]) -> _Made:
         if target == "plan":
@@ -174,7 +171,7 @@ def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | Non
                      "compositions are off for all ranks and sizes; use --mpicc instead of "
                      "--csel-base to read them")  # fmt: skip
     named = mpich.settings(_absolute(path), _absolute(device) if device else None, decisions)
-    return _Made(path, named, notes, [device] if device else [])
+    return _Made(path, named, notes)
 
 
 def _open_mpi(
@@ -189,7 +186,7 @@ def _open_mpi(
         of_han = folder / f"{target}.han"
         of_han.write_text(text, "utf-8")
     named = openmpi.settings(_absolute(path), _absolute(of_han) if of_han else None)
-    return _Made(path, named, _of_blocks(target, decisions), [of_han] if of_han else [])
+    return _Made(path, named, _of_blocks(target, decisions))
 
 
 def _absolute(path: Path) -> str:

@@ -22,7 +22,7 @@ _FIRST_TREES: Final = {"all_reduce": "knomial_1", "broadcast": "kary"}
 
 
 @dataclass(frozen=True)
-class Forced:
+class ChosenAlgorithm:
     """An algorithm with its parameters.
 
     Attributes:
@@ -61,7 +61,7 @@ class Forced:
 
 def forced(
     mpi: Mpi, collective: str, ranks: int, size: int, only: Sequence[str] = ()
-) -> list[Forced]:
+) -> list[ChosenAlgorithm]:
     """Returns the algorithms of a library that can be forced at a size.
 
     Args:
@@ -77,7 +77,7 @@ def forced(
     if mpi.kind not in FORCING:
         return []
     every = [
-        Forced(algorithm, segment, fan)
+        ChosenAlgorithm(algorithm, segment, fan)
         for algorithm in library_algorithms(mpi.kind, mpi.version, collective)
         if algorithm.runs_on(ranks) and algorithm.variant in {"", _FIRST_TREES.get(collective)}
         for segment in _segments(algorithm, ranks, size)

@@ -7,11 +7,11 @@ selection trees of MPICH.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from tutti.measured.tune.forced import ChosenAlgorithm
 from tutti.measured.tune.library_algorithms import library_algorithm, release_line, release_lines
 from tutti.measured.tune.targets import library_of
 
@@ -22,24 +22,9 @@ LIBRARIES = ("openmpi", "mpich")
 """The libraries whose defaults are known."""
 
 
-@dataclass(frozen=True)
-class DefaultAlgorithm:
-    """An algorithm that a library selects without tuning, and its parameters.
-
-    Attributes:
-        algorithm: the algorithm.
-        segment: segment size in bytes; 0 without segments.
-        fan: fan-out or radix; 0 for the algorithm's default.
-    """
-
-    algorithm: LibraryAlgorithm
-    segment: int = 0
-    fan: int = 0
-
-
 def default_algorithm(
     library: str, version: str, collective: str, ranks: int, size: int, *, element: int = 4
-) -> DefaultAlgorithm:
+) -> ChosenAlgorithm:
     """Returns the algorithm that a library selects.
 
     Args:
@@ -73,7 +58,7 @@ def default_algorithm(
     elements = None if collective == "barrier" else size // element
     while algorithm.instead and not algorithm.runs_on(ranks, elements):
         algorithm = library_algorithm(library, line, collective, algorithm.instead)
-    return DefaultAlgorithm(algorithm, fan=_fan(table["fans"], algorithm, line))
+    return ChosenAlgorithm(algorithm, fan=_fan(table["fans"], algorithm, line))
 
 
 def _fan(fans: list[dict[str, Any]], algorithm: LibraryAlgorithm, line: str) -> int:
@@ -118,7 +103,7 @@ def default_schedules(
     """
     found = default_algorithm(library, version, collective, ranks, size, element=element)
     if not found.algorithm.composed:
-        notation = found.algorithm.notation(ranks, size, segment=found.segment, fan=found.fan)
+        notation = found.notation(ranks, size)
         return None if notation is None else [(collective, notation)]
     listed: list[tuple[str, str]] = []
     for part in found.algorithm.composed:

@@ -11,11 +11,12 @@ import polars as pl
 
 from tutti.measured.tune.confirm import confirm, points
 from tutti.measured.tune.decisions import TuningDecision, extended, joined
-from tutti.measured.tune.forced import Forced, forced
+from tutti.measured.tune.forced import ChosenAlgorithm, forced
 from tutti.measured.tune.measure import conditions_of, predicted, right_blocks, timely, times_row
 from tutti.measured.tune.race import DEFAULT, Blocks, Cases, Race
 from tutti.measured.tune.times import MEASURED, OWN, TIMES, mpi_of
 from tutti.mpi.bench import BenchCandidate
+from tutti.mpi.launch import common_folder, stay_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ class Raced:
     """
 
     question: Question
-    choices: Mapping[int, Forced]
+    choices: Mapping[int, ChosenAlgorithm]
     winners: Mapping[int, Winner]
     times: Mapping[tuple[int, str], int]
     names: frozenset[str]
@@ -114,7 +115,7 @@ def raced(
 
 
 def _predicted(
-    question: Question, machine: Platform, listed: Mapping[int, Mapping[str, Forced]]
+    question: Question, machine: Platform, listed: Mapping[int, Mapping[str, ChosenAlgorithm]]
 ) -> dict[tuple[int, str], int]:
     """Returns a model's times in ps of the algorithms that are schedules, by size and name."""
     times: dict[tuple[int, str], int] = {}
@@ -130,7 +131,7 @@ def _measured(
     question: Question,
     mpi: Mpi,
     settings: Settings,
-    options: Mapping[int, Sequence[Forced]],
+    options: Mapping[int, Sequence[ChosenAlgorithm]],
     done: Callable[[int, int], object],
 ) -> pl.DataFrame:
     """Measures blocks of algorithms and of the default, in turn."""
@@ -164,36 +165,44 @@ class LiveRules:
     def __init__(
         self, target: str, races: Sequence[Raced], mpi: Mpi, writer: Writer, *, extend: bool
     ) -> None:
-        """Writes the rules, which are not confirmed yet, if there are any."""
+        """Stores the races.
+
+        Args:
+            target: The library.
+            races: The races.
+            mpi: The MPI library.
+            writer: Writes the rules that hold.
+            extend: Whether rules also hold beyond the tuned sizes.
+        """
         self.target, self.races, self.mpi = target, races, mpi
         self.ruled = [race for race in races if race.choices]
         self._writer, self._extend = writer, extend
         self._points = {id(race): points(race.question, race.choices) for race in races}
-        self._files = writer.write(target, self._decisions(None)) if self.ruled else None
 
     def confirm(
         self, race: Raced, settings: Settings, done: Callable[[int, int], object] | None = None
     ) -> list[Comparison]:
-        """Compares the default with the written rules, at each size with a rule of a race."""
-        variables = self._files.variables if self._files else {}
-        return confirm(
-            race.question, self._points[id(race)], variables, self.mpi, settings, done=done
-        )
+        """Compares the default with the rules of all races, at each size with a rule of one.
+
+        Their files are temporary: rules that are not confirmed never reach the output folder.
+        """
+        here = stay_here(self.mpi.starts, settings.options)
+        with common_folder("tune", here=here) as folder:
+            files = replace(self._writer, folder=folder).write(self.target, self._decisions(None))
+            return confirm(
+                race.question, self._points[id(race)], files.variables, self.mpi, settings,
+                done=done,
+            )  # fmt: skip
 
     def finish(self, compared: Sequence[Comparison]) -> list[Written]:
-        """Leaves the rules that hold; without any, no files.
+        """Writes the rules that hold; without any, no files.
 
         Args:
             compared: Default and rules at each size with a rule.
         """
-        if self._files is None:
+        if not any(one.holds for one in compared):
             return []
-        if any(one.holds for one in compared):
-            return [self._writer.write(self.target, self._decisions(compared))]
-        for path in (self._files.path, self._files.shell, *self._files.others):
-            if path is not None:
-                path.unlink()
-        return []
+        return [self._writer.write(self.target, self._decisions(compared))]
 
     @property
     def times(self) -> pl.DataFrame:
