@@ -95,6 +95,21 @@ def test_rules_with_parameters_select_the_forced_algorithm(mpi: Mpi, tmp_path: P
         ], [one.why for one in found]
 
 
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("collective", ["broadcast", "reduce", "all_reduce"])
+def test_every_rule_gives_right_results(mpi: Mpi, collective: str, tmp_path: Path) -> None:
+    # MPICH's `smp` can be forced, but a rule of it aborts a broadcast and makes a reduce wrong.
+    size = 16 << 10
+    trees = stock(mpi) if mpi.kind == "mpich" else None
+    chosen = {one.algorithm.label: one for one in forced(mpi, collective, 3, size)}
+    assert "smp" not in chosen
+    for one in chosen.values():
+        decision = TuningDecision(collective, 3, size, size, one.name, 1, "measurement", forced=one)
+        written = Writer(tmp_path, {}, trees).write(mpi.kind, [decision])
+        settings = Settings(blocks=2, each=1, warmup=0, aligned=False, variables=written.variables)
+        right_blocks(Question(collective, 3, [size]), mpi, settings, [BenchCandidate("own")], None)
+
+
 @pytest.mark.timeout(300)
 def test_the_command_writes_rules_only_where_they_are_faster(mpi: Mpi, tmp_path: Path) -> None:
     done = CliRunner().invoke(

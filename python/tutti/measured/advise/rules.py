@@ -75,9 +75,10 @@ def _of_library(target: str, collective: str, name: str) -> LibraryAlgorithm | N
     """Returns an algorithm of the release line that rules are written for, or None."""
     library, version = library_of(target)
     try:
-        return library_algorithm(library, version, collective, name)
+        found = library_algorithm(library, version, collective, name)
     except TuningError:
         return None
+    return found if found.in_rules else None
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ def forced(
     every = [
         ChosenAlgorithm(algorithm, segment, fan)
         for algorithm in library_algorithms(mpi.kind, mpi.version, collective)
-        if algorithm.runs_on(ranks) and algorithm.variant in {"", _FIRST_TREES.get(collective)}
+        if algorithm.in_rules
+        and algorithm.runs_on(ranks)
+        and algorithm.variant in {"", _FIRST_TREES.get(collective)}
         for segment in _segments(algorithm, ranks, size)
         for fan in _fans(algorithm, ranks)
     ]

@@ -119,6 +119,7 @@ class LibraryAlgorithm:
         fan_variable: the variable of the fan-out or radix; empty without one.
         fan_default: its default.
         fan_in_rules: whether a file of rules can set it.
+        in_rules: whether a file of rules can select the algorithm.
         settings: further variables.
         json: further parameters in MPICH's selection trees.
         ranks: the rank counts on which the library executes it, and no other algorithm in its
@@ -142,6 +143,7 @@ class LibraryAlgorithm:
     fan_variable: str = ""
     fan_default: int = 0
     fan_in_rules: bool = True
+    in_rules: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
     json: Mapping[str, int] = field(default_factory=dict)
     ranks: str = ""
