@@ -19,7 +19,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 BUILT := $(VENV)/.stamp-built
 READY := $(VENV)/.stamp-ready
 
-.PHONY: demo build dev mpi test fuzz fuzz-readers test-mpi test-torch test-rust test-python browser \
+.PHONY: demo outputs build dev mpi test fuzz fuzz-readers test-mpi test-torch test-rust test-python browser \
   bench papers validate machines gpu check check-python check-rust check-fast docs hooks reference \
   format lock wheel release clean help
 
@@ -235,6 +235,11 @@ reference: build
 	$(BIN)/python scripts/generate_reference.py
 	$(BIN)/python scripts/generate_glossary.py
 	$(BIN)/python scripts/third_party.py licences
+
+# The outputs of commands that pages show. PAGES selects pages by parts of their names.
+outputs: build mpi
+	TUTTI_UPDATE_PAGES=1 TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest -q tests/docs/test_code.py \
+	  -k "commands_of_a_page $(if $(PAGES),and ($(PAGES)))"
 
 format: $(READY)
 	cargo fmt --all

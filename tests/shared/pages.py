@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 
@@ -73,3 +74,34 @@ def missing_lines(shown: list[str], output: str) -> list[str]:
 
 _VARIES = re.compile(r"\.\.\.|\d s$|\d s,|\d s by| in \d")
 """Lines that are shortened, or show how long something took."""
+
+
+def refreshed(text: str, line: int, output: str) -> str:
+    """The page with another output below the command of a line.
+
+    Lines `...` stay, and so does the number of lines of each stretch between them, which starts
+    at the line of the output that is most like its first one.
+    """
+    lines, printed = text.splitlines(), [row.rstrip() for row in output.splitlines()]
+    at = line
+    while lines[at - 1].endswith("\\"):
+        at += 1
+    while not lines[at].startswith(("```", "$ ")):
+        if lines[at] == "...":
+            at += 1
+            continue
+        end = at
+        while lines[end] != "..." and not lines[end].startswith(("```", "$ ")):
+            end += 1
+        start = _most_like(lines[at], printed)
+        new = printed[start : start + end - at] if lines[end] == "..." else printed[start:]
+        lines[at:end], printed = new, printed[start + len(new) :]
+        at += len(new)
+    return "\n".join(lines) + "\n"
+
+
+def _most_like(line: str, printed: list[str]) -> int:
+    def likeness(at: int) -> float:
+        return difflib.SequenceMatcher(None, line, printed[at], autojunk=False).ratio()
+
+    return max(range(len(printed)), key=likeness, default=0)

@@ -56,6 +56,11 @@ Peers = Annotated[
     int, typer.Option("--peers", min=1, help="Maximum peers.", rich_help_panel="Multicasts")
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")]
+_OF_COLLECTIVES = (
+    *("smallest", "end", "factor", "check", "operation", "datatype", "each", "align", "root"),
+    *("ranks", "algorithm", "platform"),
+)
+"""Parameters without effect on multicasts."""
 
 
 def bench(
@@ -102,8 +107,10 @@ def bench(
         distance=mpi_options.distance(emulate), options=launcher_option or [],
     )  # fmt: skip
     if what == "multicast":
+        options.refuse(*_OF_COLLECTIVES, because="measures messages of 8 B to one or more peers")
         bench_multicasts(prepared(mpicc, launcher, settings), peers, settings, to)
         return
+    options.refuse("peers", because="measures collectives, not multicasts")
     what = collective_name(what)
     sizes = options.growing_sizes(smallest, end or smallest, factor, least=0)
     element = options.datatype(datatype) or "float32"

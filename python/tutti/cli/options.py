@@ -6,7 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
+from click.core import ParameterSource
 
 from tutti.base import ranges
 from tutti.base.datatypes import NCCL_NAMES
@@ -31,6 +33,24 @@ def group(about: str) -> typer.Typer:
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+
+
+def refuse(*parameters: str, because: str) -> None:
+    """Refuses options of the running command that have no effect.
+
+    Args:
+        parameters: Names of parameters of the command.
+        because: What the command does instead.
+
+    Raises:
+        ConfigError: The command line contains an option of one of them.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in parameters and is_given:
+            raise mistake(f"has no effect: the command {because}", source=parameter.opts[-1],
+                          expected="no such option")  # fmt: skip
 
 
 def datatype(name: str | None) -> str | None:

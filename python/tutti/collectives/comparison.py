@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import Any
 
 import polars as pl
@@ -75,7 +76,7 @@ class Fastest:
 
 @dataclass(frozen=True)
 class Region:
-    """Neighbouring sizes at one rank count with one winner."""
+    """Neighbouring sizes at one rank count with one fastest schedule."""
 
     ranks: int
     decisions: tuple[Fastest, ...]
@@ -84,6 +85,11 @@ class Region:
     def winner(self) -> str:
         """The algorithm that wins here."""
         return self.decisions[0].winner.algorithm
+
+    @property
+    def schedule(self) -> str:
+        """The fastest schedule: the algorithm with its arguments."""
+        return self.decisions[0].winner.schedule
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -150,15 +156,11 @@ class Comparison:
         return decided
 
     def regions(self) -> list[Region]:
-        """The decisions by rank count; neighbouring sizes with the same winner form a region."""
-        regions: list[Region] = []
-        for (ranks, _), decision in sorted(self.decisions().items(), key=lambda item: item[0]):
-            last = regions[-1] if regions else None
-            if last and last.ranks == ranks and last.winner == decision.winner.algorithm:
-                regions[-1] = Region(ranks, (*last.decisions, decision))
-            else:
-                regions.append(Region(ranks, (decision,)))
-        return regions
+        """The decisions by rank count; neighbouring sizes with the same schedule form a region."""
+        decided = self.decisions()
+        ordered = (decided[point] for point in sorted(decided))
+        neighbours = groupby(ordered, lambda point: (point.winner.ranks, point.winner.schedule))
+        return [Region(ranks, tuple(decisions)) for (ranks, _), decisions in neighbours]
 
 
 def cases(frame: pl.DataFrame) -> list[Comparison]:

@@ -304,8 +304,8 @@ struct Load {
     end: f64,
 }
 
-/// The critical path and the loads. Transfers that start at `start` or later use a resource after
-/// their launch only.
+/// The critical path and the loads. Collectives that start at `start` or later use a resource after
+/// their launch only; messages need none.
 fn bounded(path: Time, mut started: Vec<Started>, costs: &Costs<'_>) -> StepBound {
     // The order decides in which order real numbers are added: it depends on the step only.
     started.sort_by(|one, other| {
@@ -316,7 +316,8 @@ fn bounded(path: Time, mut started: Vec<Started>, costs: &Costs<'_>) -> StepBoun
     // Iterations and layers repeat transfers.
     let mut known: BTreeMap<Moved, Vec<(usize, f64)>> = BTreeMap::new();
     for Started { start, moved, share } in started {
-        let from = real((start + costs.launch).ps().into());
+        let launch = if moved.collective.is_some() { costs.launch } else { Time::ZERO };
+        let from = real((start + launch).ps().into());
         let of_transfer = known.entry(moved).or_insert_with(|| {
             let busy = costs.loads(&moved).into_iter();
             busy.map(|(resource, time)| (place(&mut loads, resource), time)).collect()

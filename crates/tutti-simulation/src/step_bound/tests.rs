@@ -289,8 +289,11 @@ fn stages_wait_for_messages() {
         program(&[(compute(ns(1000)), &[]), (What::Send(message(1)), &[0])]),
         program(&[(What::Recv(message(1)), &[]), (compute(ns(1000)), &[0])]),
     ];
-    let bound = step(&dimensions, &torus, &programs, &[0, 0, 0, 0, 1, 1, 1, 1]).bound().unwrap();
+    let step = step(&dimensions, &torus, &programs, &[0, 0, 0, 0, 1, 1, 1, 1]);
+    let bound = step.bound().unwrap();
     assert_eq!(bound.parts()[0], ("critical path".to_owned(), ns(12_100)));
+    // Messages need no launch.
+    assert_eq!(BoundedStep { launch: ns(1_000_000), ..step }.bound().unwrap(), bound);
 }
 
 #[test]

@@ -44,7 +44,7 @@ class DecisionMap:
 
     def __repr__(self) -> str:
         lines = [
-            f"{region.ranks:,} ranks, {span(region.sizes, format_size)}: {region.winner}"
+            f"{region.ranks:,} ranks, {span(region.sizes, format_size)}: {region.schedule}"
             for case in self.cases
             for region in case.regions()
         ]

@@ -114,10 +114,6 @@ def _exact(sizes: tuple[int, int]) -> str:
     return span(sizes, lambda size: str(Size(bytes=size)))
 
 
-def _schedules(lead: Lead) -> str:
-    return shorten(sorted({point.winner.schedule for point in lead.region.decisions}))
-
-
 def _tied(lead: Lead) -> str:
     names = sorted({one.algorithm for point in lead.region.decisions for one in point.level})
     return f"tied with {shorten(names)}" if names else ""
@@ -143,7 +139,7 @@ REGIONS: tuple[Column[Lead], ...] = (
     Column("ranks", lambda lead: lead.region.ranks, count, key="ranks", short="ranks\n"),
     Column("sizes", lambda lead: lead.region.sizes, lambda sizes: span(sizes, format_size),
            kind="nowrap", short="sizes\n[dim]size[/]", terminal=_exact),
-    Column("fastest", _schedules, kind="wrap", colour=lambda lead: lead.colour,
+    Column("fastest", lambda lead: lead.region.schedule, kind="wrap", colour=lambda lead: lead.colour,
            soft=_tied, terminal=False),
     Column("lead over runner-up", _margins, kind="wrap", soft=_runners_up,
            terminal=False),
@@ -155,7 +151,7 @@ REGIONS: tuple[Column[Lead], ...] = (
            kind="hidden", terminal=False),
     Column("size of the largest lead", lambda lead: lead.first.size_bytes, format_size,
            key="size_bytes", kind="hidden", terminal=False),
-    Column("fastest schedule", lambda lead: lead.first.schedule, key="schedule", scope="file",
+    Column("fastest schedule", lambda lead: lead.region.schedule, key="schedule", scope="file",
            short="fastest schedule\n[dim]runner-up, reason[/]"),
     Column("completion time", lambda lead: lead.first.time_ps, format_time, key="time_ps",
            kind="hidden", short="time\n"),
