@@ -445,3 +445,13 @@ def test_misplaced_arguments_give_a_hint(arguments: tuple[str, ...], tmp_path: P
     for name, text in OTHER_FORMATS.items():
         (tmp_path / name).write_text(text)
     refused(tutti(*arguments, cwd=tmp_path), *ELSEWHERE[arguments])
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(("multicast", "-b", "8"), "--begin"), (("all_reduce", "--peers", "3"), "--peers")],
+)
+def test_options_of_the_other_benchmark_are_refused(
+    words: tuple[str, ...], option: str, tmp_path: Path
+) -> None:
+    refused(tutti("mpi", "bench", *words, cwd=tmp_path), f"{option}: has no effect")

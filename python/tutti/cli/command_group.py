@@ -30,21 +30,26 @@ class Commands(typer.Typer):
 
 
 def _with_json(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function of a command, with the option `--json`."""
+    """Returns the function of a command, with the option `--json`.
+
+    A parameter `context` of the function gets the command line: typer passes it only once.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.name != "context"]
+    takes_context = len(own) < len(signature.parameters)
 
     @functools.wraps(function)
     def called(
-        *arguments: object, json_requested: bool, json_context: typer.Context, **options: object
+        *arguments: object, json_requested: bool, context: typer.Context, **options: object
     ) -> object:
         document = started()
         if json_requested and document is not None:
-            document.activate(json_context.command_path)
-        return function(*arguments, **options)
+            document.activate(context.command_path)
+        return function(*arguments, **options, **({"context": context} if takes_context else {}))
 
-    signature = inspect.signature(function, eval_str=True)
     parameters = [
-        *signature.parameters.values(),
-        inspect.Parameter("json_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        *own,
+        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
         inspect.Parameter(
             "json_requested", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
         ),

@@ -64,6 +64,7 @@ _OF_COLLECTIVES = (
 
 
 def bench(
+    context: typer.Context,
     what: What = "all_reduce",
     smallest: Smallest = "8",
     end: End = None,
@@ -107,10 +108,12 @@ def bench(
         distance=mpi_options.distance(emulate), options=launcher_option or [],
     )  # fmt: skip
     if what == "multicast":
-        options.refuse(*_OF_COLLECTIVES, because="measures messages of 8 B to one or more peers")
+        options.refuse(
+            context, *_OF_COLLECTIVES, because="measures messages of 8 B to one or more peers"
+        )
         bench_multicasts(prepared(mpicc, launcher, settings), peers, settings, to)
         return
-    options.refuse("peers", because="measures collectives, not multicasts")
+    options.refuse(context, "peers", because="measures collectives, not multicasts")
     what = collective_name(what)
     sizes = options.growing_sizes(smallest, end or smallest, factor, least=0)
     element = options.datatype(datatype) or "float32"

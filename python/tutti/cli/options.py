@@ -6,9 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
-from click.core import ParameterSource
 
 from tutti.base import ranges
 from tutti.base.datatypes import NCCL_NAMES
@@ -35,20 +33,20 @@ def group(about: str) -> typer.Typer:
     )
 
 
-def refuse(*parameters: str, because: str) -> None:
+def refuse(context: typer.Context, *parameters: str, because: str) -> None:
     """Refuses options of the running command that have no effect.
 
     Args:
+        context: The command line.
         parameters: Names of parameters of the command.
         because: What the command does instead.
 
     Raises:
         ConfigError: The command line contains an option of one of them.
     """
-    context = click.get_current_context()
     for parameter in context.command.params:
-        is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if parameter.name in parameters and is_given:
+        origin = context.get_parameter_source(parameter.name or "")
+        if parameter.name in parameters and origin is not None and origin.name == "COMMANDLINE":
             raise mistake(f"has no effect: the command {because}", source=parameter.opts[-1],
                           expected="no such option")  # fmt: skip
 
