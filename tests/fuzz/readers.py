@@ -307,6 +307,8 @@ b -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
 t -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
 """
 
+_TEXTS = (_SIMAI, _CUSTOMIZED, _DLRM)
+
 
 def _networks() -> list[Reader]:
     from tutti.formats import scalesim
