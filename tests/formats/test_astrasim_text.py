@@ -174,6 +174,8 @@ def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
     )
     rows = workload.program.tasks
     assert [row[4] for row in rows if row[0] == "all_to_all"] == [98304, 98304]
+    text = "embeddings whose backward exchange is taken to be the forward one: 1"
+    assert text in workload.remarks
     assert [row[4] for row in rows if row[0] == "all_reduce"] == [64, 64]
 
 

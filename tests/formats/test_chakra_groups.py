@@ -176,6 +176,21 @@ def test_groups_of_pytorch_hold_on_a_torus(tmp_path: Path) -> None:
     assert [transfer[1] for transfer in found[0].transfers] == [1]
 
 
+def test_a_collective_of_one_rank_takes_no_time(tmp_path: Path) -> None:
+    """Traces of PyTorch have groups of one rank, where a kind of parallelism is not used."""
+    nodes = (Node(id=5, duration_us=3), named(pg_name=text("9")))
+    for rank in range(2):
+        chakra.write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=nodes))
+    (tmp_path / "t.json").write_text('{"9": [0]}', "utf-8")
+    with pytest.raises(
+        TraceError, match=r"t\.1\.et, rank 1, node 1: group `9` does not have rank 1"
+    ):
+        programs(chakra.read_all(tmp_path / "t"), (2,))
+    chakra.write(tmp_path / "t.1.et", ChakraTrace(nodes=nodes[:1]))
+    found = programs(chakra.read_all(tmp_path / "t"), (2,))
+    assert [row[0] for row in found[0].tasks] == ["compute"]
+
+
 @pytest.mark.parametrize(
     "table", ['{"a": [1e999]}', '{"a": "x"}', "[]", "{", '{"a": [-1]}', '{"a": [1, 1]}']
 )

@@ -87,7 +87,7 @@ class _Reader:
             for before in (*node.data_deps, *node.ctrl_deps):
                 after += [numbers[before]] if before in numbers else waits[before]
             after = sorted(set(after))
-            if node.type in ("METADATA", "INVALID"):
+            if node.type in ("METADATA", "INVALID") or self._is_alone(node, rank):
                 waits[node.id] = after
                 continue
             numbers[node.id] = len(found)
@@ -96,6 +96,12 @@ class _Reader:
             message = f"{trace.source}: the trace of rank {rank} has no tasks"
             raise TraceError(message, kind="empty_trace", fields={"rank": rank})
         return found
+
+    def _is_alone(self, node: Node, rank: int) -> bool:
+        """Returns whether the group of a collective is a single NPU, so that it takes no time."""
+        if node.type != "COMM_COLL":
+            return False
+        return self.groups.members(node.group, rank, node.place) == (rank,)
 
     def _task(self, node: Node, rank: int, after: list[int]) -> _Task:
         name = node.name or f"node {node.id}"

@@ -86,7 +86,10 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> Tex
     layers = [reader.layer(words, f"line {number}") for number, words in rows]
     embedding = None
     if policy.name in EMBEDDING:
-        embedding = _embedding(layers.pop(0), header, source)
+        exchange = layers.pop(0)
+        embedding = _embedding(exchange, header, source)
+        if exchange["after_input_gradient"] != exchange["after_forward"]:
+            reader.notes["embeddings whose backward exchange is taken to be the forward one"] += 1
     program = _core.TrainingProgram(
         layers, iterations=iterations, overlap=True, embedding=embedding
     )

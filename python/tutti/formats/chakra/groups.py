@@ -91,11 +91,13 @@ class GroupsOfRank:
         groups: The groups of the trace, which record names.
         definitions: The ranks of each group.
         ranks: The number of ranks of the trace.
+        checked: The ranks of names that are valid for the rank.
     """
 
     groups: Groups
     definitions: Mapping[str, tuple[int, ...]]
     ranks: int
+    checked: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
 
     def members(self, name: str, rank: int, place: str) -> tuple[int, ...] | None:
         """Returns the ranks of a group in the order of the communicator; None for all ranks.
@@ -108,6 +110,11 @@ class GroupsOfRank:
         Raises:
             TraceError: The group is unknown, lacks the rank, or has ranks without a trace.
         """
+        if name not in self.checked:
+            self.checked[name] = self._checked(name, rank, place)
+        return self.checked[name]
+
+    def _checked(self, name: str, rank: int, place: str) -> tuple[int, ...] | None:
         self.groups.named.add(name)
         if name not in self.definitions:
             if name in ("", "0"):
