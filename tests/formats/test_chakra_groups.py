@@ -164,6 +164,14 @@ def test_equal_names_and_the_default_group(tmp_path: Path) -> None:
     assert losses == (f"groups of {tmp_path / 't.json'} (1): no collective names them",)
 
 
+def test_a_definition_of_group_0_is_remarked(tmp_path: Path) -> None:
+    written(tmp_path, *({"pg_name": text("0")} for _ in range(4)))
+    (tmp_path / "t.json").write_text('{"0": [0, 1, 2, 3]}', "utf-8")
+    code, output = called(tmp_path, "astrasim")
+    assert code == 0, output
+    assert "in ASTRA-sim it is all NPUs" in output
+
+
 def test_groups_of_pytorch_hold_on_a_torus(tmp_path: Path) -> None:
     """METADATA nodes define groups, which precede those of a table."""
     inputs = '[\'[{"pg_name": "1", "ranks": [0, 1]}, {"pg_name": "2", "ranks": [2, 3]}]\']'

@@ -101,7 +101,7 @@ def _expanded(
         raise mistake("has collectives", source=str(file), hint=hint,
                       expected="--algorithm NAME, or --library NAME")  # fmt: skip
     with Progress("replacing collectives"):
-        trace = expand(trace, algorithm or choice)
+        trace = expand(trace, algorithm or choice, machine)
     for line in choice.remarks() if choice else ():
         remark(line)
     return trace

@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import known_word, mistake
 from tutti.measured.tune.library_algorithms import TITLES
-from tutti.measured.tune.library_defaults import LIBRARIES, default_schedules
+from tutti.measured.tune.library_defaults import (
+    LIBRARIES,
+    default_algorithm,
+    default_schedules,
+)
 from tutti.measured.tune.targets import TARGETS, library_of
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.settings import COLLECTIVES
@@ -114,8 +118,9 @@ class LibraryChoice:
         name, line = library_of(self.library)
         parts = default_schedules(name, line, call.collective, len(call.group), size)
         if parts is None:
-            problem = f"{self._title} selects an algorithm for {call.collective} of {size:,} B on "
-            problem += f"{len(call.group)} ranks that tutti does not have"
+            chosen = default_algorithm(name, line, call.collective, len(call.group), size)
+            problem = f"{self._title} selects {chosen.name} for {call.collective} of {size:,} B on "
+            problem += f"{len(call.group)} ranks, for which tutti has no schedule"
             raise mistake(problem, source="--library", expected="--algorithm NAME")
         return parts
 

@@ -144,7 +144,10 @@ def load_workload(
     else:
         traces = chakra.read_all(path, groups)
         tasks = programs(traces, network.sizes, timing=system.timing)
-        loaded = Workload(tasks, traces[0].groups.remarks())
+        known = traces[0].groups
+        zero = "0" in known.named and known.table.get("0") is not None
+        text = f"group `0` is that of {known.source}; in ASTRA-sim it is all NPUs"
+        loaded = Workload(tasks, (*known.remarks(), *([text] if zero else [])))
     _check_implementations(network, system, loaded.programs[0])
     return loaded
 
