@@ -95,13 +95,14 @@ def _expanded(
                 raise mistake("has no effect", source=name, expected=f"no {name}: {file} has no "
                               "collectives")  # fmt: skip
         return trace
-    if algorithm is None and choice is None:
+    chosen = algorithm or choice
+    if chosen is None:
         hint = 'with chakra files, `model = "chakra:PREFIX"` of `tutti train run` simulates them '
         hint += "on the dimensions of a network"
         raise mistake("has collectives", source=str(file), hint=hint,
                       expected="--algorithm NAME, or --library NAME")  # fmt: skip
     with Progress("replacing collectives"):
-        trace = expand(trace, algorithm or choice, machine)
+        trace = expand(trace, chosen, machine)
     for line in choice.remarks() if choice else ():
         remark(line)
     return trace

@@ -186,7 +186,7 @@ def _in_turn(blocks: list[Operations]) -> Operations:
         waits += [np.array([start - 1]), block.dependencies + start]
     dependencies = np.concatenate(waits)
     names = ("kinds", "sizes", "durations", "peers", "tags", "streams")
-    return Operations(
+    return blocks[0].replaced(
         **{name: np.concatenate([getattr(block, name) for block in blocks]) for name in names},
         first_dependency=np.concatenate(([0], np.cumsum(counts))),
         dependencies=dependencies,

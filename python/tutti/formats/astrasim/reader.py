@@ -146,8 +146,8 @@ def load_workload(
         tasks = programs(traces, network.sizes, timing=system.timing)
         known = traces[0].groups
         zero = "0" in known.named and known.table.get("0") is not None
-        text = f"group `0` is that of {known.source}; in ASTRA-sim it is all NPUs"
-        loaded = Workload(tasks, (*known.remarks(), *([text] if zero else [])))
+        line = f"group `0` is that of {known.source}; in ASTRA-sim it is all NPUs"
+        loaded = Workload(tasks, (*known.remarks(), *([line] if zero else [])))
     _check_implementations(network, system, loaded.programs[0])
     return loaded
 
