@@ -190,9 +190,7 @@ def test_a_collective_of_one_rank_takes_no_time(tmp_path: Path) -> None:
     for rank in range(2):
         chakra.write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=nodes))
     (tmp_path / "t.json").write_text('{"9": [0]}', "utf-8")
-    with pytest.raises(
-        TraceError, match=r"t\.1\.et.*group `9` does not have rank 1"
-    ):
+    with pytest.raises(TraceError, match=r"t\.1\.et.*group `9` does not have rank 1"):
         programs(chakra.read_all(tmp_path / "t"), (2,))
     chakra.write(tmp_path / "t.1.et", ChakraTrace(nodes=nodes[:1]))
     found = programs(chakra.read_all(tmp_path / "t"), (2,))
