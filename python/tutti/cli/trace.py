@@ -47,8 +47,8 @@ def run(
     algorithm: options.Expansion = None,
     library: Annotated[
         str | None,
-        typer.Option("--library", metavar="NAME", help="Library whose choice replaces collectives "
-                     f"by messages: {', '.join(NAMES)}. `platform` is that of the platform."),
+        typer.Option("--library", help="MPI library or nccl, whose choice replaces collectives by "
+                     f"messages: {', '.join(NAMES)}. `platform` is that of the platform."),
     ] = None,
     groups: options.Groups = None,
     repair: Annotated[
