@@ -36,13 +36,15 @@ def collectives(workload: TextWorkload) -> list[tuple[str, int, int]]:
     return sorted(transfer[:3] for transfer in workload.program.transfers)
 
 
-def run(folder: Path, policy: str, *layers: str, network: AstraSimNetwork) -> tuple[int, Workload]:
+def run(
+    folder: Path, policy: str, *layers: str, network: AstraSimNetwork, splits: int = 4
+) -> tuple[int, Workload]:
     """Returns the time in ps, and the workload."""
     path = folder / "w.txt"
     path.write_text("\n".join([policy, str(len(layers)), *layers]), encoding="utf-8")
-    workload = load_workload(path, network, System(splits=4, memory=1600))
-    found = simulate(network, System(splits=4, memory=1600), workload.programs)
-    return found.total.ps, workload
+    system = System(splits=splits, memory=1600)
+    workload = load_workload(path, network, system)
+    return simulate(network, system, workload.programs).total.ps, workload
 
 
 def ring(npus: int, bandwidth: float = 50, latency: float = 500) -> Dimension:
@@ -106,7 +108,7 @@ def test_policies_take_different_times_on_different_dimensions(tmp_path: Path) -
     network = AstraSimNetwork(dimensions=(ring(4), ring(2, 10, 2000)))
     names = ("DATA", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA")
     times = {name: run(tmp_path, name, LAYER, network=network)[0] for name in names}
-    assert len(set(times.values())) == 3
+    assert [round(time / 1e6, 1) for time in times.values()] == [280.0, 871.9, 366.1]
     slow = AstraSimNetwork(dimensions=(ring(2, 10, 2000),))
     weights = run(tmp_path, "DATA", LAYER, network=slow)[0]
     assert times["HYBRID_DATA_MODEL"] > weights > times["DATA"]
@@ -135,9 +137,12 @@ def test_dependencies_are_ignored_with_a_remark(tmp_path: Path) -> None:
         dimensions=(Dimension(block="Switch", npus=8, bandwidth=50, latency=500),)
     )
     layer = "allreduce 1 1 ALLREDUCE 1048576 1 NONE 0 1 NONE 0 1"
-    time, workload = run(tmp_path, "MICRO", layer, network=network)
+    time, workload = run(tmp_path, "MICRO", layer, network=network, splits=1)
+    assert round(time / 1000, 1) == 84_222.7
     assert "ignored dependencies on layers, as in ASTRA-sim: 1" in workload.remarks
-    same, workload = run(tmp_path, "MICRO", layer.replace(" 1 ", " -1 ", 1), network=network)
+    same, workload = run(
+        tmp_path, "MICRO", layer.replace(" 1 ", " -1 ", 1), network=network, splits=1
+    )
     assert same == time
     assert "dependencies" not in "".join(workload.remarks)
 

@@ -107,6 +107,18 @@ def test_nccl_on_a_part_of_a_node_and_without_its_own_collective(tmp_path: Path)
         assert words in output
 
 
+def test_a_version_and_a_system_may_follow(tmp_path: Path) -> None:
+    """For platforms of users, whose nodes are like those of a known system."""
+    path = written(tmp_path, 8, call(1, "all_reduce", 1 << 20))
+    machine = "torus:8,rate=25GB/s"
+    code, output = run(path, "-p", machine, "--library", "nccl:dgx_h100")
+    assert code == 0, output
+    assert "NCCL selects for all_reduce on 8 ranks" in output
+    code, output = run(path, "-p", machine, "--library", "openmpi:4.1.6")
+    assert code == 0, output
+    assert "Open MPI 4.1 selects for all_reduce on 8 ranks: recursive_halving_doubling" in output
+
+
 def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
     """Open MPI reduces 8 B on 128 ranks, then broadcasts them from the same root."""
     path = written(tmp_path, 128, call(1, "all_reduce", 8))
@@ -134,6 +146,8 @@ def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
         (("--library", "nccl"), "NCCL's graphs on loggp_cluster are not known"),
         (("--library", "platform"), "the library of loggp_cluster is not known"),
         (("--library", "mvapich"), "--library"),
+        (("--library", "nccl:dgx_h1000"), "did you mean `dgx_h100`"),
+        (("--library", "openmpi:1.2"), "its algorithms are unknown: expected 4.1 or newer"),
     ],
 )
 def test_libraries_that_do_not_fit_are_refused(

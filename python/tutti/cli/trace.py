@@ -48,7 +48,8 @@ def run(
     library: Annotated[
         str | None,
         typer.Option("--library", help="MPI library or nccl, whose choice replaces collectives by "
-                     f"messages: {', '.join(NAMES)}. `platform` is that of the platform."),
+                     f"messages: {', '.join(NAMES)}. `platform` is that of the platform. A "
+                     "version may follow, as in openmpi:4.1, and a system, as in nccl:dgx_h100."),
     ] = None,
     groups: options.Groups = None,
     repair: Annotated[
