@@ -300,6 +300,7 @@ def test_replay_only_0_has_no_effect(tmp_path: Path) -> None:
     tables = {
         "preferred-dataset-splits": 4, "collective-optimization": "localBWAware",
         "local-mem-bw": 50, "replay-only": 0, "roofline-enabled": 1, "peak-perf": 400,
+        "all-reduce-implementation": ["ring"],
     }  # fmt: skip
     (tmp_path / "s.json").write_text(json.dumps(tables), "utf-8")
     (tmp_path / "w.txt").write_text(
