@@ -146,6 +146,7 @@ def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
         (("--library", "nccl"), "NCCL's graphs on loggp_cluster are not known"),
         (("--library", "platform"), "the library of loggp_cluster is not known"),
         (("--library", "mvapich"), "--library"),
+        (("--library", "platform:2.27"), "--library: has no version"),
         (("--library", "nccl:dgx_h1000"), "did you mean `dgx_h100`"),
         (("--library", "openmpi:1.2"), "its algorithms are unknown: expected 4.1 or newer"),
     ],

@@ -77,6 +77,9 @@ class LibraryChoice:
         """
         name, colon, detail = library.partition(":")
         name = known_word(name, NAMES, source="--library")
+        if name == PLATFORM and colon:
+            expected = f"{PLATFORM} alone, or {NCCL}:{detail}"
+            raise mistake("has no version", source="--library", expected=expected)
         if name in _MPI:
             named, line = library_of(name)
             return cls(named, release_line(named, detail) if colon else line)
@@ -157,6 +160,9 @@ class LibraryChoice:
     def _layout(self, call: CollectiveCall, gpus: int) -> tuple[int, int]:
         """Returns the ranks per node of a group, and the number of nodes."""
         widths = Counter(rank // gpus for rank in call.group)
+        if list(call.group) != sorted(call.group):
+            text = "inferred: rings follow the order of ranks in groups; NCCL orders them by node"
+            self.notes[text] = None
         if len(set(widths.values())) > 1:
             problem = f"the nodes have different numbers of ranks of a group: {len(call.group)} "
             problem += f"ranks on {len(widths)} nodes of {gpus} GPUs"
