@@ -78,8 +78,7 @@ class LibraryChoice:
         name, colon, detail = library.partition(":")
         name = known_word(name, NAMES, source="--library")
         if name == PLATFORM and colon:
-            expected = f"{PLATFORM} alone, or {NCCL}:{detail}"
-            raise mistake("has no version", source="--library", expected=expected)
+            raise mistake("has no version", source="--library", expected=f"{PLATFORM} alone")
         if name in _MPI:
             named, line = library_of(name)
             return cls(named, release_line(named, detail) if colon else line)
