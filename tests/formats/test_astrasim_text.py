@@ -230,14 +230,49 @@ def test_invalid_text_workloads_are_refused(
         ("model_parallel_NPU_group: 4 pp: 2", "a pipeline of several stages is not modelled"),
         ("model_parallel_NPU_group: 4 all_gpus: 16", "`all_gpus: 16`: the network has 8 NPUs"),
         (
-            "model_parallel_NPU_group: 4 checkpoints: 2 2 11 checkpoint_initiates: 2 19 10",
-            "forward passes that start from checkpoints are not modelled",
+            "model_parallel_NPU_group: 4 checkpoints: 1 0 checkpoint_initiates: 1 1",
+            "HYBRID_TRANSFORMER repeats no forward passes",
         ),
     ],
 )
 def test_arguments_of_transformers_are_refused(tmp_path: Path, arguments: str, words: str) -> None:
     with pytest.raises(ConfigError, match="line 1") as refused:
         loaded(tmp_path, f"HYBRID_TRANSFORMER {arguments}", PAIR, sizes=(4, 2))
+    assert words in str(refused.value)
+
+
+REPEATING = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8"
+
+
+def test_forward_passes_are_repeated_from_checkpoints(tmp_path: Path) -> None:
+    """Layers 1 and 2 run again before the backward pass of layer 3."""
+    layers = [f"l{n} -1 {n + 1} ALLREDUCE {n + 64} 10 NONE 0 100 NONE 0 0" for n in range(4)]
+    policy = f"{REPEATING} checkpoints: 1 1 checkpoint_initiates: 1 3"
+    rows = loaded(tmp_path, policy, *layers).program.tasks
+    at = next(place for place, row in enumerate(rows) if row[2] != "forward")
+    assert [(kind, name, amount) for kind, name, _, _, amount in rows[at : at + 4]] == [
+        ("all_reduce", "l3", 65),
+        ("all_reduce", "l3", 66),
+        ("compute", "l3", 105_000),
+        ("compute", "l3", 10_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("checkpoints: 1 3 checkpoint_initiates: 1 3", "layer 3: does not start at a checkpoint"),
+        ("checkpoints: 0 checkpoint_initiates: 1 3", "layer 3: does not start at a checkpoint"),
+        ("checkpoints: 1 0 checkpoint_initiates: 2 3 2", "layer 3: does not start at a checkpo"),
+        ("checkpoints: 1 0 checkpoint_initiates: 1 9", "no layer 9"),
+        ("checkpoints: 1 0 checkpoint_initiates: 2 3", "`checkpoint_initiates` has no number"),
+    ],
+)
+def test_repetitions_without_a_checkpoint_are_refused(
+    tmp_path: Path, arguments: str, words: str
+) -> None:
+    with pytest.raises(ConfigError, match="line 1") as refused:
+        loaded(tmp_path, f"{REPEATING} {arguments}", PAIR, PAIR, PAIR, PAIR)
     assert words in str(refused.value)
 
 
