@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tutti.formats.astrasim import reader as astrasim
+from tutti.cli import options
+from tutti.formats.astrasim.networks import load_network
+from tutti.formats.astrasim.reader import AstraSimRun, load_workload, simulate
+from tutti.formats.astrasim.systems import load_system
 from tutti.formats.astrasim.view import run_view
 from tutti.study.console import remark
 from tutti.study.study import Study
@@ -18,7 +21,7 @@ def from_astrasim(
         Path,
         typer.Argument(
             metavar="WORKLOAD",
-            help="Prefix of Chakra traces PREFIX.NPU.et, or a text workload.",
+            help="Prefix of Chakra traces PREFIX.NPU.et, one of them, or a text workload.",
             show_default=False,
         ),
     ],
@@ -28,9 +31,7 @@ def from_astrasim(
     system: Annotated[
         Path, typer.Option("--system", metavar="FILE", help="System (JSON).", show_default=False)
     ],
-    groups: Annotated[
-        Path | None, typer.Option("--groups", help="Communicators and their ranks (JSON).")
-    ] = None,
+    groups: options.Groups = None,
     aware: Annotated[
         bool,
         typer.Option(
@@ -45,8 +46,8 @@ def from_astrasim(
     """Run an ASTRA-sim workload from its workload, network and system files.
 
     Writes results.parquet to the output folder: total, compute and exposed communication time. Keys
-    that do not affect time are listed. Unsupported features, such as algorithms other than `ring`,
-    are errors.
+    and columns that do not affect time are listed. Unsupported features, such as algorithms other
+    than `ring`, are errors.
 
     \b
     Examples:
@@ -54,12 +55,12 @@ def from_astrasim(
         --network examples/13_astrasim/Ring_8.yml \\
         --system examples/13_astrasim/Ring.json
     """
-    topology, options = astrasim.load_network(network), astrasim.load_system(system)
-    if options.unused:
-        remark(f"ignored keys, which do not affect time: {', '.join(options.unused)}")
-    study = Study[astrasim.AstraSimRun](to, extra=None)
-    programs = astrasim.load_programs(workload, topology, options, groups)
-    run = study.single(
-        lambda: astrasim.simulate(topology, options, programs, aware=aware), "simulating"
-    )
+    topology, npus = load_network(network), load_system(system)
+    if npus.unused:
+        remark(f"ignored keys, which do not affect time: {', '.join(npus.unused)}")
+    study = Study[AstraSimRun](to, extra=None)
+    loaded = load_workload(workload, topology, npus, groups)
+    for line in loaded.remarks:
+        remark(line)
+    run = study.single(lambda: simulate(topology, npus, loaded.programs, aware=aware), "simulating")
     study.present(run_view(run, topology, str(workload), aware=aware))
