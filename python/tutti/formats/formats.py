@@ -8,6 +8,7 @@ becomes messages.
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -194,6 +195,17 @@ def _head(pattern: str) -> Callable[[bytes], bool]:
     return lambda head: first.match(head) is not None
 
 
+def _is_profile(head: bytes) -> bool:
+    """Whether a file starts as a Chrome trace, plain or gzipped, does."""
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+        except zlib.error:
+            return False
+    is_kineto = b'"schemaVersion"' in head and b'"deviceProperties"' in head
+    return is_kineto or b'"traceEvents"' in head
+
+
 _FORMATS = (
     Format(
         name="anynet",
@@ -273,6 +285,15 @@ _FORMATS = (
         source="Broadcom/csg-htsim, sim/datacenter/fat_tree_topology.cpp",
         read=_at("htsim.topology:read_fat_tree", takes_options=False),
         write=_at("htsim.topology:write_fat_tree", takes_options=False),
+    ),
+    Format(
+        name="kineto",
+        content="trace",
+        endings=(".json", ".json.gz"),
+        summary="Profiles of PyTorch (torch.profiler, Kineto): a JSON file per rank.",
+        source="pytorch/kineto 114171d, libkineto/src/output_json.cpp",
+        read=_at("kineto.trace:read_trace"),
+        matches=_is_profile,
     ),
     Format(
         name="msccl-xml",

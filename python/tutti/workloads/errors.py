@@ -119,6 +119,15 @@ class TraceError(TuttiError, ValueError):
         "truncated": Kind("The file ends within a message.", "was it copied completely?"),
         "malformed": Kind("A message is not part of a Chakra trace."),
         "missing_rank": Kind("The file of a rank is missing.", "files are <prefix>.<rank>.et"),
+        "no_profile": Kind("The profile of a rank is missing.", "a job has a file per rank"),
+        "same_rank": Kind("Two profiles are of the same rank."),
+        "not_a_profile": Kind(
+            "The JSON is no profile of PyTorch.", "other Chrome traces have no GPU operations"
+        ),
+        "no_gpu_activity": Kind(
+            "The profile has no GPU activity.",
+            "give the profiler `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`",
+        ),
         "unknown_type": Kind("The type of a node is unknown."),
         "unknown_collective": Kind("The collective is unknown."),
         "attribute_type": Kind(
