@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tutti.formats.astrasim import reader as astrasim
+from tutti.formats.astrasim.networks import load_network
+from tutti.formats.astrasim.reader import AstraSimRun, load_workload, simulate
+from tutti.formats.astrasim.systems import load_system
 from tutti.formats.astrasim.view import run_view
 from tutti.study.console import remark
 from tutti.study.study import Study
@@ -29,7 +31,9 @@ def from_astrasim(
         Path, typer.Option("--system", metavar="FILE", help="System (JSON).", show_default=False)
     ],
     groups: Annotated[
-        Path | None, typer.Option("--groups", help="Communicators and their ranks (JSON).")
+        Path | None,
+        typer.Option("--groups", metavar="FILE", help="Process groups and their ranks (JSON). "
+                     "Default: PREFIX.comm_group.json, PREFIX.json or comm_group.json."),
     ] = None,
     aware: Annotated[
         bool,
@@ -41,11 +45,11 @@ def from_astrasim(
     to: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")
     ] = Path("out/astrasim"),
-) -> None:
+) -> None:  # fmt: skip
     """Run an ASTRA-sim workload from its workload, network and system files.
 
     Writes results.parquet to the output folder: total, compute and exposed communication time. Keys
-    that do not affect time are listed. Unsupported features, such as algorithms other than `ring`,
+    and columns that do not affect time are listed. Unsupported features, such as algorithms other than `ring`,
     are errors.
 
     \b
@@ -54,12 +58,14 @@ def from_astrasim(
         --network examples/13_astrasim/Ring_8.yml \\
         --system examples/13_astrasim/Ring.json
     """
-    topology, options = astrasim.load_network(network), astrasim.load_system(system)
+    topology, options = load_network(network), load_system(system)
     if options.unused:
         remark(f"ignored keys, which do not affect time: {', '.join(options.unused)}")
-    study = Study[astrasim.AstraSimRun](to, extra=None)
-    programs = astrasim.load_programs(workload, topology, options, groups)
+    study = Study[AstraSimRun](to, extra=None)
+    loaded = load_workload(workload, topology, options, groups)
+    for line in loaded.remarks:
+        remark(line)
     run = study.single(
-        lambda: astrasim.simulate(topology, options, programs, aware=aware), "simulating"
+        lambda: simulate(topology, options, loaded.programs, aware=aware), "simulating"
     )
     study.present(run_view(run, topology, str(workload), aware=aware))

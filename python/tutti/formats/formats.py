@@ -40,11 +40,13 @@ class Options:
         size: The payload by the collective's convention, for formats with sizes.
         algorithm: The algorithm that replaces collectives by messages.
         repair: Whether faults with a known repair are repaired.
+        groups: A file of process groups, for traces that name groups.
     """
 
     size: Size | None = None
     algorithm: str | None = None
     repair: bool = False
+    groups: Path | None = None
 
     def given(self) -> tuple[str, ...]:
         """Returns the names of the options that differ from their defaults."""
@@ -226,7 +228,7 @@ _FORMATS = (
         read=_at("chakra.trace:read_trace"),
         write=_at("chakra.writer:write_trace"),
         files=_at("chakra.writer:written_files"),
-        read_options=("repair",),
+        read_options=("repair", "groups"),
     ),
     Format(
         name="chunk-program",

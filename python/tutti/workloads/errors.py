@@ -118,7 +118,9 @@ class TraceError(TuttiError, ValueError):
         "too_large": Kind("The file is too large to be a trace."),
         "truncated": Kind("The file ends within a message.", "was it copied completely?"),
         "malformed": Kind("A message is not part of a Chakra trace."),
-        "missing_rank": Kind("The file of a rank is missing.", "files are <prefix>.<rank>.et"),
+        "missing_rank": Kind(
+            "The file of a rank is missing, or there are two.", "files are <prefix>.<rank>.et"
+        ),
         "no_profile": Kind("The profile of a rank is missing.", "a job has a file per rank"),
         "same_rank": Kind("Two profiles are of the same rank."),
         "not_a_profile": Kind(
@@ -147,7 +149,11 @@ class TraceError(TuttiError, ValueError):
             "one file for each NPU of the network",
         ),
         "unknown_group": Kind(
-            "A group of NPUs is unknown, or does not span complete rings.",
+            "The process group of a collective is unknown.",
+            "`--groups FILE` is a table of groups and their ranks (JSON)",
+        ),
+        "partial_group": Kind(
+            "A process group does not span complete rings.",
             "groups span complete dimensions of the network",
         ),
         "not_carried": Kind("A torus does not support this collective."),

@@ -2,7 +2,7 @@
 
 Compute nodes take their recorded time, or else the roofline time of their operations and bytes
 (``num_ops``, ``tensor_size``). CPU nodes run in parallel with NPU nodes. A collective spans the
-NPUs of complete rings: all rings, the ones of ``involved_dim``, or the group of ``pg_name``. Ranks
+NPUs of complete rings: all rings, the ones of ``involved_dim``, or those of its group. Ranks
 may compute differently; those of a group start the same collectives in the same order. Messages
 between two ranks are matched in order, by ``comm_tag``. The size of an all_gather is one rank's
 part, as in ASTRA-sim.
@@ -11,7 +11,7 @@ part, as in ASTRA-sim.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti import _core
@@ -21,13 +21,11 @@ from tutti.workloads.errors import TraceError
 from tutti.workloads.model import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tutti.base.units import TimePerByte
+    from tutti.formats.chakra.groups import GroupsOfRank
     from tutti.formats.chakra.reader import ChakraTrace, Node
-
-Groups = dict[str, tuple[int, ...]]
-"""The ranks of each communicator, by name."""
 
 _Transfer = tuple[str, int, int, int]
 _Message = tuple[str, int, int, int, int]
@@ -74,11 +72,11 @@ class NodeRates:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Converts traces to tasks on rings of the given sizes."""
+    """Converts the trace of a rank to tasks on rings of the given sizes."""
 
     rings: tuple[int, ...]
-    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    timing: NodeRates = field(default_factory=NodeRates)
+    groups: GroupsOfRank
+    timing: NodeRates
 
     def tasks(self, trace: ChakraTrace, rank: int) -> list[_Task]:
         numbers: dict[int, int] = {}
@@ -143,33 +141,34 @@ class _Reader:
         return _PLANNED[name], mask, size, 0
 
     def _mask(self, node: Node, rank: int) -> int:
-        every = (1 << len(self.rings)) - 1
-        involved = node.attributes.get("involved_dim")
+        members = self.groups.members(node.group, rank, node.place)
+        involved = self._involved(node)
+        if members is None:
+            return (1 << len(self.rings)) - 1 if involved is None else involved
         if involved is not None:
-            if involved.kind != "bool_list":
-                message = f"{node.place}: attribute `involved_dim` is a {involved.kind}: "
-                message += "expected a bool_list"
-                raise TraceError(message, kind="attribute_type")
-            return sum(1 << i for i, given in enumerate(involved.value) if given) & every
-        group = node.attributes.get("pg_name")
-        if group is None or not self.groups:
-            return every
-        return self._of_group(node, str(group.value), rank)
-
-    def _of_group(self, node: Node, name: str, rank: int) -> int:
-        ranks = self.groups.get(name)
-        if ranks is None or rank not in ranks:
-            known = ", ".join(self.groups)
-            what = f"unknown group `{name}`: expected one of {known}"
-            if ranks is not None:
-                what = f"rank {rank} is not in group `{name}`"
-            raise TraceError(f"{node.place}: {what}", kind="unknown_group", fields={"group": name})
-        for mask in range(1, 1 << len(self.rings)):
-            if _together(self.rings, rank, mask) == set(ranks):
+            if _together(self.rings, rank, involved) == set(members):
+                return involved
+            message = f"{node.place}: `involved_dim` selects other NPUs than group `{node.group}`"
+            message += ": expected one of them"
+            raise TraceError(message, kind="unknown_group", fields={"group": node.group})
+        for mask in range(1 << len(self.rings)):
+            if _together(self.rings, rank, mask) == set(members):
                 return mask
         shape = " x ".join(map(str, self.rings))
-        message = f"{node.place}: group `{name}` does not span complete rings of {shape}"
-        raise TraceError(message, kind="unknown_group", fields={"group": name})
+        message = f"{node.place}: group `{node.group}` does not span complete rings of {shape}"
+        raise TraceError(message, kind="partial_group", fields={"group": node.group})
+
+    def _involved(self, node: Node) -> int | None:
+        """Returns the rings of ``involved_dim``, a bit each; None without the attribute."""
+        involved = node.attributes.get("involved_dim")
+        if involved is None:
+            return None
+        if involved.kind != "bool_list":
+            message = f"{node.place}: attribute `involved_dim` is a {involved.kind}: "
+            message += "expected a bool_list"
+            raise TraceError(message, kind="attribute_type")
+        every = (1 << len(self.rings)) - 1
+        return sum(1 << i for i, given in enumerate(involved.value) if given) & every
 
 
 def _on_cpu(node: Node) -> bool:
@@ -195,7 +194,6 @@ def programs(
     traces: Sequence[ChakraTrace],
     rings: Sequence[int],
     *,
-    groups: Mapping[str, tuple[int, ...]] | None = None,
     timing: NodeRates | None = None,
 ) -> list[_core.TrainingProgram]:
     """Returns the program of each rank, or a single program if all ranks have the same.
@@ -203,7 +201,6 @@ def programs(
     Args:
         traces: The trace of each rank.
         rings: The number of NPUs on each ring of the torus.
-        groups: The ranks of each communicator.
         timing: Rates for nodes without a recorded time.
 
     Raises:
@@ -218,7 +215,9 @@ def programs(
             f"{traces[0].source}: traces of {len(traces)} ranks: expected {npus} for {shape} NPUs"
         )
         raise TraceError(message, kind="other_ranks", fields={"ranks": len(traces), "npus": npus})
-    reader = _Reader(tuple(rings), groups or {}, timing or NodeRates())
-    found = [reader.tasks(trace, rank) for rank, trace in enumerate(traces)]
+    found = []
+    for rank, trace in enumerate(traces):
+        groups = trace.groups.of_rank(trace.metadata, npus)
+        found.append(_Reader(tuple(rings), groups, timing or NodeRates()).tasks(trace, rank))
     alike = all(tasks == found[0] for tasks in found)
     return [_core.TrainingProgram.of_tasks(tasks) for tasks in (found[:1] if alike else found)]

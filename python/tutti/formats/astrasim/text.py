@@ -2,40 +2,68 @@
 
 The first line is the policy, the second the number of layers. A layer has twelve columns: name and
 dependency, then time, collective and bytes of forward pass, input gradient and weight gradient, and
-last the time of the update. Times are cycles of one nanosecond, as in ASTRA-sim 1; its converter to
-Chakra reads them as microseconds. All NPUs participate in each collective, as after that
-conversion. With DLRM policies, the first layer is the embedding tables, and the number after the
-policy is the last layer that does not depend on them.
+last the time of the update; with `HYBRID_CUSTOMIZED`, a policy follows. Times are cycles of one
+nanosecond, as in ASTRA-sim 1; its converter to Chakra reads them as microseconds. Policies select
+the dimensions of collectives, which that conversion drops: :mod:`tutti.formats.astrasim.policies`.
+With DLRM policies, the first layer is the embedding tables, and the number after the policy is the
+last layer that does not depend on them. The size of an all-gather is that of a part, as in
+ASTRA-sim.
+
+Source: ``Workload.cc``, ``Layer.cc`` and ``Ring.cc`` of ASTRA-sim 1.0.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import parse_count, read_text
+from tutti.formats.astrasim.policies import CUSTOMIZED, EMBEDDING, policy_of_layer, read_policy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_EMBEDDING = ("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED")
-_POLICIES = ("MICRO", "DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA", *_EMBEDDING)
+    from tutti.formats.astrasim.policies import Policy
+
 _COLLECTIVES = {
-    "NONE": "",
     "ALLREDUCE": "all_reduce",
     "ALLGATHER": "all_gather",
     "REDUCESCATTER": "reduce_scatter",
     "ALLTOALL": "all_to_all",
 }
+_NONE = "NONE"
+_IGNORED = "BROADCAST"
+"""A collective of SimAI's AICB, which neither SimAI nor ASTRA-sim performs."""
+_FUSED = "ALLREDUCEALLTOALL"
 _COLUMNS = 12
 _MOST = (1 << 53) - 1
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
+_EXPERTS = re.compile(r"(?P<collective>[A-Z]+)_(?P<group>DP_EP|EP)")
 
 _Transfer = tuple[str, int, int, int]
+_Part = Literal["activations", "weights"]
 
 
-def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _core.TrainingProgram:
+@dataclass(frozen=True)
+class TextWorkload:
+    """A text workload.
+
+    Attributes:
+        program: The program of every NPU.
+        remarks: What has no effect, a line each.
+    """
+
+    program: _core.TrainingProgram
+    remarks: tuple[str, ...]
+
+
+def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> TextWorkload:
     """Reads the program of every NPU of a network with `sizes` NPUs per dimension.
 
     Raises:
@@ -49,79 +77,147 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> _co
     numbered = [(number, words) for number, words in enumerate(lines, start=1) if words]
     if len(numbered) < 2:
         raise mistake("has no layers", source=source, expected="a policy, a count, and layers")
-    (_, policy), (_, count), *rows = numbered
-    if policy[0] not in _POLICIES:
-        expected = ", ".join(_POLICIES)
-        problem = "unknown policy"
-        value = shown(policy[0])
-        raise mistake(problem, source=source, key="line 1", value=value, expected=expected)
-    if policy[0] not in _EMBEDDING and len(policy) > 1:
-        problem = f"arguments of {policy[0]} are not modelled"
-        value = shown(" ".join(policy[1:]))
-        raise mistake(
-            problem, source=source, key="line 1", value=value, expected="the policy alone"
-        )
+    (_, header), (_, count), *rows = numbered
+    policy = read_policy(header, sizes, source)
     if count != [str(len(rows))]:
         problem = f"states {' '.join(count)[:20]} layers, but {len(rows)} follow"
         raise mistake(problem, source=source, key="line 2")
-    layers = [_layer(words, f"line {number}", source, len(sizes)) for number, words in rows]
+    reader = _Reader(policy, sizes, source)
+    layers = [reader.layer(words, f"line {number}") for number, words in rows]
     embedding = None
-    if policy[0] in _EMBEDDING:
-        embedding = _embedding(layers.pop(0), policy, source)
-    return _core.TrainingProgram(layers, iterations=iterations, overlap=True, embedding=embedding)
+    if policy.name in EMBEDDING:
+        embedding = _embedding(layers.pop(0), header, source)
+    program = _core.TrainingProgram(
+        layers, iterations=iterations, overlap=True, embedding=embedding
+    )
+    return TextWorkload(program, (*policy.remarks, *reader.remarks()))
 
 
-def _layer(words: list[str], key: str, source: str, dimensions: int) -> dict[str, Any]:
-    if len(words) != _COLUMNS:
-        problem = f"has {len(words)} columns"
-        raise mistake(problem, source=source, key=key, expected=f"{_COLUMNS} columns")
-    if words[1] != "-1":
-        problem = f"the layer depends on layer {words[1]}, which is not modelled"
-        hint = "ASTRA-sim ignores that column: write -1"
-        raise mistake(problem, source=source, key=key, expected="-1", hint=hint)
-    mask = (1 << dimensions) - 1
+@dataclass
+class _Reader:
+    """Converts lines to layers.
 
-    def transfer(at: int) -> _Transfer | None:
-        if words[at] not in _COLLECTIVES:
-            expected = ", ".join(_COLLECTIVES)
-            problem, value = "unknown collective", shown(words[at])
-            raise mistake(problem, source=source, key=key, value=value, expected=expected)
-        size = _number(words[at + 1], key, source)
-        name = _COLLECTIVES[words[at]]
-        if name and not size:
-            raise mistake(f"{words[at]} has a size of 0 B", source=source, key=key)
-        return (name, mask, size, 0) if name else None
+    Attributes:
+        policy: The policy of the file.
+        sizes: NPUs per dimension.
+        source: The file, for errors.
+        layers: The number of layers that were read.
+        notes: Numbers of columns and collectives by remark.
+    """
 
-    forward, backward = transfer(3), transfer(6)
-    return {
-        "name": words[0],
-        "forward": 1000 * _number(words[2], key, source),
-        "input_gradient": 1000 * _number(words[5], key, source),
-        "weight_gradient": 1000 * _number(words[8], key, source),
-        "update": 1000 * _number(words[11], key, source),
-        "before_forward": None,
-        "before_backward": None,
-        "covered_forward": 0,
-        "covered_backward": 0,
-        "with_forward": [],
-        "with_backward": [],
-        "after_forward": [forward] if forward else [],
-        "after_input_gradient": [backward] if backward else [],
-        "after_weight_gradient": transfer(9),
-    }
+    policy: Policy
+    sizes: tuple[int, ...]
+    source: str
+    layers: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Returns a line for each kind of column without effect."""
+        return tuple(f"{text}: {count:,}" for text, count in self.notes.items())
+
+    def layer(self, words: list[str], key: str) -> dict[str, Any]:
+        """Returns the layer of a line; `key` names the line."""
+        policy = self.policy
+        columns = _COLUMNS + (policy.name == CUSTOMIZED)
+        if len(words) != columns:
+            problem = f"has {len(words)} columns"
+            raise mistake(problem, source=self.source, key=key, expected=f"{columns} columns")
+        if policy.name == CUSTOMIZED:
+            policy = policy_of_layer(words[-1], len(self.sizes), key, self.source)
+        elif policy.name in EMBEDDING and not self.layers:
+            policy = policy.everywhere(len(self.sizes))
+        self._check_dependency(words[1], key)
+        forward = self._transfer(words[3:5], key, policy, "activations")
+        backward = self._transfer(words[6:8], key, policy, "activations")
+        if backward and policy.skips_first and not self.layers:
+            self.notes["ignored collectives of the first layer's input gradient"] += 1
+            backward = None
+        if (forward or backward) and self.policy.name == "MICRO":
+            text = "collectives of activations, which ASTRA-sim omits with MICRO, are performed"
+            self.notes[text] += 1
+        self.layers += 1
+        return {
+            "name": words[0],
+            "forward": 1000 * self._number(words[2], key),
+            "input_gradient": 1000 * self._number(words[5], key),
+            "weight_gradient": 1000 * self._number(words[8], key),
+            "update": 1000 * self._number(words[11], key),
+            "before_forward": None,
+            "before_backward": None,
+            "covered_forward": 0,
+            "covered_backward": 0,
+            "with_forward": [],
+            "with_backward": [],
+            "after_forward": [forward] if forward else [],
+            "after_input_gradient": [backward] if backward else [],
+            "after_weight_gradient": self._transfer(words[9:11], key, policy, "weights"),
+        }
+
+    def _check_dependency(self, word: str, key: str) -> None:
+        """Counts a dependency on another layer, which ASTRA-sim ignores."""
+        if not _INTEGER.fullmatch(word):
+            problem, expected = "the dependency is not an integer", "the number of a layer, or -1"
+            raise mistake(problem, source=self.source, key=key, value=shown(word),
+                          expected=expected)  # fmt: skip
+        if int(word) != -1:
+            self.notes["ignored dependencies on layers, as in ASTRA-sim"] += 1
+
+    def _transfer(
+        self, words: list[str], key: str, policy: Policy, part: _Part
+    ) -> _Transfer | None:
+        """Returns the collective of two columns, or None if none is performed."""
+        size = self._number(words[1], key)
+        name, among_experts = self._collective(words[0], key, policy)
+        if not name:
+            return None
+        if not size:
+            raise mistake(f"{words[0]} has a size of 0 B", source=self.source, key=key)
+        mask = policy.activations if part == "activations" else policy.weights
+        npus = math.prod(n for at, n in enumerate(self.sizes) if mask >> at & 1)
+        if npus < 2 or among_experts:
+            text = f"ignored collectives of {part}, for which {policy.name} has no dimension"
+            if among_experts:
+                text = "ignored collectives among one NPU's experts"
+            self.notes[text] += 1
+            return None
+        if name == "all_gather" and not policy.gathers_total:
+            self.notes["sizes of ALLGATHER are those of one NPU's part, as in ASTRA-sim"] += 1
+            size *= npus
+            if size > _MOST:
+                problem, expected = "the gathered data is too large", f"at most {_MOST} B"
+                raise mistake(problem, source=self.source, key=key, value=f"{size} B",
+                              expected=expected)  # fmt: skip
+        return (name, mask, size, 0)
+
+    def _collective(self, word: str, key: str, policy: Policy) -> tuple[str, bool]:
+        """Returns the collective of a word, or "", and whether it runs among experts only."""
+        if word in _COLLECTIVES or word == _NONE:
+            return _COLLECTIVES.get(word, ""), False
+        if word == _IGNORED:
+            self.notes["ignored BROADCAST, as in ASTRA-sim and SimAI"] += 1
+            return "", False
+        problem, expected = "unknown collective", ", ".join((_NONE, *_COLLECTIVES))
+        match = _EXPERTS.fullmatch(word)
+        if match and match["collective"] in _COLLECTIVES:
+            if policy.experts == 1:
+                return _COLLECTIVES[match["collective"]], match["group"] == "EP"
+            problem = "collectives of experts are not modelled without `ep: 1`"
+        elif word == _FUSED:
+            problem = "an all-reduce with an all-to-all is not modelled"
+        raise mistake(problem, source=self.source, key=key, value=shown(word), expected=expected)
+
+    def _number(self, text: str, key: str) -> int:
+        number = parse_count(text, _MOST)
+        if number is None:
+            problem, expected = "is not an integer in range", f"0 to {_MOST}"
+            raise mistake(problem, source=self.source, key=key, value=shown(text),
+                          expected=expected)  # fmt: skip
+        return number
 
 
-def _number(text: str, key: str, source: str) -> int:
-    number = parse_count(text, _MOST)
-    if number is None:
-        problem, expected = "is not an integer in range", f"0 to {_MOST}"
-        raise mistake(problem, source=source, key=key, value=shown(text), expected=expected)
-    return number
-
-
-def _embedding(layer: dict[str, Any], policy: list[str], source: str) -> dict[str, Any]:
+def _embedding(layer: dict[str, Any], header: list[str], source: str) -> dict[str, Any]:
     bottom = next(
-        (int(word) for word in policy[1:] if parse_count(word, 1 << 31) is not None), None
+        (int(word) for word in header[1:] if parse_count(word, 1 << 31) is not None), None
     )
     exchanged = layer["after_forward"]
     if bottom is None or not exchanged or exchanged[0][0] != "all_to_all":
@@ -134,5 +230,5 @@ def _embedding(layer: dict[str, Any], policy: list[str], source: str) -> dict[st
         "first_lookup": layer["forward"],
         "update": layer["update"],
         "bytes": exchanged[0][2],
-        "background": policy[0] == "HYBRID_DLRM_ENHANCED",
+        "background": header[0] == "HYBRID_DLRM_ENHANCED",
     }

@@ -9,7 +9,8 @@ from tutti.view.view import Data, Fact, View, json_facts
 from .reader import frame
 
 if TYPE_CHECKING:
-    from .reader import AstraSimNetwork, AstraSimRun
+    from .networks import AstraSimNetwork
+    from .reader import AstraSimRun
 
 
 def run_view(run: AstraSimRun, network: AstraSimNetwork, workload: str, *, aware: bool) -> View:

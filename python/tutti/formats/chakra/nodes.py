@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tutti.formats.chakra.groups import NAMES as GROUP_NAMES
+from tutti.formats.chakra.groups import group_name
 from tutti.formats.chakra.reader import (
     MOST_US,
     NODE_TYPES,
     Attribute,
     attributes_of,
-    load_bytes,
-    messages,
+    load_messages,
     parsed,
 )
 from tutti.formats.chakra.schema import schema
@@ -36,9 +37,9 @@ _SIGNED = ("comm_tag", "stream", "tid")
 METADATA = NODE_TYPES.index("METADATA")
 INTEGERS = (*_UNSIGNED, *_SIGNED, "is_cpu_op", "num_ops", "tensor_size")
 """Attributes whose values become columns."""
-_GROUP, _ON_START = "pg_name", "start_deps"
+_ON_START = "start_deps"
 _DIMENSIONS = "involved_dim"
-_KNOWN = (*INTEGERS, _GROUP, _ON_START, _DIMENSIONS)
+_KNOWN = (*INTEGERS, *GROUP_NAMES, _ON_START, _DIMENSIONS)
 _MOST_CACHED = 1 << 16
 """The largest number of cached attributes; most attributes of a trace repeat."""
 _PREFIX = 8
@@ -122,7 +123,7 @@ class _Decoder:
         self.dropped: set[str] = set()
         self.columns: dict[str, tuple[Any, Any]] = {
             **{name: (array("q"), array("q")) for name in INTEGERS},
-            **{name: (list[int](), list[Any]()) for name in (_GROUP, _ON_START)},
+            **{name: (list[int](), list[Any]()) for name in (*GROUP_NAMES, _ON_START)},
         }
 
     def add(self, index: int, node: Any) -> None:  # noqa: ANN401 - generated at run time
@@ -165,7 +166,9 @@ class _Decoder:
                 return _all_dimensions(attribute, place)
             if name == _ON_START and attribute.kind != "uint64_list":
                 return name, ()
-            return name, str(attribute.value) if name == _GROUP else attribute.value
+            if name in GROUP_NAMES:
+                return name, group_name({name: (attribute.kind, attribute.value)}, place)
+            return name, attribute.value
         return "", None
 
 
@@ -250,13 +253,30 @@ class _Collector:
                 for name, (found, values) in columns.items()
                 if name in INTEGERS
             },
-            groups=dict(zip(*columns[_GROUP], strict=True)),
+            groups={},
             on_start=dict(zip(*columns[_ON_START], strict=True)),
             inputs=self._inputs,
             dropped=self._decoder.dropped,
             tensors=self._tensors,
         )
+        nodes.groups = self._groups(nodes)
         return _checked(nodes, self._rank)
+
+    def _groups(self, nodes: Nodes) -> dict[int, str]:
+        """Returns the name of the process group of each node that has one.
+
+        Raises:
+            TraceError: Two attributes of a node name different groups.
+        """
+        first, *others = (
+            dict(zip(*self._decoder.columns[name], strict=True)) for name in GROUP_NAMES
+        )
+        for attribute, named in zip(GROUP_NAMES[1:], others, strict=True):
+            for node in first.keys() & named.keys():
+                both = {GROUP_NAMES[0]: ("string", first[node]), attribute: ("string", named[node])}
+                group_name(both, nodes.place(node, self._rank))
+            first |= named
+        return first
 
 
 def load_nodes(path: Path, rank: int) -> Nodes:
@@ -264,12 +284,11 @@ def load_nodes(path: Path, rank: int) -> Nodes:
 
     Raises:
         ConfigError: The file cannot be read.
-        TraceError: The file is truncated, is not a trace, or an attribute is invalid.
+        TraceError: The file is truncated, is not a trace, has no nodes, or an attribute is invalid.
     """
     from google.protobuf.message import DecodeError
 
-    parts = messages(load_bytes(path), path)
-    head = parsed(schema()["GlobalMetadata"], next(parts, b""), path, "the metadata")
+    head, parts = load_messages(path)
     collector = _Collector(path, rank)
     add, parse = collector.add, schema()["NodeBytes"].FromString
     for index, part in enumerate(parts):

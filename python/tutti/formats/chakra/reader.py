@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import gzip
 import math
+import re
 import zlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.limits import MOST, Bytes
 from tutti.base.files.reader import read_bytes
+from tutti.formats.chakra.groups import NAMES as GROUP_NAMES
+from tutti.formats.chakra.groups import Groups, find_groups, group_name
 from tutti.formats.chakra.schema import schema
 from tutti.workloads.errors import TraceError
 
@@ -144,6 +148,18 @@ class Node:
         return value
 
     @property
+    def group(self) -> str:
+        """The name of the process group of a collective, or "".
+
+        Raises:
+            TraceError: The name is invalid, or two attributes name different groups.
+        """
+        named = {name: self.attributes[name] for name in GROUP_NAMES if name in self.attributes}
+        return group_name(
+            {name: (value.kind, value.value) for name, value in named.items()}, self.place
+        )
+
+    @property
     def collective(self) -> tuple[str, int]:
         """The collective of a COMM_COLL node, and its bytes.
 
@@ -172,12 +188,20 @@ class ChakraTrace:
         version: The version of the schema.
         attributes: The attributes of the file.
         source: The file.
+        groups: The process groups of a table.
     """
 
     nodes: tuple[Node, ...]
     version: str = "1.0.0"
     attributes: dict[str, Attribute] = field(default_factory=dict)
     source: str = ""
+    groups: Groups = field(default_factory=Groups, compare=False, repr=False)
+
+    @property
+    def metadata(self) -> tuple[str, ...]:
+        """The inputs of METADATA nodes, which may define process groups."""
+        recorded = (node.inputs for node in self.nodes if node.type == "METADATA")
+        return tuple(inputs[0] for inputs in recorded if inputs is not None)
 
     def ordered(self) -> list[Node]:
         """Returns the nodes in topological order, else in file order.
@@ -219,15 +243,13 @@ def read(path: str | Path) -> ChakraTrace:
     """Reads the trace of a rank.
 
     Raises:
-        TraceError: The file cannot be read, is truncated, or is not a trace.
+        TraceError: The file cannot be read, is truncated, is not a trace, or has no nodes.
     """
     source = Path(path)
-    stream = load_bytes(source)
-    parts = messages(stream, source)
-    classes = schema()
-    head = parsed(classes["GlobalMetadata"], next(parts, b""), source, "the metadata")
+    head, parts = load_messages(source)
+    node_class = schema()["Node"]
     nodes = [
-        _node(parsed(classes["Node"], part, source, f"node {index} of the file"), source)
+        _node(parsed(node_class, part, source, f"node {index} of the file"), source)
         for index, part in enumerate(parts)
     ]
     return ChakraTrace(
@@ -238,27 +260,36 @@ def read(path: str | Path) -> ChakraTrace:
     )
 
 
-def read_all(prefix: str | Path) -> list[ChakraTrace]:
+def read_all(prefix: str | Path, groups: Path | None = None) -> list[ChakraTrace]:
     """Reads the traces of all ranks: ``<prefix>.0.et``, ``<prefix>.1.et`` and so on.
 
+    Args:
+        prefix: The prefix of the files.
+        groups: A table of process groups; by default that next to the traces, if there is one.
+
     Raises:
-        TraceError: The file of a rank is missing.
+        ConfigError: The table of groups is invalid.
+        TraceError: The file of a rank is missing or invalid.
     """
-    return [read(file) for file in rank_files(prefix)]
+    files, known = rank_files(prefix), find_groups(Path(prefix), groups)
+    return [replace(read(file), groups=known) for file in files]
 
 
 def rank_files(prefix: str | Path) -> list[Path]:
     """Returns the files of all ranks: ``<prefix>.0.et``, ``<prefix>.1.et`` and so on.
 
     Raises:
-        TraceError: The file of a rank is missing.
+        TraceError: The file of a rank is missing, or there are two.
     """
     folder, stem = Path(prefix).parent, Path(prefix).name
-    ranks = {}
-    for file in folder.iterdir() if folder.is_dir() else ():
-        rank = file.name[len(stem) + 1 : -len(".et")]
-        if file.name == f"{stem}.{rank}.et" and rank.isdecimal() and rank == str(int(rank)):
-            ranks[int(rank)] = file
+    pattern = re.compile(re.escape(stem) + r"\.([0-9]{1,9})\.et")
+    ranks: dict[int, Path] = {}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if named := pattern.fullmatch(file.name):
+            other = ranks.setdefault(int(named[1]), file)
+            if other != file:
+                message = f"{prefix}: two files of rank {int(named[1])}: {other.name}, {file.name}"
+                raise TraceError(message, kind="missing_rank", fields={"rank": int(named[1])})
     if not ranks:
         message = f"{prefix}: missing file {prefix}.0.et"
         raise TraceError(message, kind="missing_rank", fields={"rank": 0})
@@ -315,6 +346,22 @@ def _serialised(node: Node) -> bytes:
     _put_attributes(message.attr, node.attributes)
     found: bytes = message.SerializeToString(deterministic=True)
     return found
+
+
+def load_messages(source: Path) -> tuple[Any, Iterator[bytes]]:
+    """Returns the metadata of a file, and the messages of its nodes.
+
+    Raises:
+        ConfigError: The file cannot be read.
+        TraceError: The file cannot be decompressed, is not a trace, or has no nodes.
+    """
+    parts = messages(load_bytes(source), source)
+    head = parsed(schema()["GlobalMetadata"], next(parts, b""), source, "the metadata")
+    first = next(parts, None)
+    if first is None:
+        message = f"{source}: the trace has no nodes: expected those of a rank"
+        raise TraceError(message, kind="empty_trace")
+    return head, chain((first,), parts)
 
 
 def load_bytes(source: Path) -> bytes:

@@ -1,9 +1,8 @@
 """Chakra execution traces as traces of `tutti convert`: ``<prefix>.<rank>.et`` of all ranks.
 
 Dependencies of data and of control become dependencies. `stream` attributes of GPU operations and
-`tid` attributes of CPU operations become streams. Process groups come from METADATA nodes of
-PyTorch, or from a table of groups: the first of ``<prefix>.comm_group.json``, ``<prefix>.json`` and
-``comm_group.json`` in the folder of the traces.
+`tid` attributes of CPU operations become streams. :mod:`tutti.formats.chakra.groups` describes the
+process groups.
 
 Source: ``et_def.proto`` and ``pytorch_converter.py`` of mlcommons/chakra 1.0.0 (21585d8);
 ``Workload.cc`` and ``HardwareResource.cc`` of astra-sim/astra-sim 518bd51.
@@ -11,7 +10,6 @@ Source: ``et_def.proto`` and ``pytorch_converter.py`` of mlcommons/chakra 1.0.0 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,26 +17,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tutti.base.files.limits import MOST, RANKS
-from tutti.formats.chakra.groups import load_groups
+from tutti.base.files.limits import MOST
+from tutti.formats.chakra.groups import find_groups
 from tutti.formats.chakra.nodes import METADATA, load_nodes
 from tutti.formats.chakra.order import acyclic, positions, stream_order
 from tutti.formats.chakra.reader import COLLECTIVES, NODE_TYPES, rank_files
-from tutti.formats.chakra.writer import (
-    GROUPS,
-    PICOSECONDS,
-    SUMMED,
-    prefix_of,
-)
+from tutti.formats.chakra.writer import PICOSECONDS, SUMMED, prefix_of
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from tutti.formats.chakra.groups import Groups, GroupsOfRank
     from tutti.formats.chakra.nodes import Nodes
     from tutti.formats.chakra.order import Graph
     from tutti.formats.formats import Options
@@ -58,26 +51,31 @@ def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:
         path: The file of a rank, the prefix of the files, or a folder with the files of a prefix.
         options: With `repair`, adds missing dependencies between operations of a stream, removes
             dependencies on missing nodes, and removes control dependencies that form cycles.
+            `groups` is a table of process groups; by default that next to the traces.
 
     Returns:
         The trace, and a line per loss or repair.
 
     Raises:
         ConfigError: A file cannot be read, or the table of groups is invalid.
-        TraceError: A file is not a trace, the file of a rank is missing, or a node is invalid. The
-            message has file, rank and node.
+        TraceError: A file is not a trace or has no nodes, the file of a rank is missing, no rank
+            has operations, or a node is invalid. The message has file, rank and node.
     """
     prefix, files = _files(path)
-    reader = _Reader(len(files), _group_table(prefix), repair=options.repair)
+    groups = find_groups(prefix, options.groups)
+    reader = _Reader(len(files), groups, repair=options.repair)
     ranks = []
     for rank, file in enumerate(files):
         ranks.append(reader.operations(load_nodes(file, rank), rank))
+    if not any(map(len, ranks)):
+        message = f"{prefix}: no rank has operations: expected computations or communication"
+        raise TraceError(message, kind="empty_trace")
     trace = Trace(
         name=reader.name or prefix.name,
         ranks=tuple(ranks),
         collectives=tuple(reader.collectives),
     )
-    return trace, tuple(reader.lines())
+    return trace, (*reader.lines(), *groups.remarks())
 
 
 def _files(path: Path) -> tuple[Path, list[Path]]:
@@ -100,21 +98,13 @@ def _files(path: Path) -> tuple[Path, list[Path]]:
     return prefix, rank_files(prefix)
 
 
-def _group_table(prefix: Path) -> dict[str, tuple[int, ...]]:
-    names = (f"{prefix.name}{GROUPS}", f"{prefix.name}.json", GROUPS[1:])
-    for file in (prefix.with_name(name) for name in names):
-        if file.is_file():
-            return load_groups(file)
-    return {}
-
-
 @dataclass
 class _Reader:
     """Converts the nodes of each rank, with the collectives of all ranks.
 
     Attributes:
         ranks: The number of ranks.
-        table: Process groups of the table.
+        groups: The process groups of the table.
         repair: Whether the order of streams is added.
         name: The name in a file that tutti wrote.
         collectives: The index of each collective.
@@ -123,7 +113,7 @@ class _Reader:
     """
 
     ranks: int
-    table: Mapping[str, tuple[int, ...]]
+    groups: Groups
     repair: bool
     name: str = ""
     collectives: dict[CollectiveCall, int] = field(default_factory=dict)
@@ -291,7 +281,9 @@ class _Reader:
         rooted = np.isin(types, [COLLECTIVES.index(name) for name in _ROOTED]) & (roots < 0)
         text = "collectives have no `comm_root`: the root is the first rank of the group"
         self.losses[text] += int(rooted.sum())
-        definitions = {**self.table, **_defined(nodes, self.ranks)}
+        if self.ranks == 1:
+            self.losses["collectives of other ranks: the trace has one file"] += len(chosen)
+        definitions = self.groups.of_rank(nodes.inputs.values(), self.ranks)
         known: dict[tuple[int, str, int], tuple[int, int]] = {}
         found, scales = [], []
         for node, which, root in zip(chosen.tolist(), types.tolist(), roots.tolist(), strict=True):
@@ -312,28 +304,16 @@ class _Reader:
         return TraceError(message + f"{self.ranks - 1}", kind="other_ranks", fields={"rank": given})
 
     def _group(
-        self, nodes: Nodes, node: int, rank: int, definitions: Mapping[str, tuple[int, ...]]
+        self, nodes: Nodes, node: int, rank: int, definitions: GroupsOfRank
     ) -> tuple[int, ...]:
-        """Returns the ranks of the group of a node: all ranks without `pg_name`.
+        """Returns the ranks of the group of a node: all ranks without a name.
 
         Raises:
             TraceError: The group is unknown, lacks the rank, or has ranks without a trace.
         """
         name = nodes.groups.get(node, "")
-        if name not in definitions:
-            if name in ("", "0"):
-                return tuple(range(self.ranks))
-            known = ", ".join(list(definitions)[:9]) or "a table of groups"
-            problem, kind = f"unknown group `{name}`: expected {known}", "unknown_group"
-        else:
-            group = definitions[name]
-            if max(group, default=0) < self.ranks and rank in group and len({*group}) == len(group):
-                return group
-            problem, kind = f"group `{name}` does not have rank {rank} exactly once", "other_ranks"
-            if max(group, default=0) >= self.ranks:
-                problem = f"group `{name}` has rank {max(group)}: expected traces of all its ranks"
-        message = f"{nodes.place(node, rank)}: {problem}"
-        raise TraceError(message, kind=kind, fields={"group": name})
+        members = definitions.members(name, rank, nodes.place(node, rank))
+        return tuple(range(self.ranks)) if members is None else members
 
     def _call(
         self, nodes: Nodes, node: int, rank: int, given: tuple[int, tuple[int, ...], int]
@@ -411,30 +391,3 @@ def _on_start(nodes: Nodes, graph: Graph) -> NDArray[np.bool_]:
         edges = slice(int(first[node]), int(first[node + 1]))
         found[edges] = np.isin(nodes.ids[graph.parents[edges]], np.array(numbers, np.uint64))
     return found
-
-
-def _defined(nodes: Nodes, ranks: int) -> dict[str, tuple[int, ...]]:
-    """Returns the process groups of METADATA nodes of PyTorch; an empty list is all ranks."""
-    found = {}
-    for text in nodes.inputs.values():
-        start, end = text.find("[{"), text.rfind("}]")
-        if start < 0 or end < start:
-            continue
-        try:
-            groups = json.loads(text[start : end + 2].replace('\\"', '"'))
-        except (ValueError, RecursionError):
-            continue
-        for group in groups:
-            name, members = group.get("pg_name"), group.get("ranks")
-            if not isinstance(name, str) or not isinstance(members, list):
-                continue
-            if all(type(member) is int and 0 <= member < RANKS for member in members):
-                everyone = tuple(range(max(ranks, _declared(group))))
-                found[name] = tuple(members) if members else everyone
-    return found
-
-
-def _declared(group: Mapping[str, object]) -> int:
-    """Returns the declared size of a group, or 0."""
-    size = group.get("group_size")
-    return size if type(size) is int and 0 <= size < RANKS else 0

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
+from tutti.formats.chakra.groups import GROUPS
 from tutti.formats.chakra.reader import COLLECTIVES, MOST_US, Attribute, Node, write_nodes
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Kind
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from tutti.formats.formats import Options
     from tutti.workloads.operations import CollectiveCall, Operations, Trace
 
-GROUPS = ".comm_group.json"
-"""The ending of the table of groups."""
 PICOSECONDS = 10**6
 """Picoseconds in a microsecond."""
 SUMMED = ("all_gather", "gather")
