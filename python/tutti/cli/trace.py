@@ -12,7 +12,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.collectives.lowering import expand
 from tutti.collectives.simulation import TraceRun, simulate_trace
-from tutti.formats.formats import Options, head, named, recognised
+from tutti.formats.formats import Options, head, named, recognised, stated
 from tutti.platforms import platform as find
 from tutti.study.console import out, record, record_table, remark
 from tutti.study.progress import Progress
@@ -51,7 +51,7 @@ def run(
     with Progress("reading"):
         trace, losses = _read(file, from_)
     for loss in losses:
-        remark(f"lost: {loss}")
+        remark(stated(loss))
     machine = find(platform, model=model)
     with Progress("simulating"):
         if algorithm is not None:

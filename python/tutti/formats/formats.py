@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 INFERRED = "inferred: "
 """The start of a line about a value that a file does not state, among the lines of losses."""
 
+
+def stated(line: str) -> str:
+    """Returns the remark about a loss or an inferred value."""
+    return line if line.startswith(INFERRED) else f"lost: {line}"
+
+
 Content = Literal["schedule", "trace", "topology", "messages"]
 """What a file holds: a `tutti.Schedule`, `tutti.workloads.operations.Trace`, `tutti.Topology` or
 `tutti.formats.messages.Messages`."""
@@ -296,6 +302,7 @@ _FORMATS = (
         source="pytorch/kineto 114171d, libkineto/src/output_json.cpp",
         read=_at("kineto.trace:read_trace"),
         matches=_is_profile,
+        read_options=("repair",),
     ),
     Format(
         name="msccl-xml",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.formats.contents import as_content, reachable
-from tutti.formats.formats import INFERRED, Format, formats, head, named, recognised
+from tutti.formats.formats import Format, formats, head, named, recognised, stated
 from tutti.schedules.text import find_schedule
 from tutti.study.console import record, remark
 from tutti.study.study import Study, read
@@ -76,7 +76,7 @@ def convert_file(
 
     Study().write(target, run)
     for loss in (*losses, *lost):
-        remark(loss if loss.startswith(INFERRED) else f"lost: {loss}")
+        remark(stated(loss))
 
 
 def show_formats() -> None:

@@ -126,6 +126,7 @@ class TraceError(TuttiError, ValueError):
         "not_a_profile": Kind(
             "The JSON is no profile of PyTorch.", "other Chrome traces have no GPU operations"
         ),
+        "process_group": Kind("A process group of a profile is unknown, or contradicts the job."),
         "no_gpu_activity": Kind(
             "The profile has no GPU activity.",
             "give the profiler `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`",

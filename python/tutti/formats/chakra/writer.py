@@ -10,16 +10,24 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.chakra.groups import GROUPS
-from tutti.formats.chakra.reader import COLLECTIVES, MOST_US, Attribute, Node, write_nodes
+from tutti.formats.chakra.groups import GROUPS, Groups
+from tutti.formats.chakra.reader import (
+    COLLECTIVES,
+    MOST_US,
+    Attribute,
+    ChakraTrace,
+    Node,
+    write_nodes,
+)
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tutti.formats.formats import Options
@@ -74,6 +82,32 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
     return tuple(f"{count:,} {text}" for text, count in sorted(writer.losses.items()))
 
 
+def traces_of(trace: Trace, cpu: Sequence[int]) -> tuple[ChakraTrace, ...]:
+    """Returns what `write_trace` would write, as a trace of each rank.
+
+    Args:
+        trace: The trace.
+        cpu: The stream of each rank whose operations are those of a CPU.
+
+    Raises:
+        TraceError: A collective, or a receive from any rank, has no equivalent.
+    """
+    writer = _Writer(trace)
+    groups = Groups({str(number): group for group, number in writer.groups.items()})
+    source = trace.file or trace.name
+    return tuple(
+        ChakraTrace(
+            nodes=tuple(
+                replace(node, place=f"{source}, rank {rank}, operation {node.id}")
+                for node in writer.nodes(operations, rank, cpu[rank])
+            ),
+            source=source,
+            groups=groups,
+        )
+        for rank, operations in enumerate(trace.ranks)
+    )
+
+
 def written_files(trace: Trace, path: Path) -> list[Path]:
     """Returns the files that `write_trace` has written."""
     prefix = prefix_of(path)
@@ -104,8 +138,14 @@ class _Writer:
             len(call.group) if call.collective in SUMMED else 1 for call in trace.collectives
         ]
 
-    def nodes(self, given: Operations, rank: int) -> Iterator[Node]:
-        """Yields the nodes of a rank: a METADATA node for a rank without operations."""
+    def nodes(self, given: Operations, rank: int, cpu: int | None = None) -> Iterator[Node]:
+        """Yields the nodes of a rank: a METADATA node for a rank without operations.
+
+        Args:
+            given: The operations.
+            rank: The rank, for errors.
+            cpu: The stream whose operations are those of a CPU.
+        """
         if not len(given):
             yield Node(id=0, name="no operations", type="METADATA")
         columns = (given.kinds, given.sizes, given.durations, given.peers, given.tags)
@@ -116,7 +156,8 @@ class _Writer:
             edges = slice(first[index], first[index + 1])
             parents = tuple(given.dependencies[edges].tolist())
             early = given.on_start[edges]
-            attributes = {"is_cpu_op": _ON_GPU, "stream": Attribute("int64", streams[index])}
+            is_cpu = Attribute("bool", value=True) if streams[index] == cpu else _ON_GPU
+            attributes = {"is_cpu_op": is_cpu, "stream": Attribute("int64", streams[index])}
             node_type = "COMP"
             if kind == Kind.COMPUTE:
                 attributes |= self._computation(duration)
@@ -144,6 +185,8 @@ class _Writer:
             )
 
     def _computation(self, duration: int) -> dict[str, Attribute]:
+        if not duration:
+            return {"duration_ps": Attribute("int64", 0)}
         if not duration % PICOSECONDS:
             return {}
         self.losses["durations are rounded to 1 us for other readers"] += 1

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tutti.formats.formats import INFERRED
 from tutti.formats.kineto.profile import RECORD, integers_of, ranks_of
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import CollectiveCall
@@ -187,8 +188,8 @@ class Communications:
     def _element(self, arguments: Mapping[str, Any]) -> int:
         name = arguments.get("dtype")
         if name not in ELEMENTS:
-            message = f"{self._place}: unknown dtype {str(name)[:40]!r}: expected a dtype of PyTorch,"
-            raise TraceError(f"{message} such as Float or BFloat16", kind="attribute_type")
+            message = f"{self._place}: unknown dtype {str(name)[:40]!r}: expected one of PyTorch, "
+            raise TraceError(f"{message}such as Float or BFloat16", kind="attribute_type")
         return ELEMENTS[str(name)]
 
     def _count(self, arguments: Mapping[str, Any], name: str) -> int:
@@ -213,11 +214,13 @@ class Communications:
             problem = "is unknown: expected `Process Group Ranks`, or `pg_config`"
         elif type(size) is int and size != len(group):
             problem = f"has {len(group)} ranks and a `Group size` of {size}: expected as many"
+        elif max(group) >= self.world:
+            problem = f"has rank {max(group)}: expected ranks of the job, 0 to {self.world - 1}"
         elif self.rank not in group or len(set(group)) < len(group):
             problem = f"is {list(group[:8])}: expected ranks with rank {self.rank}, each once"
         if group is None or problem:
             message = f"{self._place}: process group {str(name)[:40]!r} {problem}"
-            raise TraceError(message, kind="unknown_group", fields={"group": str(name)})
+            raise TraceError(message, kind="process_group", fields={"group": str(name)})
         return group
 
     def _root(self, collective: str, arguments: Mapping[str, Any], group: tuple[int, ...]) -> int:
@@ -226,7 +229,7 @@ class Communications:
         root = arguments.get("Rank")
         if type(root) is int and 0 <= root < len(group):
             return root
-        self.counts["collectives have no root: the first rank of the group"] += 1
+        self.counts[f"{INFERRED}roots of collectives: the first rank of the group"] += 1
         return 0
 
     def _message(self, arguments: Mapping[str, Any]) -> Communication:
@@ -247,7 +250,8 @@ class Communications:
         messages = []
         for way, given, total in zip(("In", "Out"), splits, totals, strict=True):
             rows = given or (1,) * len(group)
-            if len(rows) != len(group) or total % max(sum(rows), 1) or not sum(rows) and total:
+            is_divided = not total % sum(rows) if sum(rows) else not total
+            if len(rows) != len(group) or not is_divided:
                 message = f"{self._place}: `{way} split size` {list(rows[:8])} does not divide "
                 message += f"{total} B among {len(group)} ranks"
                 raise TraceError(message, kind="attribute_type")
@@ -259,12 +263,11 @@ class Communications:
             ]
         return Communication(messages=tuple(messages))
 
-
     def _splits(self, arguments: Mapping[str, Any], way: str) -> tuple[int, ...]:
         """Returns the rows of an all-to-all for each rank; empty if they are equal."""
         rows = integers_of(arguments.get(f"{way} split size", "[]"), 1 << 56)
         if rows is None:
-            text = "all-to-alls are even: the profile abbreviates their parts"
+            text = f"{INFERRED}even all-to-alls: the profile abbreviates their parts"
             self.counts[text] += way == "In"
         return rows or ()
 

@@ -89,6 +89,7 @@ class Placement:
         self.cpu = max(timeline.lanes) + 1
         self._start = timeline.start
         self._spans: list[tuple[int, int]] = []
+        self._ready: list[int] = []
         self._points: list[int] = []
 
     def operations(self) -> Operations:
@@ -122,14 +123,16 @@ class Placement:
             [self._spans[one][1] for one in done] + [self._points[launch]] * (launch >= 0),
             [self._spans[one][0] for one in early],
         )
+        times = [timeline.activities[one].end for one in done]
+        times += [self._ready[one] for one in early]
+        times += [timeline.points[launch].time] * (launch >= 0)
+        ready = min(max(times, default=self._start), each.start)
+        self._ready.append(ready)
         place = (each.name, timeline.lanes[number])
         communication = self._communications[number]
         if communication is not None:
             return self._communication(communication, place, dependencies)
-        times = [timeline.activities[one].end for one in done]
-        times += [timeline.activities[one].start for one in early]
-        times += [timeline.points[launch].time] * (launch >= 0)
-        idle = max(each.start - max(times, default=self._start), 0)
+        idle = each.start - ready
         self.idle += idle
         row = (Kind.COMPUTE, 0, _picoseconds(each.end - each.start + idle), -1, 0)
         index = self._columns.add(row, place, *dependencies)

@@ -174,12 +174,12 @@ def ranks_of(given: object) -> tuple[int, ...] | None:
 def integers_of(given: object, most: int) -> tuple[int, ...] | None:
     """Returns a list of integers up to `most`, or of its text; None for another list or text."""
     if isinstance(given, str):
-        words = [word.strip() for word in given.strip("[] ").split(",")] if given.strip("[] ") else []
-        counts = [parse_count(word, most) for word in words]
-        return None if None in counts else tuple(one for one in counts if one is not None)
-    if not isinstance(given, list) or not all(type(one) is int and 0 <= one <= most for one in given):
+        inside = given.strip("[] ")
+        given = [parse_count(word.strip(), most) for word in inside.split(",")] if inside else []
+    if not isinstance(given, list):
         return None
-    return tuple(given)
+    is_valid = all(type(each) is int and 0 <= each <= most for each in given)
+    return tuple(given) if is_valid else None
 
 
 def _rank_count(given: object) -> int | None:
@@ -282,9 +282,7 @@ class _Loader:
     def _add_call(self, event: dict[str, Any]) -> None:
         start, end = self._times(event)
         correlation = self._integer(_arguments(event).get("correlation", -1), "correlation")
-        self.profile.calls.append(
-            Call(self._name(event), start, end, _thread(event), correlation)
-        )
+        self.profile.calls.append(Call(self._name(event), start, end, _thread(event), correlation))
 
     def _add_record(self, event: dict[str, Any]) -> None:
         arguments = _arguments(event)

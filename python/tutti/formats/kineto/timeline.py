@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tutti.formats.formats import INFERRED
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -213,7 +215,7 @@ class Timeline:
             source = self._waited(wait, record, target)
         if source is not None and target is not None:
             self._connect(source, target)
-            text = "waits of streams are inferred from recorded times: the profile has no events"
+            text = f"{INFERRED}waits of streams, from recorded times: the profile has no events"
             self.counts[text] += 1
 
     def _waited(self, wait: Call, record: Record | None, target: int) -> int | None:
@@ -255,7 +257,9 @@ class Timeline:
         """Returns the communication whose CPU operation contains a call; they nest two deep."""
         starts, records = self._records_by_thread.get(call.thread, ([], []))
         at = bisect_right(starts, call.start)
-        inside = (record for record in records[max(at - 3, 0) : at][::-1] if call.start <= record.end)
+        inside = (
+            record for record in records[max(at - 3, 0) : at][::-1] if call.start <= record.end
+        )
         return next(inside, None)
 
     def _connect(self, source: int, target: int) -> None:
@@ -338,7 +342,7 @@ class Timeline:
         """Returns the activities that a call waits for whose stream or event was not recorded."""
         if kind in _DEVICE_SYNC:
             return self._last_of(self._by_stream, call.start)
-        self.counts["waits of the CPU are inferred from recorded times"] += 1
+        self.counts[f"{INFERRED}waits of the CPU, from recorded times"] += 1
         if kind == _STREAM_SYNC:
             launches, members = self._by_thread.get(call.thread, ([], []))
             at = bisect_left(launches, call.start)

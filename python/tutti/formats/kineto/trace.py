@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from typing import TYPE_CHECKING
 
 from tutti.base.files.reader import missing
-from tutti.formats.formats import INFERRED, head, named
+from tutti.formats.chakra.writer import traces_of
+from tutti.formats.formats import INFERRED, head, named, stated
 from tutti.formats.kineto.communication import Communications
 from tutti.formats.kineto.placement import Placement
 from tutti.formats.kineto.profile import EXPECTED, load_profile
@@ -23,26 +24,29 @@ from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from tutti.formats.chakra.reader import ChakraTrace
     from tutti.formats.formats import Options
     from tutti.formats.kineto.communication import Communication
     from tutti.formats.kineto.profile import Profile
     from tutti.workloads.operations import CollectiveCall, Operations
 
+_MOST_RANKS = 1 << 20
 ENDINGS = (".json", ".json.gz")
 _RANK = re.compile(r"(?i)(rank[-_]?)(\d{1,7})")
 _NOTABLE_NS = 1_000_000
 """Idle time that is worth a remark."""
 
 
-def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:  # noqa: ARG001 - of all formats
+def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:
     """Reads the profiles of all ranks.
 
     Args:
         path: The file of a rank, a pattern such as ``rank*.json``, or a folder of files.
-        options: No option has an effect.
+        options: With `repair`, a rank without a file repeats the first one that has one, if all
+            communications are collectives of all ranks.
 
     Returns:
         The trace, and a line per loss or inferred value.
@@ -51,32 +55,39 @@ def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:  
         ConfigError: A file cannot be read, is truncated or not JSON.
         TraceError: A file is no profile, the file of a rank is missing, or an event is invalid.
     """
-    found, losses = read_profiles(path)
-    return found.trace, losses
+    trace, _, losses = _read(path, repair=options.repair)
+    return trace, losses
 
 
-@dataclass(frozen=True)
-class Profiles:
-    """The profiles of all ranks.
+def read_all(path: Path) -> tuple[ChakraTrace, ...]:
+    """Reads the profiles of all ranks as Chakra traces, for training steps.
 
-    Attributes:
-        trace: The trace.
-        cpu: The stream of the CPU of each rank.
+    Raises:
+        ConfigError: A file cannot be read, is truncated or not JSON.
+        TraceError: As for `read_trace`, or a collective has no Chakra equivalent.
     """
+    trace, cpu, losses = _read(path, repair=False)
+    first, *others = traces_of(trace, cpu)
+    return replace(first, remarks=tuple(map(stated, losses))), *others
 
-    trace: Trace
-    cpu: tuple[int, ...]
 
-
-def read_profiles(path: Path) -> tuple[Profiles, tuple[str, ...]]:
-    """Reads the profiles of all ranks, as `read_trace` does; states the streams of CPUs, too."""
-    profiles, lines = _by_rank(path)
-    builder = _Builder(len(profiles))
-    ranks = [builder.rank(profile, number) for number, profile in enumerate(profiles)]
-    builder.drop_cut(ranks)
-    operations = [builder.operations(rank) for rank in ranks]
-    skew = _skew(profiles)
-    if skew:
+def _read(path: Path, *, repair: bool) -> tuple[Trace, tuple[int, ...], tuple[str, ...]]:
+    """Returns the trace, the stream of the CPU of each rank, and lines about losses."""
+    profiles, count, lines = _by_rank(path)
+    builder = _Builder(count)
+    absent = [rank for rank in range(count) if rank not in profiles]
+    if absent and not repair:
+        raise _without_file(path, absent, count)
+    ranks = {number: builder.rank(profile, number) for number, profile in profiles.items()}
+    if absent:
+        first = min(ranks)
+        builder.check_alike(ranks, first, absent[0])
+        lines.append(f"{INFERRED}{len(absent):,} ranks without a file repeat rank {first}")
+    else:
+        builder.drop_cut(list(ranks.values()))
+    built = {number: builder.operations(rank) for number, rank in sorted(ranks.items())}
+    operations = [built.get(rank) or built[min(built)] for rank in range(count)]
+    if skew := _skew(profiles.values()):
         lines.append(f"starts of ranks, which differ by up to {skew / 1e6:,.3f} ms: all start at 0")
     trace = Trace(
         name=re.sub(r"\.json(?:\.gz)?$", "", path.name),
@@ -84,10 +95,10 @@ def read_profiles(path: Path) -> tuple[Profiles, tuple[str, ...]]:
         collectives=tuple(builder.collectives),
     )
     cpu = tuple(stream for _, stream in operations)
-    return Profiles(trace, cpu), (*lines, *builder.lines())
+    return trace, cpu, (*lines, *builder.lines())
 
 
-def _skew(profiles: Sequence[Profile]) -> int:
+def _skew(profiles: Iterable[Profile]) -> int:
     """Returns the largest difference of the starts of ranks in ns."""
     starts = [each.base + min(one.start for one in each.activities) for each in profiles]
     return max(starts) - min(starts)
@@ -96,34 +107,42 @@ def _skew(profiles: Sequence[Profile]) -> int:
 # --- files and ranks ---
 
 
-def _by_rank(path: Path) -> tuple[list[Profile], list[str]]:
-    """Returns the profiles by rank, and lines about them.
+def _by_rank(path: Path) -> tuple[dict[int, Profile], int, list[str]]:
+    """Returns the profiles by rank, the number of ranks of the job, and lines about them.
 
     Raises:
-        TraceError: A rank is unknown, missing or has two files.
+        TraceError: A rank is unknown or has two files, or files state different numbers of ranks.
     """
     lines: list[str] = []
-    found: dict[int, Profile] = {}
+    profiles: dict[int, Profile] = {}
     files = _files(path)
-    is_alone = len(files) == 1
     for file in sorted(files, key=lambda each: each != path):
         profile = load_profile(file)
-        rank = _rank(profile, is_alone=is_alone, lines=lines)
-        if rank in found:
-            message = f"{file} and {found[rank].source} are both of rank {rank}"
+        rank = _rank(profile, is_alone=len(files) == 1, lines=lines)
+        if rank in profiles:
+            message = f"{file} and {profiles[rank].source.name} are of rank {rank}: expected one "
             hint = "name the files of one profile, such as `step7/rank*.json`"
-            raise TraceError(f"{message}: expected one file per rank", kind="same_rank", hint=hint)
-        found[rank] = profile
+            raise TraceError(f"{message}file per rank", kind="same_rank", hint=hint)
+        profiles[rank] = profile
         if file == path and profile.world_size == 1:
             break
-    count = max(*found, *((each.world_size or 1) - 1 for each in found.values())) + 1
-    absent = [rank for rank in range(count) if rank not in found] if count <= 1 << 20 else [0]
-    if absent:
-        shown = ", ".join(map(str, absent[:8])) + (", ..." if len(absent) > 8 else "")
-        message = f"{path}: the job has {count:,} ranks, and {len(absent):,} have no file: {shown}"
-        fields = {"rank": absent[0]}
-        raise TraceError(f"{message}: expected the file of each", kind="no_profile", fields=fields)
-    return [found[rank] for rank in range(count)], lines
+    sizes = {each.world_size for each in profiles.values()} - {None}
+    count = max(max(profiles) + 1, *(size or 0 for size in sizes), 0)
+    if len(sizes) > 1 or count > max(sizes, default=count) or count > _MOST_RANKS:  # type: ignore[type-var]
+        stated_sizes = ", ".join(map(str, sorted(map(str, sizes))))
+        message = f"{path}: files state {stated_sizes or 'no'} ranks and have rank {max(profiles)}"
+        hint = "name the files of one job"
+        raise TraceError(f"{message}: expected one job", kind="other_ranks", hint=hint)
+    return profiles, count, lines
+
+
+def _without_file(path: Path, absent: Sequence[int], count: int) -> TraceError:
+    """Returns the error of ranks without a file."""
+    shown = ", ".join(map(str, absent[:8])) + (", ..." if len(absent) > 8 else "")
+    ranks = f"rank {shown} has" if len(absent) == 1 else f"ranks {shown} have"
+    message = f"{path}: the job has {count:,} ranks, and {ranks} no file: expected the file of each"
+    hint = "`tutti convert FILE job.0.et --repair` lets them repeat a rank that has one"
+    return TraceError(message, kind="no_profile", fields={"rank": absent[0]}, hint=hint)
 
 
 def _rank(profile: Profile, *, is_alone: bool, lines: list[str]) -> int:
@@ -244,6 +263,19 @@ class _Builder:
                     text = "collectives that other ranks have not recorded are computations"
                     self.counts[text] += 1
 
+    def check_alike(self, ranks: Mapping[int, _Rank], first: int, absent: int) -> None:
+        """Checks that ranks without a file may repeat those that have one.
+
+        Raises:
+            TraceError: A communication is not a collective of all ranks without a root.
+        """
+        for of in (one for rank in ranks.values() for one in rank.communications if one):
+            if of.call is None or len(of.call.group) < self.world:
+                what = "messages" if of.call is None else "collectives of some ranks"
+                message = f"rank {absent} has no file and cannot repeat rank {first}, which has "
+                message += f"{what}: expected collectives of all ranks"
+                raise TraceError(message, kind="no_profile", fields={"rank": absent})
+
     def operations(self, rank: _Rank) -> tuple[Operations, int]:
         """Returns the operations of a rank, and the stream of its CPU."""
         placement = Placement(rank.timeline, rank.communications, self.collectives)
@@ -254,7 +286,7 @@ class _Builder:
     def lines(self) -> list[str]:
         """Returns what was lost or inferred."""
         lines = [
-            f"{INFERRED if 'inferred' in text else ''}{count:,} {text}"
+            f"{INFERRED * text.startswith(INFERRED)}{count:,} {text.removeprefix(INFERRED)}"
             for text, count in sorted(self.counts.items())
             if count
         ]
