@@ -1,8 +1,8 @@
 """Profiles of PyTorch (Kineto): dependencies, collectives, messages, remarks and errors.
 
-End times are computed by hand on a LogGP platform without overheads, where a message of k bytes
-takes L + (k - 1) G = 1 us + (k - 1) ns, and a ring all-reduce on two ranks two messages of half the
-bytes.
+End times are computed by hand on a LogGP platform without overheads. There, a message of k bytes
+takes L + (k - 1) G = 1 us + (k - 1) ns. A ring all-reduce on two ranks takes two messages of half
+the bytes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def finish(trace: Trace, platform: tutti.Platform | None = None) -> list[float]:
 
 
 def overlapped(profile: RankProfile, *, events: bool = True) -> None:
-    """A, then an all-reduce of 16,000 B beside B, then C, which waits for both."""
+    """A, then B during an all-reduce of 16,000 B, then C, which waits for both."""
     profile.kernel("A", 7, (10, 20), launch=0)
     recorded = profile.call("cudaEventRecord", 4, 0.5)
     wait(profile, (20, 7, recorded), 5, events=events)
@@ -428,7 +428,7 @@ def test_two_files_of_a_rank_are_errors(tmp_path: Path) -> None:
 
 
 def test_profiles_run_as_training_steps(tmp_path: Path) -> None:
-    """CPU operations run beside those of the GPU; durations are exact."""
+    """CPU operations run at the same time as those of the GPU."""
     first, second = read_all(written(tmp_path, overlapped))
     on_cpu = [node.attributes["is_cpu_op"].value for node in first.nodes]
     assert on_cpu.count(True) == 4

@@ -96,9 +96,9 @@ def run_(
     servers.parquet (per component of the endpoint), stalls.parquet (waits in the endpoint),
     windows.parquet (over time), and trace.pftrace (the timeline, for Perfetto).
 
-    The file's `model` is one of `tutti train list`, or `scalesim:FILE`, `chakra:PREFIX` or `kineto:FILES`,
-    which read files of other tools. `[compute]` can read measured times. `tutti train from-astrasim`
-    runs workloads of ASTRA-sim.
+    The file's `model` is one of `tutti train list`, or `scalesim:FILE`, `chakra:PREFIX` or
+    `kineto:FILES`, which read files of other tools. `[compute]` can read measured times. `tutti
+    train from-astrasim` runs workloads of ASTRA-sim.
 
     \b
     Examples:

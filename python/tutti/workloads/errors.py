@@ -124,7 +124,7 @@ class TraceError(TuttiError, ValueError):
         "no_profile": Kind("The profile of a rank is missing.", "a job has a file per rank"),
         "same_rank": Kind("Two profiles are of the same rank."),
         "not_a_profile": Kind(
-            "The JSON is no profile of PyTorch.", "other Chrome traces have no GPU operations"
+            "The JSON is not a profile of PyTorch.", "other Chrome traces have no GPU operations"
         ),
         "process_group": Kind("A process group of a profile is unknown, or contradicts the job."),
         "no_gpu_activity": Kind(

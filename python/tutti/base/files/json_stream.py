@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 1 << 24
 """Characters of a single value; a list that is streamed has no limit."""
-_SPACES = re.compile(r"[ \t\n\r]*").match
+_NOT_SPACE = re.compile(r"[^ \t\n\r]").search
 
 
 def members(
@@ -84,9 +84,11 @@ class _Text:
     def next(self) -> str:
         """Returns the next character that is not a space, or "" at the end."""
         while True:
-            self._at = _SPACES(self._text, self._at).end()  # type: ignore[union-attr] - it always matches
-            if self._at < len(self._text):
-                return self._text[self._at]
+            found = _NOT_SPACE(self._text, self._at)
+            if found:
+                self._at = found.start()
+                return found[0]
+            self._at = len(self._text)
             if not self._more():
                 return ""
 

@@ -146,7 +146,7 @@ class Communications:
         count = bisect_left([each.end for each in waiting], call.end if call else 0)
         if not count or "sendrecv" not in activity.name.lower():
             text = "communication kernels without a description take their recorded time"
-            self.counts[f"{text}: the profile has no {_WANTED} for them"] += 1
+            self.counts[f"{text}: the profile has no {_DESCRIPTION} for them"] += 1
             return None
         batch = [self._message(each.communication) for each in waiting[:count]]
         del waiting[:count]
@@ -166,9 +166,11 @@ class Communications:
             raise TraceError(message + known, kind="unknown_collective")
         group = self._group(arguments)
         element = self._element(arguments)
-        sent, received = (self._count(arguments, f"{way} msg nelems") for way in ("In", "Out"))
+        sent, received = (
+            self._count(arguments, f"{direction} msg nelems") for direction in ("In", "Out")
+        )
         if collective == "all_to_all":
-            rows = [self._splits(arguments, way) for way in ("In", "Out")]
+            rows = [self._splits(arguments, direction) for direction in ("In", "Out")]
             if any(rows):
                 return self._uneven(rows, group, (sent * element, received * element))
         size = (max(sent, received) if collective in _TOTALS else sent) * element
@@ -248,31 +250,33 @@ class Communications:
     ) -> Communication:
         """Returns the messages of an all-to-all whose parts differ, as NCCL sends them."""
         messages = []
-        for way, given, total in zip(("In", "Out"), splits, totals, strict=True):
+        for direction, given, total in zip(("In", "Out"), splits, totals, strict=True):
             rows = given or (1,) * len(group)
             is_divided = not total % sum(rows) if sum(rows) else not total
             if len(rows) != len(group) or not is_divided:
-                message = f"{self._place}: `{way} split size` {list(rows[:8])} does not divide "
+                message = (
+                    f"{self._place}: `{direction} split size` {list(rows[:8])} does not divide "
+                )
                 message += f"{total} B among {len(group)} ranks"
                 raise TraceError(message, kind="attribute_type")
             row = total // max(sum(rows), 1)
             messages += [
-                Message(way == "In", peer, part * row, _tag(group))
+                Message(direction == "In", peer, part * row, _tag(group))
                 for peer, part in zip(group, rows, strict=True)
                 if peer != self.rank and part
             ]
         return Communication(messages=tuple(messages))
 
-    def _splits(self, arguments: Mapping[str, Any], way: str) -> tuple[int, ...]:
+    def _splits(self, arguments: Mapping[str, Any], direction: str) -> tuple[int, ...]:
         """Returns the rows of an all-to-all for each rank; empty if they are equal."""
-        rows = integers_of(arguments.get(f"{way} split size", "[]"), 1 << 56)
+        rows = integers_of(arguments.get(f"{direction} split size", "[]"), 1 << 56)
         if rows is None:
             text = f"{INFERRED}even all-to-alls: the profile abbreviates their parts"
-            self.counts[text] += way == "In"
+            self.counts[text] += direction == "In"
         return rows or ()
 
 
-_WANTED = f"`{RECORD}`"
+_DESCRIPTION = f"`{RECORD}`"
 
 
 def _tag(group: tuple[int, ...]) -> int:

@@ -191,7 +191,7 @@ def load_profile(path: Path) -> Profile:
 
     Raises:
         ConfigError: The file cannot be read, is truncated or not a JSON object.
-        TraceError: It is no profile of PyTorch, has no GPU activity, or an event is invalid.
+        TraceError: It is not a profile of PyTorch, has no GPU activity, or an event is invalid.
     """
     loader = _Loader(path)
     pieces = read_pieces(path, Bytes.TRACE, EXPECTED)
@@ -245,7 +245,7 @@ class _Loader:
         """Returns the profile.
 
         Raises:
-            TraceError: The file is no profile of PyTorch, or has no GPU activity.
+            TraceError: The file is not a profile of PyTorch, or has no GPU activity.
         """
         profile = self.profile
         if self._number < 0:
@@ -349,7 +349,7 @@ class _Loader:
 
 
 _LONGEST_NAME = 120
-"""Characters of a name that are kept: names of templates have thousands."""
+"""Characters of a name that are stored: names of templates have thousands."""
 
 
 def _arguments(event: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tutti.formats.kineto.profile import Activity, Call, Profile, Record, Stream, Sync
 
 TOLERANCE = 1_000
-"""ns by which times of one clock may contradict each other: old profiles have whole us."""
+"""ns by which times of one clock may contradict each other: old profiles have full us."""
 _STREAM_WAIT = "StreamWaitEvent"
 _STREAM_SYNC, _EVENT_SYNC = "StreamSynchronize", "EventSynchronize"
 _DEVICE_SYNC = ("DeviceSynchronize", "CtxSynchronize")
@@ -81,7 +81,8 @@ class Timeline:
     @property
     def start(self) -> int:
         """When the first call or activity starts, in ns."""
-        return min(each.start for each in (*self.profile.calls, self.activities[0]))
+        first = self.activities[0].start
+        return min([first, *(call.start for call in self.profile.calls)])
 
     def waits(self, index: int) -> tuple[list[int], list[int]]:
         """Returns the activities whose end, and those whose start, an activity waits for."""

@@ -53,7 +53,7 @@ def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:
 
     Raises:
         ConfigError: A file cannot be read, is truncated or not JSON.
-        TraceError: A file is no profile, the file of a rank is missing, or an event is invalid.
+        TraceError: A file is not a profile, the file of a rank is missing, or an event is invalid.
     """
     trace, _, losses = _read(path, repair=options.repair)
     return trace, losses
@@ -90,12 +90,18 @@ def _read(path: Path, *, repair: bool) -> tuple[Trace, tuple[int, ...], tuple[st
     if skew := _skew(profiles.values()):
         lines.append(f"starts of ranks, which differ by up to {skew / 1e6:,.3f} ms: all start at 0")
     trace = Trace(
-        name=re.sub(r"\.json(?:\.gz)?$", "", path.name),
+        name=_job(path),
         ranks=tuple(of for of, _ in operations),
         collectives=tuple(builder.collectives),
     )
     cpu = tuple(stream for _, stream in operations)
     return trace, cpu, (*lines, *builder.lines())
+
+
+def _job(path: Path) -> str:
+    """Returns a name for all ranks: that of the file without its rank, or of the folder."""
+    name = re.sub(r"(?:\.pt)?(?:\.trace)?\.json(?:\.gz)?$", "", _RANK.sub("", path.name))
+    return name.strip("-_.*?") or path.resolve().parent.name
 
 
 def _skew(profiles: Iterable[Profile]) -> int:
@@ -126,11 +132,11 @@ def _by_rank(path: Path) -> tuple[dict[int, Profile], int, list[str]]:
         profiles[rank] = profile
         if file == path and profile.world_size == 1:
             break
-    sizes = {each.world_size for each in profiles.values()} - {None}
-    count = max(max(profiles) + 1, *(size or 0 for size in sizes), 0)
-    if len(sizes) > 1 or count > max(sizes, default=count) or count > _MOST_RANKS:  # type: ignore[type-var]
-        stated_sizes = ", ".join(map(str, sorted(map(str, sizes))))
-        message = f"{path}: files state {stated_sizes or 'no'} ranks and have rank {max(profiles)}"
+    sizes = sorted({each.world_size for each in profiles.values() if each.world_size})
+    count = max(max(profiles) + 1, *sizes, 1)
+    if len(sizes) > 1 or count > max(sizes, default=count) or count > _MOST_RANKS:
+        stated_sizes = ", ".join(map(str, sizes)) or "no"
+        message = f"{path}: files state {stated_sizes} ranks and have rank {max(profiles)}"
         hint = "name the files of one job"
         raise TraceError(f"{message}: expected one job", kind="other_ranks", hint=hint)
     return profiles, count, lines
