@@ -15,7 +15,9 @@ from typing import Any
 
 from prose import bullets, paragraph
 
-from tutti.formats.astrasim import reader as astrasim
+from tutti.formats.astrasim.networks import load_network
+from tutti.formats.astrasim.reader import simulate
+from tutti.formats.astrasim.systems import load_system
 from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
 from tutti.workloads.trace import programs
 
@@ -129,11 +131,11 @@ def row(name: str) -> Row:
 @functools.cache
 def predicted(row: Row) -> int:
     """Returns the completion time of all NPUs in picoseconds."""
-    net = astrasim.load_network(FOLDER / f"{row.network}_{row.npus}.yml")
-    sys = astrasim.load_system(FOLDER / f"{row.system}.json")
+    net = load_network(FOLDER / f"{row.network}_{row.npus}.yml")
+    sys = load_system(FOLDER / f"{row.system}.json")
     traces = [trace(row.collective, row.size)] * row.npus
     found = programs(traces, net.sizes, timing=sys.timing)
-    return astrasim.simulate(net, sys, found, aware=row.backend == "aware").total.ps
+    return simulate(net, sys, found, aware=row.backend == "aware").total.ps
 
 
 def section() -> str:

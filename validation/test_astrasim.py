@@ -8,7 +8,9 @@ import against_astrasim
 import pytest
 from against_astrasim import Row
 
-from tutti.formats.astrasim import reader as astrasim
+from tutti.formats.astrasim.networks import load_network
+from tutti.formats.astrasim.reader import load_workload, simulate
+from tutti.formats.astrasim.systems import load_system
 from tutti.formats.chakra import reader as chakra
 
 if TYPE_CHECKING:
@@ -41,10 +43,10 @@ def test_traces_are_read_from_files(tmp_path: Path) -> None:
         chakra.write(tmp_path / f"all_reduce.{npu}.et", trace)
     folder = against_astrasim.FOLDER
     given = (
-        astrasim.load_network(folder / "Ring_8.yml"),
-        astrasim.load_system(folder / "Ring_4chunks.json"),
+        load_network(folder / "Ring_8.yml"),
+        load_system(folder / "Ring_4chunks.json"),
     )
     prefix = tmp_path / "all_reduce"
-    run = astrasim.simulate(*given, astrasim.load_programs(prefix, *given))
+    run = simulate(*given, load_workload(prefix, *given).programs)
     assert run.npus == 8
     assert run.total.ps == row.predicted_ps

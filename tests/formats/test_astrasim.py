@@ -11,11 +11,10 @@ from typer.testing import CliRunner
 
 from tutti.base.errors import ConfigError
 from tutti.cli.app import app
-from tutti.formats.astrasim import reader as astrasim
-from tutti.formats.astrasim.reader import AstraSimNetwork, Dimension, System
-from tutti.formats.astrasim.text import load_text
+from tutti.formats.astrasim.networks import AstraSimNetwork, Dimension, load_network
+from tutti.formats.astrasim.reader import load_workload, simulate
+from tutti.formats.astrasim.systems import System, load_system
 from tutti.formats.chakra import reader as chakra
-from tutti.formats.chakra.groups import load_groups
 from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
 from tutti.workloads.errors import TraceError
 from tutti.workloads.trace import programs
@@ -52,7 +51,7 @@ def one(block: Any, npus: int, bandwidth: float = 50, latency: float = 500) -> D
 
 def time(network: AstraSimNetwork, system: System, kind: int, size: int, *, aware: bool) -> int:
     found = programs([collective(kind, size)] * _product(network.sizes), network.sizes)
-    return astrasim.simulate(network, system, found, aware=aware).total.ps
+    return simulate(network, system, found, aware=aware).total.ps
 
 
 def _product(sizes: tuple[int, ...]) -> int:
@@ -70,10 +69,10 @@ def transfer(size: int, bandwidth: float) -> int:
 def test_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "n.yml").write_text(NETWORK, encoding="utf-8")
     (tmp_path / "s.json").write_text(json.dumps(SYSTEM), encoding="utf-8")
-    network = astrasim.load_network(tmp_path / "n.yml")
+    network = load_network(tmp_path / "n.yml")
     assert network.sizes == (4, 2, 8)
     assert network.dimensions[2] == one("Switch", 8, 50, 1000)
-    system = astrasim.load_system(tmp_path / "s.json")
+    system = load_system(tmp_path / "s.json")
     assert (system.order, system.nested, system.delay) == ("fifo", True, 20)
     assert (system.splits, system.active, system.memory, system.peak) == (4, 2, 1600, 0)
 
@@ -153,7 +152,7 @@ def test_invalid_networks_are_refused(
     text = NETWORK.replace(old, new)
     path.write_text(text + "}" if old == "[ 4," else text, encoding="utf-8")
     with pytest.raises(ConfigError) as refused:
-        astrasim.load_network(path)
+        load_network(path)
     for word in ("n.yml", *words):
         assert word in str(refused.value)
 
@@ -185,7 +184,7 @@ def test_invalid_systems_are_refused(
     path = tmp_path / "s.json"
     path.write_text(json.dumps(SYSTEM | change), encoding="utf-8")
     with pytest.raises(ConfigError) as refused:
-        astrasim.load_system(path)
+        load_system(path)
     for word in ("s.json", *words):
         assert word in str(refused.value)
 
@@ -221,20 +220,8 @@ def test_one_npu_represents_all_in_an_all_to_all() -> None:
     network = AstraSimNetwork(dimensions=(one("Ring", 3), one("Ring", 4)))
     system = System(splits=3, active=2)
     alike = programs([collective(6, 999_996)] * 12, network.sizes)
-    times = {
-        astrasim.simulate(network, system, found, aware=True).total.ps
-        for found in (alike, alike * 12)
-    }
+    times = {simulate(network, system, found, aware=True).total.ps for found in (alike, alike * 12)}
     assert len(times) == 1
-
-
-def test_a_text_workload_has_all_to_alls(tmp_path: Path) -> None:
-    path = tmp_path / "w.txt"
-    path.write_text(f"MICRO\n1\nx -1 0 ALLTOALL {1 << 20} 0 NONE 0 0 NONE 0 0\n", encoding="utf-8")
-    network = AstraSimNetwork(dimensions=(one("Ring", 8),))
-    found = astrasim.load_programs(path, network, System())
-    run = astrasim.simulate(network, System(), found, aware=True)
-    assert run.exposed == time(network, System(), 6, 1 << 20, aware=True)
 
 
 def test_an_all_to_all_on_a_long_ring_is_refused() -> None:
@@ -262,9 +249,9 @@ def test_algorithms_are_required_for_each_dimension(
     for npu in range(4):
         chakra.write(tmp_path / f"t.{npu}.et", collective(6, 1 << 20))
     network = AstraSimNetwork(dimensions=(one("Ring", 2), one("Ring", 2)))
-    system = astrasim.load_system(tmp_path / "s.json")
+    system = load_system(tmp_path / "s.json")
     with pytest.raises(ConfigError) as refused:
-        astrasim.load_programs(tmp_path / "t", network, system)
+        load_workload(tmp_path / "t", network, system)
     for word in ("s.json", *words):
         assert word in str(refused.value)
 
@@ -284,7 +271,7 @@ def test_other_algorithms_of_any_dimension_are_refused(
     (tmp_path / "s.json").write_text(json.dumps(SYSTEM | change), encoding="utf-8")
     expected = rf"{collective}-implementation\[1\]: `{algorithm}` is not modelled: expected ring"
     with pytest.raises(ConfigError, match=expected):
-        astrasim.load_system(tmp_path / "s.json")
+        load_system(tmp_path / "s.json")
 
 
 @pytest.mark.parametrize(
@@ -292,93 +279,35 @@ def test_other_algorithms_of_any_dimension_are_refused(
     [
         {"all-to-all-implementation-custom": ["a2a"]},
         {"all-reduce-implementation-custom": ["ar"]},
+        {"all-reduce-implementation-chakra": []},
         {"per-node-custom-implementation": "nodes.yml"},
         {"replay-only": 1},
-        {"local-reduction-delay": [1]},
+        {"replay-only": False},
+        {"model-shared-bus": True},
     ],
 )
-def test_other_keys_of_systems_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_keys_of_what_is_not_modelled_are_not_unknown(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """`Sys.cc` compares `replay-only` with 0, so that `false` switches it on."""
     (tmp_path / "s.json").write_text(json.dumps(SYSTEM | change), encoding="utf-8")
-    with pytest.raises(ConfigError, match=next(iter(change))):
-        astrasim.load_system(tmp_path / "s.json")
+    with pytest.raises(ConfigError, match=f"{next(iter(change))}: .* is not modelled|are not"):
+        load_system(tmp_path / "s.json")
 
 
-@pytest.mark.parametrize("text", ['{"a": [1e999]}', '{"a": "x"}', "[]", "{", '{"a": [-1]}'])
-def test_invalid_groups_are_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / "g.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"g\.json"):
-        load_groups(tmp_path / "g.json")
+def test_keys_without_effect_are_listed(tmp_path: Path) -> None:
+    off = {"replay-only": 0, "model-shared-bus": False, "track-local-mem": True, "trace-enabled": 1}
+    (tmp_path / "s.json").write_text(json.dumps(SYSTEM | off), encoding="utf-8")
+    assert set(load_system(tmp_path / "s.json").unused) == {"boost-mode", *off}
+    (tmp_path / "s.json").write_text(json.dumps(SYSTEM | {"local-reduction-delay": [1]}), "utf-8")
+    with pytest.raises(ConfigError, match="local-reduction-delay"):
+        load_system(tmp_path / "s.json")
 
 
 def test_all_data_over_all_dimensions_is_refused() -> None:
     network = AstraSimNetwork(dimensions=(one("Ring", 4), one("Ring", 4)))
     with pytest.raises(TraceError, match="expected `localBWAware`"):
         time(network, System(nested=False), 0, 1 << 20, aware=True)
-
-
-TEXT = """HYBRID_DATA_MODEL
-2
-fc1  -1  1200 ALLGATHER 1048576  1100 NONE 0        900 ALLREDUCE 4194304  10
-fc2  -1   800 NONE      0         750 ALLTOALL 65536 700 ALLREDUCE 2097152  10
-"""
-
-
-def test_a_text_workload_is_a_training_loop(tmp_path: Path) -> None:
-    path = tmp_path / "w.txt"
-    path.write_text(TEXT, encoding="utf-8")
-    rows = [(kind, name, amount) for kind, name, _, _, amount in load_text(path, (8,)).tasks]
-    assert rows == [
-        ("compute", "fc1", 1_200_000),
-        ("all_gather", "fc1", 1_048_576),
-        ("compute", "fc2", 800_000),
-        ("compute", "fc2", 700_000),
-        ("all_reduce", "fc2", 2_097_152),
-        ("compute", "fc2", 750_000),
-        ("all_to_all", "fc2", 65_536),
-        ("compute", "fc1", 900_000),
-        ("all_reduce", "fc1", 4_194_304),
-        ("compute", "fc1", 1_100_000),
-    ]
-
-
-def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
-    path = tmp_path / "w.txt"
-    lines = [
-        "HYBRID_DLRM DLRM_LAST_BOTTOM_LAYER: 1",
-        "3",
-        "Embedding -1 300 ALLTOALL 98304 0 NONE 0 0 NONE 0 5",
-        "bottom -1 10 NONE 0 10 NONE 0 10 ALLREDUCE 64 1",
-        "top -1 10 NONE 0 10 NONE 0 10 ALLREDUCE 64 1",
-    ]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    rows = load_text(path, (8,)).tasks
-    assert [row[4] for row in rows if row[0] == "all_to_all"] == [98304, 98304]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("HYBRID_DATA_MODEL", "PIPELINE", ("line 1", "PIPELINE")),
-        ("\n2\n", "\n3\n", ("line 2", "states 3 layers, but 2 follow")),
-        ("700 ALLREDUCE", "700 ALLREDUC", ("line 4", "ALLREDUC")),
-        ("2097152  10", "2097152", ("line 4", "11 columns")),
-        ("ALLTOALL 65536", "ALLTOALL 0", ("line 4", "a size of 0 B")),
-        ("1200", "1.2", ("line 3", "1.2")),
-        ("1200", "9" * 5000, ("line 3", "99...")),
-        ("fc1  -1", "fc1  0", ("line 3", "depends on layer 0", "write -1")),
-        ("HYBRID_DATA_MODEL", "HYBRID_DATA_MODEL 4", ("line 1", "arguments of")),
-        ("HYBRID_DATA_MODEL", "HYBRID_DLRM", ("line 1", "last bottom layer")),
-    ],
-)
-def test_invalid_text_workloads_are_refused(
-    tmp_path: Path, old: str, new: str, words: tuple[str, ...]
-) -> None:
-    path = tmp_path / "w.txt"
-    path.write_text(TEXT.replace(old, new), encoding="utf-8")
-    with pytest.raises(ConfigError) as refused:
-        load_text(path, (8,))
-    for word in ("w.txt", *words):
-        assert word in str(refused.value)
 
 
 def test_the_command_runs_its_files(tmp_path: Path) -> None:

@@ -251,7 +251,8 @@ def _pytorch() -> Any:
 
 
 def _astrasim(work: Path) -> list[Reader]:
-    from tutti.formats.astrasim import reader as astrasim
+    from tutti.formats.astrasim.networks import load_network
+    from tutti.formats.astrasim.systems import load_system
     from tutti.formats.astrasim.text import load_text
     from tutti.formats.chakra import reader as chakra
     from tutti.formats.chakra.groups import load_groups
@@ -263,24 +264,50 @@ def _astrasim(work: Path) -> list[Reader]:
     for rank in range(2):
         path = chakra.write(work / f"t.{rank}.et", made.trace(rank))
         traces[path.name] = path.read_bytes()
+    traces["t.comm_group.json"] = b'{"all": [0, 1]}'
 
     def run(path: Path) -> Any:
-        return programs(chakra.read_all(path.parent / "t"), (2,), groups={"all": (0, 1)})
+        return programs(chakra.read_all(path.parent / "t"), (2,))
 
     def file(name: str) -> tuple[Files, ...]:
         return ({name: (folder / name).read_bytes()},)
 
     return [
-        Reader(name="astrasim-network", read=astrasim.load_network, files=file("Ring_8.yml")),
-        Reader(name="astrasim-system", read=astrasim.load_system, files=file("Ring.json")),
+        Reader(name="astrasim-network", read=load_network, files=file("Ring_8.yml")),
+        Reader(name="astrasim-system", read=load_system, files=file("Ring.json")),
         Reader(name="astrasim-groups", read=load_groups, files=({"g.json": b'{"1": [0, 1]}'},)),
         Reader(
             name="astrasim-text",
             read=lambda path: load_text(path, (8,)),
-            files=file("two_layers.txt"),
+            files=(
+                *file("two_layers.txt"),
+                *({"w.txt": text} for text in (_SIMAI, _CUSTOMIZED, _DLRM)),
+            ),
         ),
         Reader(name="astrasim-chakra", read=run, files=(traces,)),
     ]
+
+
+_SIMAI = b"""HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 all_gpus: 8
+2
+a -1 5 ALLREDUCE 64 5 ALLGATHER 64 1 REDUCESCATTER_DP_EP 64 1
+b 1 5 ALLTOALL_EP 64 5 BROADCAST 8 1 NONE 0 1
+"""
+
+_CUSTOMIZED = b"""HYBRID_CUSTOMIZED
+2
+a -1 5 ALLGATHER 64 5 NONE 0 1 ALLREDUCE 8 1 HYBRID_DATA_MODEL
+b -1 5 NONE 0 5 NONE 0 1 ALLREDUCE 64 1 DATA
+"""
+
+_DLRM = b"""HYBRID_DLRM 1
+3
+e -1 3 ALLTOALL 64 1 ALLTOALL 64 0 NONE 0 5
+b -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
+t -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
+"""
+
+_TEXTS = (_SIMAI, _CUSTOMIZED, _DLRM)
 
 
 def _networks() -> list[Reader]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,7 +108,9 @@ def test_collectives_use_the_npus_of_their_group(tmp_path: Path) -> None:
     """By dimension or by group: 1, 3, 5, 7 are one apart on the second ring of 2 x 4."""
     dims = Attribute("bool_list", [False, True])
     file = tmp_path / "groups.json"
-    file.write_text('{"0": [0, 2, 4, 6], "1": [1, 3, 5, 7], "2": [0, 1], "3": [0, 5]}', "utf-8")
+    file.write_text(
+        '{"0": [0, 2, 4, 6], "1": [1, 3, 5, 7], "2": [0, 1], "3": [0, 5], "4": [1, 0]}', "utf-8"
+    )
     groups = load_groups(file)
     variants: list[ChakraTrace | list[ChakraTrace]] = [
         trace(moved(1, 0, 4000, involved_dim=dims)),
@@ -115,16 +118,18 @@ def test_collectives_use_the_npus_of_their_group(tmp_path: Path) -> None:
     ]
     for variant in variants:
         traces = variant if isinstance(variant, list) else [variant] * 8
-        (found,) = programs(traces, (2, 4), groups=groups)
+        (found,) = programs([replace(each, groups=groups) for each in traces], (2, 4))
         assert run([found], (2, 4)).end_ps == 6 * 1_001_000
     for name, words in (
         ("3", "complete rings of 2 x 4"),
-        ("1", "rank 0 is not in"),
+        ("1", "does not have rank 0"),
         ("9", "unknown group"),
+        ("4", "`involved_dim` selects other NPUs than group `4`"),
     ):
-        bad = trace(moved(1, 0, 4000, pg_name=Attribute("string", name)))
+        more = {"involved_dim": dims} if name == "4" else {}
+        bad = trace(moved(1, 0, 4000, pg_name=Attribute("string", name), **more))
         with pytest.raises(TraceError, match=words):
-            programs([bad] * 8, (2, 4), groups=groups)
+            programs([replace(bad, groups=groups)] * 8, (2, 4))
 
 
 def test_the_size_of_an_all_gather_is_that_of_a_part() -> None:

@@ -50,6 +50,7 @@ def convert(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Output file, instead of OUT."),
     ] = None,
+    groups: options.Groups = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair faults of IN with a known repair.")
     ] = False,
@@ -73,7 +74,7 @@ def convert(
     convert_file(
         given,
         target,
-        Options(size=payload, algorithm=algorithm, repair=repair),
+        Options(size=payload, algorithm=algorithm, repair=repair, groups=groups),
         source_format=from_,
         target_format=to,
         layout=asdict(layout),

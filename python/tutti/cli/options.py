@@ -100,6 +100,11 @@ Expansion = Annotated[
     typer.Option("--algorithm", "-a", metavar="NAME[:ARG]",
                  help="Algorithm that replaces collectives by messages."),
 ]  # fmt: skip
+Groups = Annotated[
+    Path | None,
+    typer.Option("--groups", metavar="FILE", help="Process groups of Chakra traces and their ranks "
+                 "(JSON). Default: PREFIX.comm_group.json, PREFIX.json or comm_group.json."),
+]  # fmt: skip
 Platform = Annotated[
     str | None,
     typer.Option("--platform", "-p", help="Name or file of a platform, or a topology such as "

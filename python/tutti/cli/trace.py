@@ -12,8 +12,11 @@ from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.collectives.lowering import expand
 from tutti.collectives.simulation import TraceRun, simulate_trace
-from tutti.formats.formats import Options, head, named, recognised, stated
+from tutti.formats.formats import Options
+from tutti.formats.study import read_trace
+from tutti.nccl.of_platform import NAMES, LibraryChoice
 from tutti.platforms import platform as find
+from tutti.platforms.machine import Platform
 from tutti.study.console import out, record, record_table, remark
 from tutti.study.progress import Progress
 from tutti.workloads.operations import Trace
@@ -30,7 +33,9 @@ def _group() -> None:
 
 @app.command("run")
 def run(
-    file: Annotated[Path, typer.Argument(help="A trace, such as a GOAL file.")],
+    file: Annotated[
+        Path, typer.Argument(help="A trace, such as a GOAL file or the Chakra file of a rank.")
+    ],
     *,
     platform: Annotated[
         str, typer.Option("--platform", "-p", help="Name or file of a platform.")
@@ -40,36 +45,66 @@ def run(
         str | None, typer.Option("--from", help="Format of the file. Default: recognised.")
     ] = None,
     algorithm: options.Expansion = None,
-) -> None:
+    library: Annotated[
+        str | None,
+        typer.Option("--library", metavar="NAME", help="Library whose choice replaces collectives "
+                     f"by messages: {', '.join(NAMES)}. `platform` is that of the platform."),
+    ] = None,
+    groups: options.Groups = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair faults of the file with a known repair.")
+    ] = False,
+) -> None:  # fmt: skip
     """Simulate a trace on a platform: the completion time of each rank.
+
+    `--algorithm` or `--library` replaces collectives by messages.
 
     \b
     Examples:
       tutti trace run app.goal  # exit code 2
       tutti trace run app.bin -p loggp_cluster --json  # exit code 2
+      tutti trace run step.0.et -p dgx_h100_cluster --library platform  # exit code 2
+      tutti trace run step.0.et -p torus:4x4,rate=25GB/s --algorithm ring  # exit code 2
     """
+    if algorithm is not None and library is not None:
+        raise mistake("excludes --algorithm", source="--library", expected="one of them")
     with Progress("reading"):
-        trace, losses = _read(file, from_)
+        trace, losses = read_trace(file, from_, Options(groups=groups, repair=repair))
     for loss in losses:
-        remark(stated(loss))
+        remark(loss)
     machine = find(platform, model=model)
+    trace = _expanded(trace, file, machine, algorithm, library)
     with Progress("simulating"):
-        if algorithm is not None:
-            trace = expand(trace, algorithm)
         result = simulate_trace(trace, machine)
     _show(trace, result, machine.name)
 
 
-def _read(file: Path, name: str | None) -> tuple[Trace, tuple[str, ...]]:
-    start = head(file)
-    chosen = named(name, option="--from") if name else recognised(file, start, option="--from")
-    if chosen.content != "trace":
-        raise mistake(
-            f"has the format {chosen.name}, which holds a {chosen.content.removesuffix('s')}",
-            source=str(file),
-            expected="a trace",
-        )
-    return chosen.reader()(file, Options())
+def _expanded(
+    trace: Trace, file: Path, machine: Platform, algorithm: str | None, library: str | None
+) -> Trace:
+    """Returns a trace without collectives.
+
+    Raises:
+        ConfigError: It has collectives and neither an algorithm nor a library, or a library and no
+            collectives.
+    """
+    choice = None if library is None else LibraryChoice.of(library, machine.name)
+    if not trace.collectives:
+        for name, value in (("--algorithm", algorithm), ("--library", library)):
+            if value is not None:
+                raise mistake("has no effect", source=name, expected=f"no {name}: {file} has no "
+                              "collectives")  # fmt: skip
+        return trace
+    if algorithm is None and choice is None:
+        hint = 'with chakra files, `model = "chakra:PREFIX"` of `tutti train run` simulates them '
+        hint += "on the dimensions of a network"
+        raise mistake("has collectives", source=str(file), hint=hint,
+                      expected="--algorithm NAME, or --library NAME")  # fmt: skip
+    with Progress("replacing collectives"):
+        trace = expand(trace, algorithm or choice)
+    for line in choice.remarks() if choice else ():
+        remark(line)
+    return trace
 
 
 def _show(trace: Trace, result: TraceRun, machine: str) -> None:

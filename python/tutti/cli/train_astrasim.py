@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tutti.cli import options
 from tutti.formats.astrasim.networks import load_network
 from tutti.formats.astrasim.reader import AstraSimRun, load_workload, simulate
 from tutti.formats.astrasim.systems import load_system
@@ -30,11 +31,7 @@ def from_astrasim(
     system: Annotated[
         Path, typer.Option("--system", metavar="FILE", help="System (JSON).", show_default=False)
     ],
-    groups: Annotated[
-        Path | None,
-        typer.Option("--groups", metavar="FILE", help="Process groups and their ranks (JSON). "
-                     "Default: PREFIX.comm_group.json, PREFIX.json or comm_group.json."),
-    ] = None,
+    groups: options.Groups = None,
     aware: Annotated[
         bool,
         typer.Option(
@@ -45,12 +42,12 @@ def from_astrasim(
     to: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")
     ] = Path("out/astrasim"),
-) -> None:  # fmt: skip
+) -> None:
     """Run an ASTRA-sim workload from its workload, network and system files.
 
     Writes results.parquet to the output folder: total, compute and exposed communication time. Keys
-    and columns that do not affect time are listed. Unsupported features, such as algorithms other than `ring`,
-    are errors.
+    and columns that do not affect time are listed. Unsupported features, such as algorithms other
+    than `ring`, are errors.
 
     \b
     Examples:
@@ -58,14 +55,12 @@ def from_astrasim(
         --network examples/13_astrasim/Ring_8.yml \\
         --system examples/13_astrasim/Ring.json
     """
-    topology, options = load_network(network), load_system(system)
-    if options.unused:
-        remark(f"ignored keys, which do not affect time: {', '.join(options.unused)}")
+    topology, npus = load_network(network), load_system(system)
+    if npus.unused:
+        remark(f"ignored keys, which do not affect time: {', '.join(npus.unused)}")
     study = Study[AstraSimRun](to, extra=None)
-    loaded = load_workload(workload, topology, options, groups)
+    loaded = load_workload(workload, topology, npus, groups)
     for line in loaded.remarks:
         remark(line)
-    run = study.single(
-        lambda: simulate(topology, options, loaded.programs, aware=aware), "simulating"
-    )
+    run = study.single(lambda: simulate(topology, npus, loaded.programs, aware=aware), "simulating")
     study.present(run_view(run, topology, str(workload), aware=aware))

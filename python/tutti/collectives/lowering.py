@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,12 +13,18 @@ from tutti.workloads.errors import WorkloadError
 from tutti.workloads.operations import Kind, Operations, Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     from tutti.base.units import Size
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
     from tutti.workloads.operations import CollectiveCall
+
+Algorithm: TypeAlias = "str | Callable[[CollectiveCall, int], Sequence[tuple[str, str]]]"
+"""A notation for all collectives, or a function of a collective and its bytes, which returns the
+collectives and notations that replace it in turn."""
 
 _DATATYPES_BY_SIZE = ("float32", "float16", "int8")
 """Datatypes that `expand` tries: the size of a recorded collective need not divide by 4."""
@@ -72,8 +78,8 @@ class _Call(NamedTuple):
     nth: int
 
 
-def expand(trace: Trace, algorithm: str) -> Trace:
-    """Replaces the collectives of a trace by the messages of an algorithm.
+def expand(trace: Trace, algorithm: Algorithm) -> Trace:
+    """Replaces the collectives of a trace by the messages of algorithms.
 
     The k-th call of a collective by a rank belongs to the k-th call by the others. Each call has a
     tag above all tags of the trace, so that its messages match no others. An empty computation
@@ -81,7 +87,8 @@ def expand(trace: Trace, algorithm: str) -> Trace:
 
     Args:
         trace: The trace.
-        algorithm: The notation of the algorithm, such as ``"ring"``.
+        algorithm: The notation of an algorithm, such as ``"ring"``, or a function that returns the
+            algorithms of a collective.
 
     Raises:
         WorkloadError: The ranks of a group call a collective in different numbers or sizes.
@@ -90,7 +97,7 @@ def expand(trace: Trace, algorithm: str) -> Trace:
     calls = [_calls(trace, rank) for rank in range(len(trace.ranks))]
     numbers = _numbered(trace, calls)
     first_tag = 1 + max((int(of.tags.max()) for of in trace.ranks if len(of)), default=0)
-    lowered: dict[tuple[int, int], tuple[Operations, ...]] = {}
+    lowered: dict[tuple[int, int], list[tuple[Operations, ...]]] = {}
     for collective, size, _ in numbers:
         if (collective, size) not in lowered:
             lowered[collective, size] = _lowered(trace.collectives[collective], size, algorithm)
@@ -99,8 +106,9 @@ def expand(trace: Trace, algorithm: str) -> Trace:
         pieces = {}
         for at, call in calls[rank].items():
             members = trace.collectives[call.collective].group
-            block = lowered[call.collective, call.size][members.index(rank)]
-            pieces[at] = _placed(block, members, first_tag + numbers[call], int(of.streams[at]))
+            index, place = members.index(rank), (first_tag + numbers[call], int(of.streams[at]))
+            parts = lowered[call.collective, call.size]
+            pieces[at] = _in_turn([_placed(part[index], members, *place) for part in parts])
         ranks.append(_joined(of, pieces))
     return Trace(name=trace.name, ranks=tuple(ranks))
 
@@ -139,16 +147,43 @@ def _numbered(trace: Trace, calls: list[dict[int, _Call]]) -> dict[_Call, int]:
     return {call: number for number, call in enumerate(sorted(callers))}
 
 
-def _lowered(call: CollectiveCall, size: int, algorithm: str) -> tuple[Operations, ...]:
+def _lowered(call: CollectiveCall, size: int, algorithm: Algorithm) -> list[tuple[Operations, ...]]:
+    """Returns the operations of each rank of a group, for each schedule that runs in turn."""
     from tutti.base.units import Size
 
     if len(call.group) == 1:
-        return (Operations.from_columns((b"",) * 6 + (bytes(8),) + (b"",) * 2),)
-    collective = generate(
-        algorithm, collective=call.collective, ranks=len(call.group), root=call.root
-    )
+        return [(Operations.from_columns((b"",) * 6 + (bytes(8),) + (b"",) * 2),)]
+    parts = [(call.collective, algorithm)] if isinstance(algorithm, str) else algorithm(call, size)
     datatype = next(each for each in _DATATYPES_BY_SIZE if size % DATATYPES[each] == 0)
-    return lower(collective, Size.of_any(f"{size} B"), datatype=datatype).ranks
+    payload = Size.of_any(f"{size} B")
+    return [
+        lower(
+            generate(notation, collective=collective, ranks=len(call.group), root=call.root),
+            payload,
+            datatype=datatype,
+        ).ranks
+        for collective, notation in parts
+    ]
+
+
+def _in_turn(blocks: list[Operations]) -> Operations:
+    """Returns blocks of `_placed` as one: each waits for the last operation of the one before."""
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.cumsum([0, *map(len, blocks)])
+    counts = np.concatenate([np.diff(block.first_dependency) for block in blocks])
+    counts[starts[1:-1]] += 1
+    waits = [blocks[0].dependencies]
+    for start, block in zip(starts[1:-1].tolist(), blocks[1:], strict=True):
+        waits += [np.array([start - 1]), block.dependencies + start]
+    dependencies = np.concatenate(waits)
+    names = ("kinds", "sizes", "durations", "peers", "tags", "streams")
+    return Operations(
+        **{name: np.concatenate([getattr(block, name) for block in blocks]) for name in names},
+        first_dependency=np.concatenate(([0], np.cumsum(counts))),
+        dependencies=dependencies,
+        on_start=np.zeros(len(dependencies), np.bool_),
+    )
 
 
 def _placed(block: Operations, members: tuple[int, ...], tag: int, stream: int) -> Operations:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tutti.formats.formats import Content, Options
     from tutti.schedules.ir import Schedule
+    from tutti.workloads.operations import Trace
 
 
 def convert_file(
@@ -77,6 +78,37 @@ def convert_file(
     Study().write(target, run)
     for loss in (*losses, *lost):
         remark(stated(loss))
+
+
+def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, tuple[str, ...]]:
+    """Reads a trace.
+
+    Args:
+        path: The file.
+        name: The name of its format; None to recognise it.
+        options: The options of the format.
+
+    Returns:
+        The trace, and a line per loss.
+
+    Raises:
+        ConfigError: The format is unknown, holds no trace, or an option has no effect.
+        TuttiError: The file is invalid.
+    """
+    option = "--from"
+    reader = named(name, option=option) if name else recognised(path, head(path), option=option)
+    if reader.content != "trace":
+        raise mistake(
+            f"has the format {reader.name}, which holds a {reader.content.removesuffix('s')}",
+            source=str(path),
+            expected="a trace",
+        )
+    for given in options.given():
+        if given not in reader.read_options:
+            raise mistake(f"has no effect from {reader.name}", source=f"--{given}",
+                          expected=f"no --{given}")  # fmt: skip
+    trace, losses = reader.reader()(path, options)
+    return trace, tuple(map(stated, losses))
 
 
 def show_formats() -> None:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 EMBEDDING = ("HYBRID_DLRM", "HYBRID_DLRM_ENHANCED")
 CUSTOMIZED = "HYBRID_CUSTOMIZED"
-_TRANSFORMERS = ("HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD")
+_OF_SIMAI = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
+"""The policy of all files of AICB with groups; ASTRA-sim's sample has no all-gather."""
+_TRANSFORMERS = ("HYBRID_TRANSFORMER", _OF_SIMAI)
 _BY_LAYER = ("DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA")
 """Policies of a layer with `HYBRID_CUSTOMIZED`."""
 _SKIP_FIRST = ("MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA")
@@ -147,7 +149,7 @@ def _transformer(
         activations=(1 << inner) - 1,
         weights=(1 << len(sizes)) - (1 << inner),
         experts=stated.get("ep"),
-        gathers_total="ep" in stated,
+        gathers_total=name == _OF_SIMAI,
         remarks=(remark,) if unused else (),
     )
 

@@ -114,8 +114,8 @@ _UNUSED = (
     *("local-mem-tracker-enabled", "track-mem-activities", "memory-report-dir"),
     *("local-reduction-delay", "L", "o", "g", "G", "replay-only", "model-shared-bus"),
 )
-"""Keys without effect on time in ASTRA-sim 2, at the values that are accepted; `L`, `o`, `g` and `G`
-are of a shared bus."""
+"""Keys without effect on time in ASTRA-sim 2, at the values that are accepted; `L`, `o`, `g` and
+`G` are those of a shared bus."""
 
 
 class _RawSystem(Table):
@@ -131,7 +131,7 @@ class _RawSystem(Table):
     collective_optimization: Annotated[str, _one_of("localBWAware", "baseline")] = "baseline"
     intra_dimension_scheduling: Annotated[str, _one_of("FIFO")] = "FIFO"
     inter_dimension_scheduling: Annotated[str, _one_of("ascending", "baseline")] = "ascending"
-    model_shared_bus: Annotated[int, _off("a shared bus", False)] = 0  # noqa: FBT003 - a value
+    model_shared_bus: Annotated[int, _off("a shared bus", False)] = 0
     # `Sys.cc` compares with 0, so that `false` switches a replay on.
     replay_only: Annotated[int, _off("a replay of recorded durations of all nodes")] = 0
     endpoint_delay: Annotated[int, Field(ge=0, le=1 << 40)] = 10

@@ -7,7 +7,7 @@ nanosecond, as in ASTRA-sim 1; its converter to Chakra reads them as microsecond
 the dimensions of collectives, which that conversion drops: :mod:`tutti.formats.astrasim.policies`.
 With DLRM policies, the first layer is the embedding tables, and the number after the policy is the
 last layer that does not depend on them. The size of an all-gather is that of a part, as in
-ASTRA-sim.
+ASTRA-sim, but a total in files of SimAI.
 
 Source: ``Workload.cc``, ``Layer.cc`` and ``Ring.cc`` of ASTRA-sim 1.0.
 """
@@ -180,14 +180,21 @@ class _Reader:
                 text = "ignored collectives among one NPU's experts"
             self.notes[text] += 1
             return None
-        if name == "all_gather" and not policy.gathers_total:
-            self.notes["sizes of ALLGATHER are those of one NPU's part, as in ASTRA-sim"] += 1
-            size *= npus
-            if size > _MOST:
-                problem, expected = "the gathered data is too large", f"at most {_MOST} B"
-                raise mistake(problem, source=self.source, key=key, value=f"{size} B",
-                              expected=expected)  # fmt: skip
+        if name == "all_gather":
+            size = self._gathered(size, npus, key)
         return (name, mask, size, 0)
+
+    def _gathered(self, size: int, npus: int, key: str) -> int:
+        """Returns the total bytes of an all-gather of this stated size."""
+        if self.policy.gathers_total:
+            self.notes["sizes of ALLGATHER are totals, as in SimAI"] += 1
+            return size
+        self.notes["sizes of ALLGATHER are those of one NPU's part, as in ASTRA-sim"] += 1
+        if size * npus > _MOST:
+            problem, expected = "the gathered data is too large", f"at most {_MOST // npus} B"
+            raise mistake(problem, source=self.source, key=key, value=f"{size} B",
+                          expected=expected)  # fmt: skip
+        return size * npus
 
     def _collective(self, word: str, key: str, policy: Policy) -> tuple[str, bool]:
         """Returns the collective of a word, or "", and whether it runs among experts only."""

@@ -2,9 +2,9 @@
 
 A collective names its group in `pg_name`, or in `comm_group` in traces of STAGE. METADATA nodes of
 PyTorch define groups, and so does a JSON table of names and lists of ranks: that of `--groups`, or
-the first of ``<prefix>.comm_group.json``, ``<prefix>.json`` and ``comm_group.json`` in the folder of
-the traces. Definitions of a trace take precedence over the table. Without a name, and for the name
-`0` without a definition, a collective spans all ranks.
+the first of ``<prefix>.comm_group.json``, ``<prefix>.json`` and ``comm_group.json`` next to the
+traces. Definitions of a trace take precedence over the table. Without a name, and for the name `0`
+without a definition, a collective spans all ranks.
 
 Source: ``Workload.cc`` (extract_comm_group, issue_pytorch_pg_metadata) of astra-sim/astra-sim
 518bd51; ``chakra_00_4_backend.py`` of astra-sim/stage 9ec6c02.

@@ -159,9 +159,7 @@ class _Decoder:
         message = parsed(self._attribute, raw, self._source, f"an attribute of node {number}")
         for name, attribute in attributes_of([message]).items():
             if name in INTEGERS:
-                if name == "is_cpu_op" and attribute.kind == "bool":
-                    return name, int(attribute.value)
-                return name, attribute.integer(name, place, signed=name in _SIGNED)
+                return name, _integer(name, attribute, place)
             if name == _DIMENSIONS:
                 return _all_dimensions(attribute, place)
             if name == _ON_START and attribute.kind != "uint64_list":
@@ -170,6 +168,12 @@ class _Decoder:
                 return name, group_name({name: (attribute.kind, attribute.value)}, place)
             return name, attribute.value
         return "", None
+
+
+def _integer(name: str, attribute: Attribute, place: str) -> int:
+    if name == "is_cpu_op" and attribute.kind == "bool":
+        return int(attribute.value)
+    return attribute.integer(name, place, signed=name in _SIGNED)
 
 
 def _all_dimensions(attribute: Attribute, place: str) -> tuple[str, None]:

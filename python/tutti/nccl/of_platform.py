@@ -1,0 +1,164 @@
+"""The communication library of a platform, and the schedules that it selects for collectives.
+
+NCCL's choice is that of :func:`tutti.nccl.candidates`, and the choices of Open MPI and MPICH are
+those of :mod:`tutti.measured.tune.library_defaults`. Traces have messages between ranks, so that
+NVLink SHARP and SHARP (NVLS, CollNet) are left out: the fastest other candidate of NCCL takes their
+place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tutti.base.files.mistakes import known_word, mistake
+from tutti.measured.tune.library_algorithms import TITLES
+from tutti.measured.tune.library_defaults import LIBRARIES, default_schedules
+from tutti.measured.tune.targets import TARGETS, library_of
+from tutti.nccl.presets import preset_names, preset_of, system
+from tutti.nccl.settings import COLLECTIVES
+from tutti.nccl.tuning import best, candidates
+
+if TYPE_CHECKING:
+    from tutti.workloads.operations import CollectiveCall
+
+Parts = list[tuple[str, str]]
+"""The schedules that replace a collective in turn: collectives and notations."""
+
+PLATFORM = "platform"
+"""The word for the library of a platform."""
+NCCL = "nccl"
+_MPI = tuple(each for each in TARGETS if each != "plan" and library_of(each)[0] in LIBRARIES)
+NAMES = (PLATFORM, NCCL, *_MPI)
+"""The names of libraries, as those of `tutti tune --for`."""
+_PIECES = 16
+"""Pieces of a tree's payload, such that its levels work at the same time."""
+_BY_MESSAGES = ("Ring", "Tree", "PAT")
+
+
+def nccl_system_of(platform: str) -> str | None:
+    """Returns the NCCL system of the nodes of a platform, or None."""
+    return next((name for name in preset_names() if platform in preset_of(name).platforms), None)
+
+
+@dataclass
+class LibraryChoice:
+    """What a library selects for the collectives of a trace.
+
+    Attributes:
+        library: A name of `NAMES` without `PLATFORM`.
+        platform: The name of the platform.
+        selected: Sizes of collectives by a line that states the choice.
+        notes: What differs from the library, a line each.
+    """
+
+    library: str
+    platform: str
+    selected: dict[str, set[int]] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, library: str, platform: str) -> LibraryChoice:
+        """Returns the choice of a library on a platform.
+
+        Raises:
+            ConfigError: The library is unknown, or that of the platform is.
+        """
+        library = known_word(library, NAMES, source="--library")
+        if library == PLATFORM:
+            if nccl_system_of(platform) is None:
+                expected = f"one of {', '.join(NAMES[1:])}"
+                raise mistake(f"the library of {platform} is not known", source="--library",
+                              expected=expected)  # fmt: skip
+            library = NCCL
+        if library == NCCL and nccl_system_of(platform) is None:
+            known = [each for name in preset_names() for each in preset_of(name).platforms]
+            raise mistake(f"NCCL's graphs on {platform} are not known", source="--library",
+                          expected=f"one of the platforms {', '.join(known)}")  # fmt: skip
+        return cls(library, platform)
+
+    def __call__(self, call: CollectiveCall, size: int) -> Parts:
+        """Returns the schedules of a collective.
+
+        Args:
+            call: The collective and its ranks.
+            size: The payload in bytes, by the convention of nccl-tests.
+
+        Raises:
+            ConfigError: tutti has no schedule that the library selects, or the nodes have different
+                numbers of ranks.
+        """
+        parts = self._nccl(call, size) if self.library == NCCL else self._mpi(call, size)
+        named = ", then ".join(notation for _, notation in parts)
+        line = f"{call.collective} on {len(call.group)} ranks: {named}"
+        self.selected.setdefault(line, set()).add(size)
+        return parts
+
+    def remarks(self) -> tuple[str, ...]:
+        """Returns the choices and the differences from the library, a line each."""
+        chosen = []
+        for text, sizes in self.selected.items():
+            several = f" ({len(sizes):,} sizes)" if len(sizes) > 1 else ""
+            chosen.append(f"{self._title} selects for {text}{several}")
+        return (*chosen, *self.notes)
+
+    @property
+    def _title(self) -> str:
+        if self.library == NCCL:
+            return "NCCL"
+        name, line = library_of(self.library)
+        return f"{TITLES[name]} {line}"
+
+    def _mpi(self, call: CollectiveCall, size: int) -> Parts:
+        name, line = library_of(self.library)
+        parts = default_schedules(name, line, call.collective, len(call.group), size)
+        if parts is None:
+            problem = f"{self._title} selects an algorithm for {call.collective} of {size:,} B on "
+            problem += f"{len(call.group)} ranks that tutti does not have"
+            raise mistake(problem, source="--library", expected="--algorithm NAME")
+        return parts
+
+    def _nccl(self, call: CollectiveCall, size: int) -> Parts:
+        if call.collective == "barrier":
+            return [(call.collective, "dissemination")]
+        if call.collective not in COLLECTIVES:
+            self.notes[f"NCCL has no {call.collective}: sends and receives, all at once"] = None
+            return [(call.collective, "direct")]
+        name = nccl_system_of(self.platform)
+        assert name is not None  # noqa: S101 - `of` has checked it
+        width, nodes = self._layout(call, preset_of(name).gpus_per_node)
+        known = system(name, nodes)
+        if width != known.gpus_per_node:
+            text = f"inferred: NCCL's graphs for {width} GPUs per node are those of complete nodes"
+            self.notes[text] = None
+            known = replace(known, gpus_per_node=width)
+        rows = candidates(known, call.collective, size)
+        favourite = best(rows, call.collective).algorithm
+        by_messages = [row for row in rows if row.algorithm in _BY_MESSAGES]
+        algorithm = best(by_messages, call.collective).algorithm
+        if favourite != algorithm:
+            text = f"NCCL selects {favourite}, which messages cannot represent: {algorithm} instead"
+            self.notes[text] = None
+        return [(call.collective, _notation(algorithm, call.collective, width, nodes))]
+
+    def _layout(self, call: CollectiveCall, gpus: int) -> tuple[int, int]:
+        """Returns the ranks per node of a group, and the number of nodes."""
+        widths = Counter(rank // gpus for rank in call.group)
+        if len(set(widths.values())) > 1:
+            problem = f"the nodes have different numbers of ranks of a group: {len(call.group)} "
+            problem += f"ranks on {len(widths)} nodes of {gpus} GPUs"
+            raise mistake(problem, source="--library", expected="--algorithm NAME")
+        return next(iter(widths.values())), len(widths)
+
+
+def _notation(algorithm: str, collective: str, width: int, nodes: int) -> str:
+    """Returns the schedule of an algorithm of NCCL; all GPUs of a node use the network."""
+    spread = f"node={width},channels={width}" if width > 1 and nodes > 1 else ""
+    if algorithm == "PAT":
+        return "pat"
+    if algorithm == "Tree":
+        return ",".join(filter(None, ("double_binary_tree:nccl", spread, str(_PIECES))))
+    if collective in ("broadcast", "reduce"):
+        return f"chain:segments={_PIECES}"
+    return f"ring:{spread}" if spread else "ring"

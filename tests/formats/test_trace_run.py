@@ -1,0 +1,150 @@
+"""`tutti trace run` of Chakra traces: collectives by an algorithm or by a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+import tutti
+from tutti.cli.app import app
+from tutti.collectives.lowering import expand
+from tutti.collectives.simulation import simulate_trace
+from tutti.formats.astrasim.networks import AstraSimNetwork, Dimension
+from tutti.formats.astrasim.reader import load_workload, simulate
+from tutti.formats.astrasim.systems import System
+from tutti.formats.chakra import reader as chakra
+from tutti.formats.chakra.reader import COLLECTIVES, Attribute, ChakraTrace, Node
+from tutti.formats.chakra.trace import read_trace
+from tutti.formats.formats import Options
+from tutti.platforms import PipeliningPostal, platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def call(number: int, collective: str, size: int, *after: int) -> Node:
+    attributes = {
+        "comm_type": Attribute("int64", COLLECTIVES.index(collective)),
+        "comm_size": Attribute("int64", size),
+    }
+    return Node(id=number, type="COMM_COLL", data_deps=after, attributes=attributes)
+
+
+def written(folder: Path, ranks: int, *nodes: Node) -> Path:
+    for rank in range(ranks):
+        chakra.write(folder / f"t.{rank}.et", ChakraTrace(nodes=nodes))
+    return folder / "t.0.et"
+
+
+def run(path: Path, *words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["trace", "run", str(path), *words])
+    return result.exit_code, " ".join(result.output.split())
+
+
+STEP = (
+    Node(id=1, duration_us=5),
+    call(2, "all_reduce", 1 << 20, 1),
+    Node(id=3, duration_us=7, data_deps=(2,)),
+    call(4, "reduce_scatter", 1 << 20, 3),
+    call(5, "all_gather", 1 << 17, 4),
+)
+
+
+def test_a_platform_takes_the_time_of_the_same_network_of_astrasim(tmp_path: Path) -> None:
+    """Rings of 8 NPUs, 50 GiB/s and 500 ns per hop, without delays and reductions."""
+    path = written(tmp_path, 8, *STEP)
+    ring = Dimension(block="Ring", npus=8, bandwidth=50, latency=500)
+    network, system = AstraSimNetwork(dimensions=(ring,)), System(delay=0)
+    workload = load_workload(tmp_path / "t", network, system)
+    expected = simulate(network, system, workload.programs).total.ps
+    torus = platform(f"torus:8,rate={50 << 30}B/s,latency=500ns")
+    free = PipeliningPostal(alpha_p="1 ps", alpha_r="0 s")
+    trace = expand(read_trace(path, Options())[0], "ring")
+    found = simulate_trace(trace, torus.model_copy(update={"model": free}))
+    assert found.completion_ps == expected + 28  # 1 ps per message of the model
+
+
+def test_the_library_of_a_platform_selects_by_size(tmp_path: Path) -> None:
+    """Two nodes of NCCL: a tree for the short all_reduce, a ring for the long one."""
+    nodes = (call(1, "all_reduce", 1 << 13), call(2, "all_reduce", 1 << 30, 1))
+    path = written(tmp_path, 16, *nodes)
+    code, output = run(path, "-p", "dgx_h100_cluster", "--library", "platform")
+    assert code == 0, output
+    tree = "double_binary_tree:nccl,node=8,channels=8,16"
+    assert f"NCCL selects for all_reduce on 16 ranks: {tree}" in output
+    assert "NCCL selects for all_reduce on 16 ranks: ring:node=8,channels=8" in output
+    assert "NCCL selects NVLSTree, which messages cannot represent: Ring instead" in output
+
+
+def test_nccl_on_a_part_of_a_node_and_without_its_own_collective(tmp_path: Path) -> None:
+    path = written(tmp_path, 4, call(1, "all_to_all", 1 << 20), call(2, "barrier", 0, 1),
+                   call(3, "broadcast", 1 << 20, 2))  # fmt: skip
+    code, output = run(path, "-p", "dgx_h100", "--library", "nccl")
+    assert code == 0, output
+    for words in (
+        "all_to_all on 4 ranks: direct",
+        "NCCL has no all_to_all: sends and receives, all at once",
+        "barrier on 4 ranks: dissemination",
+        "broadcast on 4 ranks: chain:segments=16",
+        "inferred: NCCL's graphs for 4 GPUs per node are those of complete nodes",
+    ):
+        assert words in output
+
+
+def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
+    """Open MPI reduces 8 B on 128 ranks, then broadcasts them from the same root."""
+    path = written(tmp_path, 128, call(1, "all_reduce", 8))
+    code, output = run(path, "--library", "openmpi", "-p", "loggp_cluster")
+    assert code == 0, output
+    assert "Open MPI 5.0 selects for all_reduce on 128 ranks: binomial, then binary_tree" in output
+    machine = platform("loggp_cluster")
+    trace = read_trace(path, Options())[0]
+    parts = [("reduce", "binomial"), ("broadcast", "binary_tree")]
+    found = simulate_trace(expand(trace, lambda *_: parts), machine)
+    alone = [
+        tutti.simulate(tutti.schedule(name, collective=each, ranks=128), machine, size="8 B")
+        for each, name in parts
+    ]
+    # The root is the last of the reduction, and the other ranks wait for it.
+    assert found.completion_ps == pytest.approx(sum(one.completion_ps for one in alone), rel=0.01)
+    assert found.messages == 2 * 127
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "has collectives expected: --algorithm NAME, or --library NAME"),
+        (("-a", "ring", "--library", "nccl"), "--library: excludes --algorithm"),
+        (("--library", "nccl"), "NCCL's graphs on loggp_cluster are not known"),
+        (("--library", "platform"), "the library of loggp_cluster is not known"),
+        (("--library", "mvapich"), "--library"),
+    ],
+)
+def test_libraries_that_do_not_fit_are_refused(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    code, output = run(written(tmp_path, 2, *STEP), *words)
+    assert code == 2
+    assert message in output
+
+
+def test_options_without_effect_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, 2, Node(id=1, duration_us=5))
+    for option in ("--algorithm", "--library"):
+        code, output = run(path, option, "ring" if option == "--algorithm" else "openmpi")
+        assert code == 2
+        assert f"{option}: has no effect" in output
+    (tmp_path / "a.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5\n}\n", "utf-8")
+    code, output = run(tmp_path / "a.goal", "--groups", "g.json")
+    assert code == 2
+    assert "--groups: has no effect from goal" in output
+
+
+def test_uneven_nodes_are_refused(tmp_path: Path) -> None:
+    code, output = run(
+        written(tmp_path, 9, *STEP[:2]), "-p", "dgx_h100_cluster", "--library", "nccl"
+    )
+    assert code == 2
+    assert "different numbers of ranks of a group: 9 ranks on 2 nodes of 8 GPUs" in output
