@@ -96,8 +96,8 @@ def _expanded(
                               "collectives")  # fmt: skip
         return trace
     if algorithm is None and choice is None:
-        hint = 'with chakra files, `model = "chakra:PREFIX"` of `tutti train run` simulates them '
-        hint += "on the dimensions of a network"
+        hint = '`tutti train run` with `model = "chakra:PREFIX"` or `"kineto:FILES"` simulates '
+        hint += "traces of Chakra or PyTorch on the dimensions of a network"
         raise mistake("has collectives", source=str(file), hint=hint,
                       expected="--algorithm NAME, or --library NAME")  # fmt: skip
     with Progress("replacing collectives"):
