@@ -302,6 +302,20 @@ def test_clocks_of_cpu_and_gpu_that_differ(tmp_path: Path) -> None:
     assert finish(trace) == pytest.approx([5])
 
 
+def test_kernels_from_before_the_profile(tmp_path: Path) -> None:
+    """Kernels without a recorded launch start when they did."""
+
+    def build(profile: RankProfile) -> None:
+        profile.activity("early", 7, (3, 5), 1)
+        profile.kernel("A", 7, (12, 5), launch=5)
+        profile.activity("late", 8, (20, 5), 2)
+
+    trace, lines = loaded(written(tmp_path, build, ranks=1))
+    assert "2 activities were launched before the profile" in lines
+    # Time 0 is the start of the first kernel.
+    assert finish(trace) == pytest.approx([22])
+
+
 # --- files ---
 
 

@@ -119,13 +119,13 @@ class Placement:
         timeline = self._timeline
         each, launch = timeline.activities[number], timeline.launched[number]
         done, early = timeline.waits(number)
-        dependencies = (
-            [self._spans[one][1] for one in done] + [self._points[launch]] * (launch >= 0),
-            [self._spans[one][0] for one in early],
-        )
+        after = [self._spans[one][1] for one in done]
         times = [timeline.activities[one].end for one in done]
         times += [self._ready[one] for one in early]
-        times += [timeline.points[launch].time] * (launch >= 0)
+        if launch >= 0:
+            after.append(self._points[launch])
+            times.append(timeline.points[launch].time)
+        dependencies = after, [self._spans[one][0] for one in early]
         ready = min(max(times, default=self._start), each.start)
         self._ready.append(ready)
         place = (each.name, timeline.lanes[number])

@@ -49,6 +49,7 @@ _COMMUNICATION = (
     "Dst Rank",
     "Seq",
 )
+_TEXTS = ("Collective name", "dtype", "Process Group Name")
 _MOST_NS = 1 << 52
 """The largest time in ns: 52 days, or a date that is far away."""
 
@@ -365,4 +366,5 @@ def _thread(event: dict[str, Any]) -> tuple[object, object]:
 def _communication(arguments: dict[str, Any]) -> dict[str, Any]:
     if "Collective name" not in arguments:
         return {}
-    return {name: arguments[name] for name in _COMMUNICATION if name in arguments}
+    found = {name: arguments[name] for name in _COMMUNICATION if name in arguments}
+    return found | {name: str(found[name])[:_LONGEST_NAME] for name in _TEXTS if name in found}
