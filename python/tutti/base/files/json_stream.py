@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 1 << 24
 """Characters of a single value; a list that is streamed has no limit."""
+_NOT_NUMBER = re.compile(r"[^-+.eE0-9]").search
 _NOT_SPACE = re.compile(r"[^ \t\n\r]").search
 
 
@@ -122,8 +123,10 @@ class _Text:
                 reason = "too deeply nested" if isinstance(error, RecursionError) else str(error)
                 raise self.malformed(f"{what} is {reason[:60]}") from None
             else:
-                # A number that ends where the text ends may continue in the next piece.
-                if end < len(self._text) or not self._more():
+                # A number may continue in the next piece: `1`, `1.` and `1e` are parts of `1.5e3`.
+                is_number = isinstance(found, int | float)
+                ends_here = is_number and not _NOT_NUMBER(self._text, end)
+                if not ends_here or not self._more():
                     self._at = end
                     return found
                 continue

@@ -141,7 +141,7 @@ class Communications:
 
     def _batch(self, activity: Activity) -> Communication | None:
         """Returns the messages of a kernel without a description."""
-        call = self.timeline.call_of.get(activity.correlation)
+        call = self.timeline.launches.call_of.get(activity.correlation)
         waiting = self._unlaunched.get(call.thread, []) if call else []
         count = bisect_left([each.end for each in waiting], call.end if call else 0)
         if not count or "sendrecv" not in activity.name.lower():

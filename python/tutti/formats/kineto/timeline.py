@@ -18,13 +18,14 @@ activity waits for the last one of other streams that had ended.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.formats.formats import INFERRED
+from tutti.formats.kineto.launches import Launches, Ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,6 +74,7 @@ class Timeline:
 
     def __post_init__(self) -> None:
         self.activities = sorted(self.profile.activities, key=lambda each: each.start)
+        self.launches = Launches(self.activities, self.profile.calls)
         self.after: list[set[int]] = [set() for _ in self.activities]
         self.lanes = self._streams()
         self._add_waits()
@@ -88,56 +90,6 @@ class Timeline:
         """Returns the activities whose end, and those whose start, an activity waits for."""
         after = sorted(self.after[index])
         return [one for one in after if one >= 0], [-1 - one for one in after if one < 0]
-
-    @cached_property
-    def call_of(self) -> dict[int, Call]:
-        """The call with a correlation."""
-        found: dict[int, Call] = {}
-        for call in self.profile.calls:
-            if call.correlation >= 0:
-                found.setdefault(call.correlation, call)
-        return found
-
-    @cached_property
-    def _launch_times(self) -> list[int]:
-        """When each activity was launched; without a call, when it started."""
-        calls = self.call_of
-        return [
-            calls[each.correlation].start if each.correlation in calls else each.start
-            for each in self.activities
-        ]
-
-    @cached_property
-    def _by_stream(self) -> dict[Stream, tuple[list[int], list[int]]]:
-        """The launch times and the activities of each stream, by launch time."""
-        times = self._launch_times
-        order = sorted(range(len(times)), key=times.__getitem__)
-        found: dict[Stream, tuple[list[int], list[int]]] = {}
-        for index in order:
-            launches, members = found.setdefault(self.activities[index].stream, ([], []))
-            launches.append(times[index])
-            members.append(index)
-        return found
-
-    @cached_property
-    def _by_thread(self) -> dict[tuple[object, object], tuple[list[int], list[int]]]:
-        """The launch times and the activities of each CPU thread, by launch time."""
-        times, calls = self._launch_times, self.call_of
-        order = sorted(range(len(times)), key=times.__getitem__)
-        found: dict[tuple[object, object], tuple[list[int], list[int]]] = {}
-        for index in order:
-            call = calls.get(self.activities[index].correlation)
-            if call is not None:
-                launches, members = found.setdefault(call.thread, ([], []))
-                launches.append(times[index])
-                members.append(index)
-        return found
-
-    @cached_property
-    def _by_end(self) -> tuple[list[int], list[int]]:
-        """The ends and the activities, by end."""
-        order = sorted(range(len(self.activities)), key=lambda index: self.activities[index].end)
-        return [self.activities[index].end for index in order], order
 
     def _streams(self) -> list[int]:
         """Returns the stream of each activity, and adds the order of streams.
@@ -179,11 +131,11 @@ class Timeline:
         waits = [sync for sync in self.profile.syncs if sync.kind == "Stream Wait Event"]
         for sync in waits:
             source = self._recorded(sync)
-            call = self.call_of.get(sync.correlation)
-            launches, members = self._by_stream.get(sync.stream, ([], []))
-            at = bisect_right(launches, call.start if call else sync.start)
-            if source is not None and at < len(members):
-                self._connect(source, members[at])
+            call = self.launches.call_of.get(sync.correlation)
+            stream = self.launches.of_stream.get(sync.stream, Ordered())
+            target = stream.first_after(call.start if call else sync.start)
+            if source is not None and target is not None:
+                self._connect(source, target)
         if not waits:
             for call in self.profile.calls:
                 if _STREAM_WAIT in call.name:
@@ -191,30 +143,26 @@ class Timeline:
 
     def _recorded(self, sync: Sync) -> int | None:
         """Returns the last activity before the event of a wait."""
-        call = self.call_of.get(sync.recorded)
+        call = self.launches.call_of.get(sync.recorded)
         if call is None:
             self.counts["waits for events recorded before the profile have no effect"] += 1
             return None
-        launches, members = self._by_stream.get(sync.on_stream, ([], []))
-        at = bisect_left(launches, call.start)
-        return members[at - 1] if at else None
+        return self.launches.last_in(sync.on_stream, call.start)
 
     def _infer(self, wait: Call) -> None:
-        launches, members = self._by_thread.get(wait.thread, ([], []))
-        at = bisect_right(launches, wait.start)
+        """Adds what the stream of a call waits for."""
         record = self._enclosing(wait)
-        source = None
         is_issued = record is not None and record.communication.get("Collective name") != "wait"
-        following = (members[place] for place in range(at, len(members)))
-        target = next(
-            (one for one in following if self.activities[one].communicates == is_issued), None
-        )
+        launched = self.launches.by_thread(wait.thread, communicates=is_issued)
+        target = launched.first_after(wait.start)
+        if target is None:
+            return
         if is_issued:
-            before = (members[place] for place in range(at - 1, -1, -1))
-            source = next((one for one in before if not self.activities[one].communicates), None)
-        elif target is not None:
+            before = self.launches.by_thread(wait.thread, communicates=False)
+            source = before.last_before(wait.start)
+        else:
             source = self._waited(wait, record, target)
-        if source is not None and target is not None:
+        if source is not None:
             self._connect(source, target)
             text = f"{INFERRED}waits of streams, from recorded times: the profile has no events"
             self.counts[text] += 1
@@ -225,16 +173,13 @@ class Timeline:
             source = self._numbered.get(_number(record.communication))
             if source is not None:
                 return source
-        ends, order = self._by_end
-        each, times = self.activities[target], self._launch_times
-        for place in range(bisect_right(ends, each.start + TOLERANCE) - 1, -1, -1):
-            source = order[place]
-            other = self.activities[source]
-            if times[source] > wait.start or other.stream == each.stream:
-                continue
-            if record is None or other.communicates:
-                return source
-        return None
+        each = self.activities[target]
+        return self.launches.last_ended(
+            each.start + TOLERANCE,
+            wait.start,
+            other_than=each.stream,
+            communicates=record is not None,
+        )
 
     @cached_property
     def _numbered(self) -> dict[tuple[object, object], int]:
@@ -277,11 +222,11 @@ class Timeline:
         """Returns the points of the CPU, and which of them launched each activity."""
         launched: dict[int, list[int]] = {}
         for index, each in enumerate(self.activities):
-            if each.correlation in self.call_of:
+            if each.correlation in self.launches.call_of:
                 launched.setdefault(each.correlation, []).append(index)
         points: list[tuple[Point, list[int]]] = []
         for correlation, members in launched.items():
-            call = self.call_of[correlation]
+            call = self.launches.call_of[correlation]
             first = min(self.activities[index].start for index in members)
             text = "activities start before their launch: the clocks of CPU and GPU differ"
             self.counts[text] += first + TOLERANCE < call.start
@@ -303,14 +248,15 @@ class Timeline:
         for index, number in enumerate(of):
             if number < 0:
                 of[index] = bisect_right(times, self.activities[index].start) - 1
-                self.counts["activities were launched before the profile"] += 1
+                self.counts["activities have no recorded launch"] += 1
         return of
 
     @staticmethod
     def _blocks(call: Call, activity: Activity) -> bool:
         """Whether a call returned only after the copy that it launched."""
         is_blocking = "Pageable" in activity.name or "Async" not in call.name
-        return activity.kind == "memcpy" and is_blocking and activity.end <= call.end
+        has_ended = activity.end <= call.end and activity.start < call.end
+        return activity.kind == "memcpy" and is_blocking and has_ended
 
     def _blocking(self) -> Iterable[Point]:
         """Yields the points at which the CPU waited for the GPU."""
@@ -334,7 +280,7 @@ class Timeline:
         if sync.kind == "Event Sync":
             source = self._recorded(sync)
             return [] if source is None else [source]
-        streams = list(self._by_stream)
+        streams = list(self.launches.of_stream)
         if sync.kind == "Stream Sync" and sync.stream[1] >= 0:
             streams = [sync.stream]
         return self._last_of(streams, call.start)
@@ -342,27 +288,22 @@ class Timeline:
     def _guessed(self, call: Call, kind: str) -> list[int]:
         """Returns the activities that a call waits for whose stream or event was not recorded."""
         if kind in _DEVICE_SYNC:
-            return self._last_of(self._by_stream, call.start)
+            return self._last_of(self.launches.of_stream, call.start)
         self.counts[f"{INFERRED}waits of the CPU, from recorded times"] += 1
-        if kind == _STREAM_SYNC:
-            launches, members = self._by_thread.get(call.thread, ([], []))
-            at = bisect_left(launches, call.start)
-            return members[at - 1 : at] if at else []
-        ends, order = self._by_end
-        times = self._launch_times
-        for place in range(bisect_right(ends, call.end) - 1, -1, -1):
-            if times[order[place]] < call.start:
-                return [order[place]]
-        return []
+        if kind == _EVENT_SYNC:
+            last = self.launches.last_ended(call.end, call.start)
+            return [] if last is None else [last]
+        launched = (
+            self.launches.by_thread(call.thread, communicates=one).last_before(call.start)
+            for one in (False, True)
+        )
+        found = [one for one in launched if one is not None]
+        return sorted(found, key=self.launches.times.__getitem__)[-1:]
 
     def _last_of(self, streams: Iterable[Stream], time: int) -> list[int]:
         """Returns the last activity of each stream that was launched before a time."""
-        found = []
-        for stream in streams:
-            launches, members = self._by_stream.get(stream, ([], []))
-            at = bisect_left(launches, time)
-            found += members[at - 1 : at] if at else []
-        return found
+        last = (self.launches.last_in(stream, time) for stream in streams)
+        return [one for one in last if one is not None]
 
 
 def _number(communication: Mapping[str, Any]) -> tuple[object, object]:
