@@ -387,7 +387,7 @@ ERRORS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "rank": (
         lambda each: each["distributedInfo"].update(rank=7),
-        "files state 2 ranks and have rank 7",
+        r"process group .0. is \[0, 1\]: expected ranks with rank 7",
     ),
 }
 

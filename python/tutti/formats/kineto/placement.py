@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 _PS = 1000
 """Picoseconds in a nanosecond."""
 _NOTHING = (Kind.COMPUTE, 0, 0, -1, 0)
+
+
+class Numbered(NamedTuple):
+    """A collective with a sequence number.
+
+    Attributes:
+        call: The collective.
+        number: Its process group and sequence number.
+        duration: The recorded time in ps.
+    """
+
+    call: CollectiveCall
+    number: tuple[str, int]
+    duration: int
+
 
 _Row = tuple[int, int, int, int, int]
 """Kind, size, duration, peer and tag of an operation."""
@@ -57,10 +72,10 @@ class _Columns:
         kinds, sizes, durations, peers, tags, streams = np.array(self._rows, np.int64).T
         return Operations(
             kinds=kinds.astype(np.uint8),
-            sizes=sizes,
-            durations=durations,
+            sizes=sizes.copy(),
+            durations=durations.copy(),
             peers=peers.astype(np.int32),
-            tags=tags,
+            tags=tags.copy(),
             streams=streams.astype(np.int32),
             first_dependency=np.array(self._first, np.int64),
             dependencies=np.array(self._after, np.int64),
@@ -75,6 +90,7 @@ class Placement:
     Attributes:
         cpu: The stream of the CPU.
         idle: Time in ns before activities that no dependency explains.
+        numbered: The collectives with a sequence number, by operation.
     """
 
     def __init__(
@@ -87,6 +103,7 @@ class Placement:
         self._collectives = collectives
         self._columns, self.idle = _Columns(), 0
         self.cpu = max(timeline.lanes) + 1
+        self.numbered: dict[int, Numbered] = {}
         self._start = timeline.start
         self._spans: list[tuple[int, int]] = []
         self._ready: list[int] = []
@@ -131,7 +148,12 @@ class Placement:
         place = (each.name, timeline.lanes[number])
         communication = self._communications[number]
         if communication is not None:
-            return self._communication(communication, place, dependencies)
+            span = self._communication(communication, place, dependencies)
+            if communication.call is not None and communication.number is not None:
+                duration = _picoseconds(each.end - each.start)
+                numbered = Numbered(communication.call, communication.number, duration)
+                self.numbered[span[0]] = numbered
+            return span
         idle = each.start - ready
         self.idle += idle
         row = (Kind.COMPUTE, 0, _picoseconds(each.end - each.start + idle), -1, 0)
