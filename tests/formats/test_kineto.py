@@ -136,6 +136,26 @@ def test_the_cpu_waits_for_communication(tmp_path: Path) -> None:
     assert "inferred: 2 waits of the CPU" in lines
 
 
+@pytest.mark.parametrize(("number", "end"), [(1, 50.998), (2, 58.996), (None, 58.996)])
+def test_waits_name_their_communication(tmp_path: Path, number: int | None, end: float) -> None:
+    """`wait` has the `Seq` of its communication; without it, the last one that ended counts."""
+
+    def build(profile: RankProfile) -> None:
+        for at in (1, 2):
+            arguments = communication("allreduce", 4000, PAIR, Seq=at)
+            place = (10.0 * at, 10.0)
+            profile.kernel("ncclDevKernel_AllReduce", 20, place, launch=3 * at - 3, **arguments)
+        waited = {"Collective name": "wait", "Process Group Name": "0"}
+        profile.record((6, 3), 10, waited | ({} if number is None else {"Seq": number}))
+        profile.call("cudaStreamWaitEvent", 7, 1)
+        profile.kernel("C", 7, (31, 20), launch=9)
+
+    trace, _ = loaded(written(tmp_path, build))
+    # All-reduces end at 2 + 17.998 and 2 + 35.996. C starts 11 us after the first, or 1 us after
+    # the second.
+    assert finish(trace) == pytest.approx([end, end])
+
+
 # --- other communication ---
 
 

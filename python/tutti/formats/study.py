@@ -95,8 +95,7 @@ def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, t
         ConfigError: The format is unknown, holds no trace, or an option has no effect.
         TuttiError: The file is invalid.
     """
-    option = "--from"
-    reader = named(name, option=option) if name else recognised(path, head(path), option=option)
+    reader = named(name, option="--from") if name else _of_file(path)
     if reader.content != "trace":
         raise mistake(
             f"has the format {reader.name}, which holds a {reader.content.removesuffix('s')}",
@@ -135,17 +134,26 @@ def _source(source: str, name: str | None, layout: Mapping[str, Any]) -> Format:
         return _of_schedules(name, lambda: _loaded(source))
     if name is not None:
         return named(name, option="--from")
-    if path.is_dir():
-        raise mistake(
-            "is a folder, whose format cannot be recognised",
-            source=source,
-            expected="a file, or --from with a format",
-        )
-    if path.is_file():
-        return recognised(path, head(path), option="--from")
+    if path.is_dir() or path.is_file():
+        return _of_file(path)
     if "/" in source or path.suffix:
         raise missing(path, "a file of a known format, or an algorithm as NAME[:ARG]")
     return _of_schedules("algorithm", lambda: find_schedule(source, **layout))
+
+
+def _of_file(path: Path) -> Format:
+    """Returns the format of a file.
+
+    Raises:
+        ConfigError: It is a folder, cannot be read, or its format is unknown.
+    """
+    if path.is_dir():
+        raise mistake(
+            "is a folder, whose format cannot be recognised",
+            source=str(path),
+            expected="a file, or --from with a format",
+        )
+    return recognised(path, head(path), option="--from")
 
 
 def _of_schedules(name: str, find: Callable[[], Schedule]) -> Format:

@@ -22,6 +22,8 @@ _RANK = re.compile(r"(?i)(rank[-_]?)(\d{1,7})")
 
 def job_name(path: Path) -> str:
     """Returns a name for all ranks: that of the file without its rank, or of the folder."""
+    if has_magic(path.name):
+        return path.resolve().parent.name
     name = re.sub(r"(?:\.pt)?(?:\.trace)?\.json(?:\.gz)?$", "", _RANK.sub("", path.name))
     return name.strip("-_.*?") or path.resolve().parent.name
 
