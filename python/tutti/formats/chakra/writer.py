@@ -27,7 +27,7 @@ from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tutti.formats.formats import Options
@@ -82,12 +82,8 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
     return tuple(f"{count:,} {text}" for text, count in sorted(writer.losses.items()))
 
 
-def traces_of(trace: Trace, cpu: Sequence[int]) -> tuple[ChakraTrace, ...]:
+def traces_of(trace: Trace) -> tuple[ChakraTrace, ...]:
     """Returns what `write_trace` would write, as a trace of each rank.
-
-    Args:
-        trace: The trace.
-        cpu: The stream of each rank whose operations are those of a CPU.
 
     Raises:
         TraceError: A collective, or a receive from any rank, has no equivalent.
@@ -99,7 +95,7 @@ def traces_of(trace: Trace, cpu: Sequence[int]) -> tuple[ChakraTrace, ...]:
         ChakraTrace(
             nodes=tuple(
                 replace(node, place=f"{source}, rank {rank}, operation {node.id}")
-                for node in writer.nodes(operations, rank, cpu[rank])
+                for node in writer.nodes(operations, rank)
             ),
             source=source,
             groups=groups,
@@ -128,7 +124,7 @@ class _Writer:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._ranks = len(trace.ranks)
+        self._ranks, self._cpu = len(trace.ranks), trace.cpu
         everyone = tuple(range(self._ranks))
         distinct = dict.fromkeys(call.group for call in trace.collectives if call.group != everyone)
         self.groups = {group: number for number, group in enumerate(distinct, start=1)}
@@ -138,14 +134,9 @@ class _Writer:
             len(call.group) if call.collective in SUMMED else 1 for call in trace.collectives
         ]
 
-    def nodes(self, given: Operations, rank: int, cpu: int | None = None) -> Iterator[Node]:
-        """Yields the nodes of a rank: a METADATA node for a rank without operations.
-
-        Args:
-            given: The operations.
-            rank: The rank, for errors.
-            cpu: The stream whose operations are those of a CPU.
-        """
+    def nodes(self, given: Operations, rank: int) -> Iterator[Node]:
+        """Yields the nodes of a rank: a METADATA node for a rank without operations."""
+        cpu = self._cpu[rank] if self._cpu else None
         if not len(given):
             yield Node(id=0, name="no operations", type="METADATA")
         columns = (given.kinds, given.sizes, given.durations, given.peers, given.tags)

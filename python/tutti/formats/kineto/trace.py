@@ -54,8 +54,7 @@ def read_trace(path: Path, options: Options) -> tuple[Trace, tuple[str, ...]]:
         ConfigError: A file cannot be read, is truncated or not JSON.
         TraceError: A file is not a profile, the file of a rank is missing, or an event is invalid.
     """
-    trace, _, losses = _read(path, repair=options.repair)
-    return trace, losses
+    return _read(path, repair=options.repair)
 
 
 def read_all(path: Path) -> tuple[ChakraTrace, ...]:
@@ -65,13 +64,13 @@ def read_all(path: Path) -> tuple[ChakraTrace, ...]:
         ConfigError: A file cannot be read, is truncated or not JSON.
         TraceError: As for `read_trace`, or a collective has no Chakra equivalent.
     """
-    trace, cpu, losses = _read(path, repair=False)
-    first, *others = traces_of(trace, cpu)
+    trace, losses = _read(path, repair=False)
+    first, *others = traces_of(trace)
     return replace(first, remarks=tuple(map(stated, losses))), *others
 
 
-def _read(path: Path, *, repair: bool) -> tuple[Trace, tuple[int, ...], tuple[str, ...]]:
-    """Returns the trace, the stream of the CPU of each rank, and lines about losses."""
+def _read(path: Path, *, repair: bool) -> tuple[Trace, tuple[str, ...]]:
+    """Returns the trace, and lines about losses."""
     files = files_of(path)
     job = _Job(path)
     for file in sorted(files, key=lambda each: each != path):
@@ -85,8 +84,9 @@ def _read(path: Path, *, repair: bool) -> tuple[Trace, tuple[int, ...], tuple[st
         name=job_name(path),
         ranks=tuple(rank.operations for rank in ranks),
         collectives=tuple(job.collectives),
+        cpu=tuple(rank.cpu for rank in ranks),
     )
-    return trace, tuple(rank.cpu for rank in ranks), tuple(job.remarks())
+    return trace, tuple(job.remarks())
 
 
 @dataclass
