@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutti.base.errors import ConfigError
@@ -33,6 +33,7 @@ def loaded(text: str, size: int = 7) -> list[tuple[str, Any]]:
     return list(members(pieces(text, size), "rows", source="f", expected="rows"))
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     st.dictionaries(st.text(), VALUES, max_size=3), st.lists(VALUES, max_size=5), st.integers(1, 9)
 )
