@@ -195,6 +195,16 @@ def test_a_pipeline_sends_activations(tmp_path: Path) -> None:
     assert finish(trace) == pytest.approx([22, 22 + 4.999 + 10])
 
 
+def test_messages_without_a_peer_take_their_recorded_time(tmp_path: Path) -> None:
+    def build(profile: RankProfile) -> None:
+        arguments = communication("recv" if profile.rank else "send", 1000, PAIR)
+        profile.kernel("ncclDevKernel_SendRecv", 7, (2, 8), launch=0, **arguments)
+
+    trace, lines = loaded(written(tmp_path, build))
+    assert finish(trace) == pytest.approx([10, 10])
+    assert lines == "2 messages without a peer take their recorded time"
+
+
 def test_a_batch_of_messages_is_one_kernel(tmp_path: Path) -> None:
     """PyTorch describes the messages of `batch_isend_irecv` before the kernel, which lacks them."""
 

@@ -1,7 +1,7 @@
 """The collective or the messages of a communication kernel, from the arguments of its profile.
 
-PyTorch describes a communication in the arguments of the CPU operation ``record_param_comms`` and,
-since version 2.2, of the kernel behind it. A batch of sends and receives (``batch_isend_irecv``)
+PyTorch describes a communication in the arguments of the CPU operation ``record_param_comms`` and of
+the kernel behind it; versions of 2023 and before do not. A batch of sends and receives (``batch_isend_irecv``)
 is one kernel without a description (pytorch/pytorch#194693): it has the sends and receives that its
 thread has recorded since its last kernel.
 """
@@ -143,14 +143,15 @@ class Communications:
         """Returns the messages of a kernel without a description."""
         call = self.timeline.launches.call_of.get(activity.correlation)
         waiting = self._unlaunched.get(call.thread, []) if call else []
-        count = bisect_left([each.end for each in waiting], call.end if call else 0)
+        count = bisect_left(waiting, call.end if call else 0, key=lambda each: each.end)
         if not count or "sendrecv" not in activity.name.lower():
             text = "communication kernels without a description take their recorded time"
             self.counts[f"{text}: the profile has no {_DESCRIPTION} for them"] += 1
             return None
         batch = [self._message(each.communication) for each in waiting[:count]]
         del waiting[:count]
-        return Communication(messages=tuple(one for each in batch for one in each.messages))
+        messages = tuple(one for each in batch if each is not None for one in each.messages)
+        return Communication(messages=messages) if messages else None
 
     def _described(self, arguments: Mapping[str, Any]) -> Communication | None:
         name = arguments.get("Collective name")
@@ -234,10 +235,16 @@ class Communications:
         self.counts[f"{INFERRED}roots of collectives: the first rank of the group"] += 1
         return 0
 
-    def _message(self, arguments: Mapping[str, Any]) -> Communication:
+    def _message(self, arguments: Mapping[str, Any]) -> Communication | None:
+        """Returns a message. Versions without `Dst Rank` have the peer in `Rank`: its index."""
         sends = arguments["Collective name"] == "send"
         group, name = self._group(arguments), _MESSAGES[arguments["Collective name"]]
-        peer = arguments.get(name)
+        peer, place = arguments.get(name), arguments.get("Rank")
+        if peer is None and type(place) is int and 0 <= place < len(group):
+            peer = group[place]
+        if peer is None:
+            self.counts["messages without a peer take their recorded time"] += 1
+            return None
         if type(peer) is not int or peer not in group or peer == self.rank:
             message = f"{self._place}: `{name}` is {str(peer)[:40]}: expected another rank of "
             raise TraceError(f"{message}the group {list(group[:8])}", kind="other_ranks")
