@@ -1,9 +1,9 @@
 """The collective or the messages of a communication kernel, from the arguments of its profile.
 
-PyTorch describes a communication in the arguments of the CPU operation ``record_param_comms`` and of
-the kernel behind it; versions of 2023 and before do not. A batch of sends and receives (``batch_isend_irecv``)
-is one kernel without a description (pytorch/pytorch#194693): it has the sends and receives that its
-thread has recorded since its last kernel.
+PyTorch describes a communication in the arguments of the CPU operation ``record_param_comms`` and
+of the kernel behind it; versions of 2023 and before do not. A batch of sends and receives
+(``batch_isend_irecv``) is one kernel without a description (pytorch/pytorch#194693): it has the
+sends and receives that its thread has recorded since its last kernel.
 """
 
 from __future__ import annotations
