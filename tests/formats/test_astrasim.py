@@ -295,6 +295,25 @@ def test_keys_of_what_is_not_modelled_are_not_unknown(
         load_system(tmp_path / "s.json")
 
 
+def test_replay_only_0_has_no_effect(tmp_path: Path) -> None:
+    """A system of shuoshuc/astra-sim-artifacts, with the all_reduce of ASTRA-sim 1.0."""
+    tables = {
+        "preferred-dataset-splits": 4, "collective-optimization": "localBWAware",
+        "local-mem-bw": 50, "replay-only": 0, "roofline-enabled": 1, "peak-perf": 400,
+        "all-reduce-implementation": ["ring"],
+    }  # fmt: skip
+    (tmp_path / "s.json").write_text(json.dumps(tables), "utf-8")
+    (tmp_path / "w.txt").write_text(
+        "MICRO\n1\nconv1 -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 1048576 5\n", "utf-8"
+    )
+    network, system = (
+        AstraSimNetwork(dimensions=(one("Ring", 8),)),
+        load_system(tmp_path / "s.json"),
+    )
+    run = simulate(network, system, load_workload(tmp_path / "w.txt", network, system).programs)
+    assert round(run.total.ps / 1e6, 1) == 117.8
+
+
 def test_keys_without_effect_are_listed(tmp_path: Path) -> None:
     off = {"replay-only": 0, "model-shared-bus": False, "track-local-mem": True, "trace-enabled": 1}
     (tmp_path / "s.json").write_text(json.dumps(SYSTEM | off), encoding="utf-8")

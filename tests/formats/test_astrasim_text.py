@@ -36,13 +36,15 @@ def collectives(workload: TextWorkload) -> list[tuple[str, int, int]]:
     return sorted(transfer[:3] for transfer in workload.program.transfers)
 
 
-def run(folder: Path, policy: str, *layers: str, network: AstraSimNetwork) -> tuple[int, Workload]:
+def run(
+    folder: Path, policy: str, *layers: str, network: AstraSimNetwork, splits: int = 4
+) -> tuple[int, Workload]:
     """Returns the time in ps, and the workload."""
     path = folder / "w.txt"
     path.write_text("\n".join([policy, str(len(layers)), *layers]), encoding="utf-8")
-    workload = load_workload(path, network, System(splits=4, memory=1600))
-    found = simulate(network, System(splits=4, memory=1600), workload.programs)
-    return found.total.ps, workload
+    system = System(splits=splits, memory=1600)
+    workload = load_workload(path, network, system)
+    return simulate(network, system, workload.programs).total.ps, workload
 
 
 def ring(npus: int, bandwidth: float = 50, latency: float = 500) -> Dimension:
@@ -106,7 +108,7 @@ def test_policies_take_different_times_on_different_dimensions(tmp_path: Path) -
     network = AstraSimNetwork(dimensions=(ring(4), ring(2, 10, 2000)))
     names = ("DATA", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA")
     times = {name: run(tmp_path, name, LAYER, network=network)[0] for name in names}
-    assert len(set(times.values())) == 3
+    assert [round(time / 1e6, 1) for time in times.values()] == [280.0, 871.9, 366.1]
     slow = AstraSimNetwork(dimensions=(ring(2, 10, 2000),))
     weights = run(tmp_path, "DATA", LAYER, network=slow)[0]
     assert times["HYBRID_DATA_MODEL"] > weights > times["DATA"]
@@ -135,9 +137,12 @@ def test_dependencies_are_ignored_with_a_remark(tmp_path: Path) -> None:
         dimensions=(Dimension(block="Switch", npus=8, bandwidth=50, latency=500),)
     )
     layer = "allreduce 1 1 ALLREDUCE 1048576 1 NONE 0 1 NONE 0 1"
-    time, workload = run(tmp_path, "MICRO", layer, network=network)
+    time, workload = run(tmp_path, "MICRO", layer, network=network, splits=1)
+    assert round(time / 1000, 1) == 84_222.7
     assert "ignored dependencies on layers, as in ASTRA-sim: 1" in workload.remarks
-    same, workload = run(tmp_path, "MICRO", layer.replace(" 1 ", " -1 ", 1), network=network)
+    same, workload = run(
+        tmp_path, "MICRO", layer.replace(" 1 ", " -1 ", 1), network=network, splits=1
+    )
     assert same == time
     assert "dependencies" not in "".join(workload.remarks)
 
@@ -174,6 +179,8 @@ def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
     )
     rows = workload.program.tasks
     assert [row[4] for row in rows if row[0] == "all_to_all"] == [98304, 98304]
+    text = "embeddings whose backward exchange is taken to be the forward one: 1"
+    assert text in workload.remarks
     assert [row[4] for row in rows if row[0] == "all_reduce"] == [64, 64]
 
 
@@ -223,14 +230,49 @@ def test_invalid_text_workloads_are_refused(
         ("model_parallel_NPU_group: 4 pp: 2", "a pipeline of several stages is not modelled"),
         ("model_parallel_NPU_group: 4 all_gpus: 16", "`all_gpus: 16`: the network has 8 NPUs"),
         (
-            "model_parallel_NPU_group: 4 checkpoints: 2 2 11 checkpoint_initiates: 2 19 10",
-            "forward passes that start from checkpoints are not modelled",
+            "model_parallel_NPU_group: 4 checkpoints: 1 0 checkpoint_initiates: 1 1",
+            "HYBRID_TRANSFORMER repeats no forward passes",
         ),
     ],
 )
 def test_arguments_of_transformers_are_refused(tmp_path: Path, arguments: str, words: str) -> None:
     with pytest.raises(ConfigError, match="line 1") as refused:
         loaded(tmp_path, f"HYBRID_TRANSFORMER {arguments}", PAIR, sizes=(4, 2))
+    assert words in str(refused.value)
+
+
+REPEATING = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8"
+
+
+def test_forward_passes_are_repeated_from_checkpoints(tmp_path: Path) -> None:
+    """Layers 1 and 2 run again before the backward pass of layer 3."""
+    layers = [f"l{n} -1 {n + 1} ALLREDUCE {n + 64} 10 NONE 0 100 NONE 0 0" for n in range(4)]
+    policy = f"{REPEATING} checkpoints: 1 1 checkpoint_initiates: 1 3"
+    rows = loaded(tmp_path, policy, *layers).program.tasks
+    at = next(place for place, row in enumerate(rows) if row[2] != "forward")
+    assert [(kind, name, amount) for kind, name, _, _, amount in rows[at : at + 4]] == [
+        ("all_reduce", "l3", 65),
+        ("all_reduce", "l3", 66),
+        ("compute", "l3", 105_000),
+        ("compute", "l3", 10_000),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("checkpoints: 1 3 checkpoint_initiates: 1 3", "layer 3: does not start at a checkpoint"),
+        ("checkpoints: 0 checkpoint_initiates: 1 3", "layer 3: does not start at a checkpoint"),
+        ("checkpoints: 1 0 checkpoint_initiates: 2 3 2", "layer 3: does not start at a checkpo"),
+        ("checkpoints: 1 0 checkpoint_initiates: 1 9", "no layer 9"),
+        ("checkpoints: 1 0 checkpoint_initiates: 2 3", "`checkpoint_initiates` has no number"),
+    ],
+)
+def test_repetitions_without_a_checkpoint_are_refused(
+    tmp_path: Path, arguments: str, words: str
+) -> None:
+    with pytest.raises(ConfigError, match="line 1") as refused:
+        loaded(tmp_path, f"{REPEATING} {arguments}", PAIR, PAIR, PAIR, PAIR)
     assert words in str(refused.value)
 
 

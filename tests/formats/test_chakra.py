@@ -69,7 +69,7 @@ _NODES = st.builds(
 )
 
 
-@given(nodes=st.lists(_NODES, max_size=4).map(tuple))
+@given(nodes=st.lists(_NODES, min_size=1, max_size=4).map(tuple))
 def test_written_traces_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, nodes: tuple[Node, ...]
 ) -> None:

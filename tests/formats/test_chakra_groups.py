@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 
 from tutti.base.errors import ConfigError
 from tutti.cli.app import app
+from tutti.formats.astrasim.networks import load_network
+from tutti.formats.astrasim.reader import load_workload
+from tutti.formats.astrasim.systems import System
 from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.groups import Groups, load_groups
 from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
@@ -94,6 +97,10 @@ def test_a_table_of_groups_is_honoured(
     assert "no collective names them" not in output
     if verb == "astrasim":
         assert "21,534.290 ns" in output
+        groups = tmp_path / name
+        network = load_network(tmp_path / "n.yml")
+        first = load_workload(tmp_path / "t.0.et", network, System(), groups)
+        assert len(first.programs) == 1
     elif verb == "trace":
         assert "8 messages, 4,194,304 B" in output
 
@@ -164,6 +171,14 @@ def test_equal_names_and_the_default_group(tmp_path: Path) -> None:
     assert losses == (f"groups of {tmp_path / 't.json'} (1): no collective names them",)
 
 
+def test_a_definition_of_group_0_is_remarked(tmp_path: Path) -> None:
+    written(tmp_path, *({"pg_name": text("0")} for _ in range(4)))
+    (tmp_path / "t.json").write_text('{"0": [0, 1, 2, 3]}', "utf-8")
+    code, output = called(tmp_path, "astrasim")
+    assert code == 0, output
+    assert "in ASTRA-sim it is all NPUs" in output
+
+
 def test_groups_of_pytorch_hold_on_a_torus(tmp_path: Path) -> None:
     """METADATA nodes define groups, which precede those of a table."""
     inputs = '[\'[{"pg_name": "1", "ranks": [0, 1]}, {"pg_name": "2", "ranks": [2, 3]}]\']'
@@ -172,8 +187,25 @@ def test_groups_of_pytorch_hold_on_a_torus(tmp_path: Path) -> None:
         trace = ChakraTrace(nodes=(metadata, named(**names)))
         chakra.write(tmp_path / f"t.{rank}.et", trace)
     (tmp_path / "t.json").write_text('{"1": [0, 1, 2, 3]}', "utf-8")
-    found = programs(chakra.read_all(tmp_path / "t"), (2, 2))
+    traces = chakra.read_all(tmp_path / "t")
+    found = programs(traces, (2, 2))
     assert [transfer[1] for transfer in found[0].transfers] == [1]
+    line = f"groups of {tmp_path / 't.json'} (1): the trace defines others"
+    assert traces[0].groups.remarks() == (line,)
+    assert line in read_trace(tmp_path / "t.0.et", Options())[1]
+
+
+def test_a_collective_of_one_rank_takes_no_time(tmp_path: Path) -> None:
+    """Traces of PyTorch have groups of one rank, where a kind of parallelism is not used."""
+    nodes = (Node(id=5, duration_us=3), named(pg_name=text("9")))
+    for rank in range(2):
+        chakra.write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=nodes))
+    (tmp_path / "t.json").write_text('{"9": [0]}', "utf-8")
+    with pytest.raises(TraceError, match=r"t\.1\.et.*group `9` does not have rank 1"):
+        programs(chakra.read_all(tmp_path / "t"), (2,))
+    chakra.write(tmp_path / "t.1.et", ChakraTrace(nodes=nodes[:1]))
+    found = programs(chakra.read_all(tmp_path / "t"), (2,))
+    assert [row[0] for row in found[0].tasks] == ["compute"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
+IDLE = Node(id=0, name="no operations", type="METADATA")
 CPU = Attribute("bool", True)
 ALL_REDUCE = {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 64)}
 
@@ -81,7 +82,7 @@ def _operations(draw: st.DrawFn, rank: int, calls: tuple[CollectiveCall, ...]) -
     own = [number for number, call in enumerate(calls) if rank in call.group]
     rows: list[tuple[int, int, int, int, int]] = []
     after: list[list[int]] = []
-    for index in range(draw(st.integers(0, 5))):
+    for index in range(draw(st.integers(0 if rank else 1, 5))):
         kind = draw(st.sampled_from(list(Kind) if own else list(Kind)[:3]))
         size, duration, peer, tag = draw(st.integers(0, 2**40)), 0, -1, 0
         if kind == Kind.COMPUTE:
@@ -143,8 +144,9 @@ def test_written_files_have_the_attributes_that_astrasim_reads(tmp_path: Path) -
         ),
     ]
     (tmp_path / "comm_group.json").write_text('{"x": [1, 0]}', "utf-8")
-    trace, losses = loaded(written(tmp_path, nodes, []))
-    assert (trace.collectives, losses) == ((CollectiveCall("all_reduce", (1, 0)),), "")
+    trace, losses = loaded(written(tmp_path, nodes, [IDLE]))
+    assert trace.collectives == (CollectiveCall("all_reduce", (1, 0)),)
+    assert losses == "1 METADATA nodes are not operations"
     lines = write_trace(trace, tmp_path / "out.0.et", Options())
     compute, send, call = chakra.read(tmp_path / "out.0.et").nodes
     assert (lines, compute.duration_us, send.data_deps, call.data_deps) == ((), 3, (0,), (1,))
@@ -298,7 +300,7 @@ def test_process_groups_come_from_metadata_nodes(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_errors_have_file_rank_and_node(tmp_path: Path, nodes: list[Node], message: str) -> None:
     with pytest.raises(TraceError) as caught:
-        loaded(written(tmp_path, nodes, []))
+        loaded(written(tmp_path, nodes, [IDLE]))
     assert message in str(caught.value)
     assert "t.0.et, rank 0, node 1" in str(caught.value)
 

@@ -66,6 +66,20 @@ def test_a_platform_takes_the_time_of_the_same_network_of_astrasim(tmp_path: Pat
     assert found.completion_ps == expected + 28  # 1 ps per message of the model
 
 
+@pytest.mark.parametrize("name", ["dgx_h100", "cray_xc30", "torus:2x4,rate=25GB/s"])
+@pytest.mark.parametrize("algorithm", ["ring", "recursive_halving_doubling"])
+def test_a_collective_takes_the_time_of_its_simulation(
+    tmp_path: Path, name: str, algorithm: str
+) -> None:
+    """Launch, reductions and copies included."""
+    path = written(tmp_path, 8, call(1, "all_reduce", 1 << 20))
+    machine = platform(name)
+    trace = expand(read_trace(path, Options())[0], algorithm, machine)
+    schedule = tutti.schedule(algorithm, ranks=8)
+    alone = tutti.simulate(schedule, machine, size="1 MiB")
+    assert simulate_trace(trace, machine).completion_ps == alone.completion_ps
+
+
 def test_the_library_of_a_platform_selects_by_size(tmp_path: Path) -> None:
     """Two nodes of NCCL: a tree for the short all_reduce, a ring for the long one."""
     nodes = (call(1, "all_reduce", 1 << 13), call(2, "all_reduce", 1 << 30, 1))
@@ -93,6 +107,18 @@ def test_nccl_on_a_part_of_a_node_and_without_its_own_collective(tmp_path: Path)
         assert words in output
 
 
+def test_a_version_and_a_system_may_follow(tmp_path: Path) -> None:
+    """For platforms of users, whose nodes are like those of a known system."""
+    path = written(tmp_path, 8, call(1, "all_reduce", 1 << 20))
+    machine = "torus:8,rate=25GB/s"
+    code, output = run(path, "-p", machine, "--library", "nccl:dgx_h100")
+    assert code == 0, output
+    assert "NCCL selects for all_reduce on 8 ranks" in output
+    code, output = run(path, "-p", machine, "--library", "openmpi:4.1.6")
+    assert code == 0, output
+    assert "Open MPI 4.1 selects for all_reduce on 8 ranks: recursive_halving_doubling" in output
+
+
 def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
     """Open MPI reduces 8 B on 128 ranks, then broadcasts them from the same root."""
     path = written(tmp_path, 128, call(1, "all_reduce", 8))
@@ -102,7 +128,7 @@ def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
     machine = platform("loggp_cluster")
     trace = read_trace(path, Options())[0]
     parts = [("reduce", "binomial"), ("broadcast", "binary_tree")]
-    found = simulate_trace(expand(trace, lambda *_: parts), machine)
+    found = simulate_trace(expand(trace, lambda *_: parts, machine), machine)
     alone = [
         tutti.simulate(tutti.schedule(name, collective=each, ranks=128), machine, size="8 B")
         for each, name in parts
@@ -120,6 +146,9 @@ def test_a_library_may_compose_a_collective(tmp_path: Path) -> None:
         (("--library", "nccl"), "NCCL's graphs on loggp_cluster are not known"),
         (("--library", "platform"), "the library of loggp_cluster is not known"),
         (("--library", "mvapich"), "--library"),
+        (("--library", "platform:2.27"), "--library: has no version"),
+        (("--library", "nccl:dgx_h1000"), "did you mean `dgx_h100`"),
+        (("--library", "openmpi:1.2"), "its algorithms are unknown: expected 4.1 or newer"),
     ],
 )
 def test_libraries_that_do_not_fit_are_refused(

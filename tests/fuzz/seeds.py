@@ -348,7 +348,10 @@ def _training(made: Path) -> list[Target]:
         ),
         Target("train", {"f.toml": training_step("gnmt")}, step),
         Target(
-            "train chakra", {"f.toml": training_step("chakra:t")} | traces, step, fixed=("f.toml",)
+            "train chakra",
+            {"f.toml": training_step("chakra:t"), "t.json": groups["g.json"]} | traces,
+            step,
+            fixed=("f.toml",),
         ),
         Target(
             "train kineto",

@@ -172,3 +172,24 @@ def test_traces_run_behind_endpoints(file: Path, tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["train", "run", str(file)])
     assert result.exit_code == 2
     assert "missing file of rank 5" in result.output
+
+
+def test_groups_of_traces_come_from_a_table_next_to_them(file: Path, tmp_path: Path) -> None:
+    """As in `convert`, `trace run` and `train from-astrasim`; all NPUs of a ring of 4 x 2."""
+    from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node, write
+    from tutti.training.files.step_file import load_training
+
+    size = {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 1 << 20)}
+    for rank in range(8):
+        group = {"comm_group": Attribute("int32", 1 + rank // 4)}
+        node = Node(id=1, type="COMM_COLL", attributes=size | group)
+        write(tmp_path / f"t.{rank}.et", ChakraTrace(nodes=(node,)))
+    text = FILE.replace('"dlrm_small"', '"chakra:t"').replace("batch = 16\n", "")
+    file.write_text(text, encoding="utf-8")
+    result = RUNNER.invoke(app, ["train", "run", str(file), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "unknown group `1`: expected a table of groups" in result.output
+    (tmp_path / "t.json").write_text('{"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}', "utf-8")
+    training = load_training(file)
+    (program,) = training.step.programs(training.configurations[0])
+    assert program.transfers == [("all_reduce", 1, 1 << 20, 0)]

@@ -171,6 +171,23 @@ def test_messages_name_file_rank_and_node(tmp_path: Path) -> None:
         assert word in str(refused.value)
 
 
+def test_equal_ranks_that_exchange_messages_are_all_simulated() -> None:
+    """A ring of messages, such as ASTRA-sim's custom all_reduce, has one program per rank."""
+
+    def exchange(number: int, kind: str, peer: int, *after: int) -> Node:
+        key = "comm_dst" if kind == "COMM_SEND" else "comm_src"
+        attributes = {key: Attribute("int32", peer), "comm_size": Attribute("int64", 1000)}
+        return Node(id=number, type=kind, data_deps=after, attributes=attributes)
+
+    traces = [
+        trace(exchange(1, "COMM_SEND", (r + 1) % 4), exchange(2, "COMM_RECV", (r - 1) % 4))
+        for r in range(4)
+    ]
+    found = programs(traces, (4,))
+    assert len(found) == 4
+    assert run(found, (4,)).end_ps == 1_001_000
+
+
 def test_other_ranks_than_npus_are_refused() -> None:
     with pytest.raises(TraceError, match="traces of 3 ranks: expected 8 for 2 x 4 NPUs"):
         programs([trace(*STEP)] * 3, (2, 4))

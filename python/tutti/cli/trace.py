@@ -47,8 +47,9 @@ def run(
     algorithm: options.Expansion = None,
     library: Annotated[
         str | None,
-        typer.Option("--library", metavar="NAME", help="Library whose choice replaces collectives "
-                     f"by messages: {', '.join(NAMES)}. `platform` is that of the platform."),
+        typer.Option("--library", help="MPI library or nccl, whose choice replaces collectives by "
+                     f"messages: {', '.join(NAMES)}. `platform` is that of the platform. A "
+                     "version may follow, as in openmpi:4.1, and a system, as in nccl:dgx_h100."),
     ] = None,
     groups: options.Groups = None,
     repair: Annotated[
@@ -95,13 +96,14 @@ def _expanded(
                 raise mistake("has no effect", source=name, expected=f"no {name}: {file} has no "
                               "collectives")  # fmt: skip
         return trace
-    if algorithm is None and choice is None:
+    chosen = algorithm or choice
+    if chosen is None:
         hint = '`tutti train run` with `model = "chakra:PREFIX"` or `"kineto:FILES"` simulates '
         hint += "traces of Chakra or PyTorch on the dimensions of a network"
         raise mistake("has collectives", source=str(file), hint=hint,
                       expected="--algorithm NAME, or --library NAME")  # fmt: skip
     with Progress("replacing collectives"):
-        trace = expand(trace, algorithm or choice)
+        trace = expand(trace, chosen, machine)
     for line in choice.remarks() if choice else ():
         remark(line)
     return trace

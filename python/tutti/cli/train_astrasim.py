@@ -21,7 +21,7 @@ def from_astrasim(
         Path,
         typer.Argument(
             metavar="WORKLOAD",
-            help="Prefix of Chakra traces PREFIX.NPU.et, or a text workload.",
+            help="Prefix of Chakra traces PREFIX.NPU.et, one of them, or a text workload.",
             show_default=False,
         ),
     ],

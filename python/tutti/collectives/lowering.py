@@ -78,7 +78,7 @@ class _Call(NamedTuple):
     nth: int
 
 
-def expand(trace: Trace, algorithm: Algorithm) -> Trace:
+def expand(trace: Trace, algorithm: Algorithm, platform: Platform | None = None) -> Trace:
     """Replaces the collectives of a trace by the messages of algorithms.
 
     The k-th call of a collective by a rank belongs to the k-th call by the others. Each call has a
@@ -89,6 +89,8 @@ def expand(trace: Trace, algorithm: Algorithm) -> Trace:
         trace: The trace.
         algorithm: The notation of an algorithm, such as ``"ring"``, or a function that returns the
             algorithms of a collective.
+        platform: Launches, reductions and copies take the time of this platform's model; without
+            it, none.
 
     Raises:
         WorkloadError: The ranks of a group call a collective in different numbers or sizes.
@@ -100,7 +102,9 @@ def expand(trace: Trace, algorithm: Algorithm) -> Trace:
     lowered: dict[tuple[int, int], list[tuple[Operations, ...]]] = {}
     for collective, size, _ in numbers:
         if (collective, size) not in lowered:
-            lowered[collective, size] = _lowered(trace.collectives[collective], size, algorithm)
+            parts = _lowered(trace.collectives[collective], size, algorithm, platform)
+            lowered[collective, size] = parts
+    launch = 0 if platform is None else platform.model.launch.ps
     ranks = []
     for rank, of in enumerate(trace.ranks):
         pieces = {}
@@ -109,6 +113,7 @@ def expand(trace: Trace, algorithm: Algorithm) -> Trace:
             index, place = members.index(rank), (first_tag + numbers[call], int(of.streams[at]))
             parts = lowered[call.collective, call.size]
             pieces[at] = _in_turn([_placed(part[index], members, *place) for part in parts])
+            pieces[at].durations[0] = launch if len(members) > 1 else 0
         ranks.append(_joined(of, pieces))
     return Trace(name=trace.name, ranks=tuple(ranks))
 
@@ -147,7 +152,9 @@ def _numbered(trace: Trace, calls: list[dict[int, _Call]]) -> dict[_Call, int]:
     return {call: number for number, call in enumerate(sorted(callers))}
 
 
-def _lowered(call: CollectiveCall, size: int, algorithm: Algorithm) -> list[tuple[Operations, ...]]:
+def _lowered(
+    call: CollectiveCall, size: int, algorithm: Algorithm, platform: Platform | None
+) -> list[tuple[Operations, ...]]:
     """Returns the operations of each rank of a group, for each schedule that runs in turn."""
     from tutti.base.units import Size
 
@@ -161,6 +168,7 @@ def _lowered(call: CollectiveCall, size: int, algorithm: Algorithm) -> list[tupl
             generate(notation, collective=collective, ranks=len(call.group), root=call.root),
             payload,
             datatype=datatype,
+            platform=platform,
         ).ranks
         for collective, notation in parts
     ]
@@ -178,7 +186,7 @@ def _in_turn(blocks: list[Operations]) -> Operations:
         waits += [np.array([start - 1]), block.dependencies + start]
     dependencies = np.concatenate(waits)
     names = ("kinds", "sizes", "durations", "peers", "tags", "streams")
-    return Operations(
+    return blocks[0].replaced(
         **{name: np.concatenate([getattr(block, name) for block in blocks]) for name in names},
         first_dependency=np.concatenate(([0], np.cumsum(counts))),
         dependencies=dependencies,

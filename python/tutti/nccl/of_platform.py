@@ -13,8 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import known_word, mistake
-from tutti.measured.tune.library_algorithms import TITLES
-from tutti.measured.tune.library_defaults import LIBRARIES, default_schedules
+from tutti.measured.tune.library_algorithms import TITLES, release_line
+from tutti.measured.tune.library_defaults import (
+    LIBRARIES,
+    default_algorithm,
+    default_schedules,
+)
 from tutti.measured.tune.targets import TARGETS, library_of
 from tutti.nccl.presets import preset_names, preset_of, system
 from tutti.nccl.settings import COLLECTIVES
@@ -47,14 +51,14 @@ class LibraryChoice:
     """What a library selects for the collectives of a trace.
 
     Attributes:
-        library: A name of `NAMES` without `PLATFORM`.
-        platform: The name of the platform.
+        library: `nccl`, `openmpi` or `mpich`.
+        detail: The NCCL system, or the release line of an MPI library.
         selected: Sizes of collectives by a line that states the choice.
         notes: What differs from the library, a line each.
     """
 
     library: str
-    platform: str
+    detail: str
     selected: dict[str, set[int]] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
@@ -62,21 +66,33 @@ class LibraryChoice:
     def of(cls, library: str, platform: str) -> LibraryChoice:
         """Returns the choice of a library on a platform.
 
+        Args:
+            library: A name of `NAMES`; `nccl:SYSTEM` names a system of `tutti nccl systems`, and
+                `openmpi:VERSION` or `mpich:VERSION` a version.
+            platform: The name of the platform.
+
         Raises:
-            ConfigError: The library is unknown, or that of the platform is.
+            ConfigError: The library or the system is unknown, or the library of the platform is.
+            TuningError: The version is older than the known ones, or not a version.
         """
-        library = known_word(library, NAMES, source="--library")
-        if library == PLATFORM:
-            if nccl_system_of(platform) is None:
-                expected = f"one of {', '.join(NAMES[1:])}"
-                raise mistake(f"the library of {platform} is not known", source="--library",
-                              expected=expected)  # fmt: skip
-            library = NCCL
-        if library == NCCL and nccl_system_of(platform) is None:
-            known = [each for name in preset_names() for each in preset_of(name).platforms]
-            raise mistake(f"NCCL's graphs on {platform} are not known", source="--library",
-                          expected=f"one of the platforms {', '.join(known)}")  # fmt: skip
-        return cls(library, platform)
+        name, colon, detail = library.partition(":")
+        name = known_word(name, NAMES, source="--library")
+        if name == PLATFORM and colon:
+            raise mistake("has no version", source="--library", expected=f"{PLATFORM} alone")
+        if name in _MPI:
+            named, line = library_of(name)
+            return cls(named, release_line(named, detail) if colon else line)
+        known = nccl_system_of(platform)
+        if name == NCCL and colon:
+            preset_of(detail)
+            known = detail
+        if known is None:
+            problem, expected = f"the library of {platform} is not known", NAMES[1:]
+            if name == NCCL:
+                problem = f"NCCL's graphs on {platform} are not known"
+                expected = tuple(f"nccl:{each}" for each in preset_names())
+            raise mistake(problem, source="--library", expected=f"one of {', '.join(expected)}")
+        return cls(NCCL, known)
 
     def __call__(self, call: CollectiveCall, size: int) -> Parts:
         """Returns the schedules of a collective.
@@ -107,15 +123,15 @@ class LibraryChoice:
     def _title(self) -> str:
         if self.library == NCCL:
             return "NCCL"
-        name, line = library_of(self.library)
-        return f"{TITLES[name]} {line}"
+        return f"{TITLES[self.library]} {self.detail}"
 
     def _mpi(self, call: CollectiveCall, size: int) -> Parts:
-        name, line = library_of(self.library)
-        parts = default_schedules(name, line, call.collective, len(call.group), size)
+        requested = (self.library, self.detail, call.collective, len(call.group), size)
+        parts = default_schedules(*requested)
         if parts is None:
-            problem = f"{self._title} selects an algorithm for {call.collective} of {size:,} B on "
-            problem += f"{len(call.group)} ranks that tutti does not have"
+            chosen = default_algorithm(*requested)
+            problem = f"{self._title} selects {chosen.name} for {call.collective} of {size:,} B on "
+            problem += f"{len(call.group)} ranks, for which tutti has no schedule"
             raise mistake(problem, source="--library", expected="--algorithm NAME")
         return parts
 
@@ -125,10 +141,8 @@ class LibraryChoice:
         if call.collective not in COLLECTIVES:
             self.notes[f"NCCL has no {call.collective}: sends and receives, all at once"] = None
             return [(call.collective, "direct")]
-        name = nccl_system_of(self.platform)
-        assert name is not None  # noqa: S101 - `of` has checked it
-        width, nodes = self._layout(call, preset_of(name).gpus_per_node)
-        known = system(name, nodes)
+        width, nodes = self._layout(call, preset_of(self.detail).gpus_per_node)
+        known = system(self.detail, nodes)
         if width != known.gpus_per_node:
             text = f"inferred: NCCL's graphs for {width} GPUs per node are those of complete nodes"
             self.notes[text] = None
@@ -145,6 +159,9 @@ class LibraryChoice:
     def _layout(self, call: CollectiveCall, gpus: int) -> tuple[int, int]:
         """Returns the ranks per node of a group, and the number of nodes."""
         widths = Counter(rank // gpus for rank in call.group)
+        if list(call.group) != sorted(call.group):
+            text = "inferred: rings follow the order of ranks in groups; NCCL orders them by node"
+            self.notes[text] = None
         if len(set(widths.values())) > 1:
             problem = f"the nodes have different numbers of ranks of a group: {len(call.group)} "
             problem += f"ranks on {len(widths)} nodes of {gpus} GPUs"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _Transfer = tuple[str, int, int, int]
 _Message = tuple[str, int, int, int, int]
+_MESSAGE = 5
+"""The values of a `_Message`; a `_Transfer` has four."""
 _Task = tuple[str, tuple[int, bool], _Transfer | _Message | None, list[int]]
 
 _PLANNED = {
@@ -90,7 +92,7 @@ class _Reader:
             for before in (*node.data_deps, *node.ctrl_deps):
                 after += [numbers[before]] if before in numbers else waits[before]
             after = sorted(set(after))
-            if node.type in ("METADATA", "INVALID"):
+            if node.type in ("METADATA", "INVALID") or self._is_alone(node, rank):
                 waits[node.id] = after
                 continue
             numbers[node.id] = len(found)
@@ -99,6 +101,12 @@ class _Reader:
             message = f"{trace.source}: the trace of rank {rank} has no tasks"
             raise TraceError(message, kind="empty_trace", fields={"rank": rank})
         return found
+
+    def _is_alone(self, node: Node, rank: int) -> bool:
+        """Returns whether the group of a collective is a single NPU, so that it takes no time."""
+        if node.type != "COMM_COLL":
+            return False
+        return self.groups.members(node.group, rank, node.place) == (rank,)
 
     def _task(self, node: Node, rank: int, after: list[int]) -> _Task:
         name = node.name or f"node {node.id}"
@@ -174,6 +182,10 @@ class _Reader:
         return sum(1 << i for i, given in enumerate(involved.value) if given) & every
 
 
+def _has_messages(tasks: list[_Task]) -> bool:
+    return any(exchange is not None and len(exchange) == _MESSAGE for _, _, exchange, _ in tasks)
+
+
 def _on_cpu(node: Node) -> bool:
     """Returns `is_cpu_op`, a bool or a number; by default, a node runs on the NPU."""
     given = node.attributes.get("is_cpu_op")
@@ -199,7 +211,7 @@ def programs(
     *,
     timing: NodeRates | None = None,
 ) -> list[_core.TrainingProgram]:
-    """Returns the program of each rank, or a single program if all ranks have the same.
+    """Returns the program of each rank, or one if all have the same, without messages.
 
     Args:
         traces: The trace of each rank.
@@ -222,5 +234,6 @@ def programs(
     for rank, trace in enumerate(traces):
         groups = trace.groups.of_rank(trace.metadata, npus)
         found.append(_Reader(tuple(rings), groups, timing or NodeRates()).tasks(trace, rank))
-    alike = all(tasks == found[0] for tasks in found)
+    # Messages are between NPUs, so that one NPU cannot represent all.
+    alike = all(tasks == found[0] for tasks in found) and not _has_messages(found[0])
     return [_core.TrainingProgram.of_tasks(tasks) for tasks in (found[:1] if alike else found)]

@@ -2,10 +2,12 @@
 
 A policy separates collectives of activations (forward pass and input gradients) from those of
 weights. Policies of transformers name the number of NPUs that share the weights of a model; these
-fill the first dimensions. SimAI's AICB adds further arguments.
+fill the first dimensions. `HYBRID_TRANSFORMER_FWD_IN_BCKWD` repeats forward passes from checkpoints
+on. SimAI's AICB adds further arguments.
 
-Source: ``Workload.cc`` (decode_involved_dimensions, initialize_workload) and ``Sys.cc``
-(break_dimension) of ASTRA-sim 1.0; ``Workload.cc`` of aliyun/SimAI cef83f9d.
+Source: ASTRA-sim 1.0, ``Workload.cc`` (decode_involved_dimensions, initialize_workload,
+iterate_hybrid_parallel_Transformer_fwd_in_bckwd) and ``Sys.cc`` (break_dimension); ``Workload.cc``
+of aliyun/SimAI cef83f9d.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ class Policy:
         experts: The NPUs among which experts are divided; None if the file does not state it.
         gathers_total: Whether sizes of all-gathers are totals, as in SimAI, and not the part of an
             NPU.
+        repeated: Layers whose forward passes are repeated, as the first and the one after the last;
+            the backward pass of the latter waits for them.
         remarks: What has no effect.
     """
 
@@ -60,6 +64,7 @@ class Policy:
     weights: int = 0
     experts: int | None = None
     gathers_total: bool = False
+    repeated: tuple[tuple[int, int], ...] = ()
     remarks: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -130,19 +135,17 @@ def _transformer(
         raise _refused(name, f"has no `{_GROUP}: N`", "the number of NPUs that share a model",
                        source)  # fmt: skip
     for key, problem in (
-        ("checkpoint_initiates", "forward passes that start from checkpoints are not modelled"),
         ("pp", "a pipeline of several stages is not modelled"),
         ("ep", "experts on several NPUs are not modelled"),
     ):
-        most = 0 if key in _LISTS else 1
-        if stated.get(key, most) > most:
-            raise _refused(f"`{key}: {stated[key]}`", problem, f"{key}: {most}", source)
+        if stated.get(key, 1) > 1:
+            raise _refused(f"`{key}: {stated[key]}`", problem, f"{key}: 1", source)
     npus = math.prod(sizes)
     if stated.get("all_gpus", npus) != npus:
         problem = f"the network has {npus:,} NPUs"
         raise _refused(f"`all_gpus: {stated['all_gpus']}`", problem, "equal numbers", source)
     inner = _leading(stated[_GROUP], sizes, source)
-    unused = [key for key in (*_OF_PIPELINES, "checkpoints") if stated.get(key, 0) > 0]
+    unused = [key for key in _OF_PIPELINES if stated.get(key, 0) > 0]
     remark = f"ignored arguments of {name}, which do not affect time: {', '.join(unused)}"
     return Policy(
         name=name,
@@ -150,8 +153,32 @@ def _transformer(
         weights=(1 << len(sizes)) - (1 << inner),
         experts=stated.get("ep"),
         gathers_total=name == _OF_SIMAI,
+        repeated=_repeated(name, arguments, source),
         remarks=(remark,) if unused else (),
     )
+
+
+def _repeated(
+    name: str, arguments: dict[str, list[int]], source: str
+) -> tuple[tuple[int, int], ...]:
+    """Returns the layers whose forward passes are repeated.
+
+    Raises:
+        ConfigError: The policy repeats none, or a repetition does not start at a checkpoint.
+    """
+    checkpoints, ends = (sorted(arguments.get(key, [0])[1:]) for key in _LISTS)
+    if ends and name != _OF_SIMAI:
+        raise _refused(f"`{_LISTS[1]}`", f"{name} repeats no forward passes", _OF_SIMAI, source)
+    found = []
+    for end in ends:
+        start = max((layer for layer in checkpoints if layer < end), default=-1)
+        inside = any(start < other < end for other in ends)
+        if start < 0 or end in checkpoints or inside or ends.count(end) > 1:
+            problem = "does not start at a checkpoint before it"
+            expected = "a checkpoint before each of these layers"
+            raise _refused(f"`{_LISTS[1]}`: layer {end}", problem, expected, source)
+        found.append((start, end))
+    return tuple(found)
 
 
 def _leading(group: int, sizes: Sequence[int], source: str) -> int:

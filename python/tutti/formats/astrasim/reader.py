@@ -27,6 +27,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.units import Time
 from tutti.formats.astrasim.text import load_text
 from tutti.formats.chakra import reader as chakra
+from tutti.formats.chakra.writer import prefix_of
 from tutti.schedules.ir import schedule
 from tutti.workloads.errors import TraceError
 from tutti.workloads.trace import programs
@@ -125,7 +126,7 @@ def load_workload(
     """Loads the Chakra traces ``<path>.<npu>.et``, or a text file of layers.
 
     Args:
-        path: The prefix of the traces, or the file.
+        path: The prefix of the traces, the file of a rank, or the text file.
         network: The network.
         system: The system.
         groups: A table of process groups, for traces.
@@ -142,9 +143,12 @@ def load_workload(
         text = load_text(path, network.sizes)
         loaded = Workload([text.program], text.remarks)
     else:
-        traces = chakra.read_all(path, groups)
+        traces = chakra.read_all(prefix_of(path) if path.is_file() else path, groups)
         tasks = programs(traces, network.sizes, timing=system.timing)
-        loaded = Workload(tasks, traces[0].groups.remarks())
+        known = traces[0].groups
+        zero = "0" in known.named and known.table.get("0") is not None
+        line = f"group `0` is that of {known.source}; in ASTRA-sim it is all NPUs"
+        loaded = Workload(tasks, (*known.remarks(), *([line] if zero else [])))
     _check_implementations(network, system, loaded.programs[0])
     return loaded
 

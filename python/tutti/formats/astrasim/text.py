@@ -84,9 +84,13 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> Tex
         raise mistake(problem, source=source, key="line 2")
     reader = _Reader(policy, sizes, source)
     layers = [reader.layer(words, f"line {number}") for number, words in rows]
+    _repeat(layers, policy, source)
     embedding = None
     if policy.name in EMBEDDING:
-        embedding = _embedding(layers.pop(0), header, source)
+        exchange = layers.pop(0)
+        embedding = _embedding(exchange, header, source)
+        if exchange["after_input_gradient"] != exchange["after_forward"]:
+            reader.notes["embeddings whose backward exchange is taken to be the forward one"] += 1
     program = _core.TrainingProgram(
         layers, iterations=iterations, overlap=True, embedding=embedding
     )
@@ -220,6 +224,23 @@ class _Reader:
             raise mistake(problem, source=self.source, key=key, value=shown(text),
                           expected=expected)  # fmt: skip
         return number
+
+
+def _repeat(layers: list[dict[str, Any]], policy: Policy, source: str) -> None:
+    """Adds the repeated forward passes to the layers whose backward passes wait for them.
+
+    Their collectives precede their computations together, which takes the same time as in turn.
+
+    Raises:
+        ConfigError: A layer is not in the file.
+    """
+    for start, end in policy.repeated:
+        if end >= len(layers):
+            problem, expected = f"`checkpoint_initiates`: no layer {end}", "layers count from 0"
+            raise mistake(problem, source=source, key="line 1", expected=expected)
+        again = layers[start:end]
+        layers[end]["with_backward"] = [each for one in again for each in one["after_forward"]]
+        layers[end]["weight_gradient"] += sum(one["forward"] for one in again)
 
 
 def _embedding(layer: dict[str, Any], header: list[str], source: str) -> dict[str, Any]:

@@ -61,11 +61,13 @@ class Groups:
         table: The groups of the table, by name.
         source: The file of the table, or "".
         named: Names that collectives have used.
+        replaced: Names whose ranks differ between the table and the trace.
     """
 
     table: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     source: str = ""
     named: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
 
     def of_rank(self, inputs: Iterable[str], ranks: int) -> GroupsOfRank:
         """Returns the groups that a rank knows.
@@ -74,13 +76,17 @@ class Groups:
             inputs: The inputs of its METADATA nodes.
             ranks: The number of ranks of the trace.
         """
-        return GroupsOfRank(self, {**self.table, **_defined(inputs, ranks)}, ranks)
+        stated = _defined(inputs, ranks)
+        twice = stated.keys() & self.table.keys()
+        self.replaced |= {name for name in twice if set(stated[name]) != set(self.table[name])}
+        return GroupsOfRank(self, {**self.table, **stated}, ranks)
 
     def remarks(self) -> tuple[str, ...]:
-        """Returns a line if the collectives that were read name no group of the table."""
-        if not self.table or not self.named.isdisjoint(self.table):
-            return ()
-        return (f"groups of {self.source} ({_shown(self.table)}): no collective names them",)
+        """Returns a line if no collective names a group of the table, or a trace defines others."""
+        if self.table and self.named.isdisjoint(self.table):
+            return (f"groups of {self.source} ({_shown(self.table)}): no collective names them",)
+        names = _shown(sorted(self.replaced & self.named))
+        return (f"groups of {self.source} ({names}): the trace defines others",) if names else ()
 
 
 @dataclass(frozen=True)
@@ -91,11 +97,13 @@ class GroupsOfRank:
         groups: The groups of the trace, which record names.
         definitions: The ranks of each group.
         ranks: The number of ranks of the trace.
+        checked: The ranks of names that are valid for the rank.
     """
 
     groups: Groups
     definitions: Mapping[str, tuple[int, ...]]
     ranks: int
+    checked: dict[str, tuple[int, ...] | None] = field(default_factory=dict)
 
     def members(self, name: str, rank: int, place: str) -> tuple[int, ...] | None:
         """Returns the ranks of a group in the order of the communicator; None for all ranks.
@@ -108,6 +116,11 @@ class GroupsOfRank:
         Raises:
             TraceError: The group is unknown, lacks the rank, or has ranks without a trace.
         """
+        if name not in self.checked:
+            self.checked[name] = self._checked(name, rank, place)
+        return self.checked[name]
+
+    def _checked(self, name: str, rank: int, place: str) -> tuple[int, ...] | None:
         self.groups.named.add(name)
         if name not in self.definitions:
             if name in ("", "0"):

@@ -154,10 +154,8 @@ class Node:
         Raises:
             TraceError: The name is invalid, or two attributes name different groups.
         """
-        named = {name: self.attributes[name] for name in GROUP_NAMES if name in self.attributes}
-        return group_name(
-            {name: (value.kind, value.value) for name, value in named.items()}, self.place
-        )
+        given = [(name, self.attributes.get(name)) for name in GROUP_NAMES]
+        return group_name({n: (a.kind, a.value) for n, a in given if a is not None}, self.place)
 
     @property
     def collective(self) -> tuple[str, int]:
