@@ -136,6 +136,26 @@ def test_the_cpu_waits_for_communication(tmp_path: Path) -> None:
     assert "inferred: 2 waits of the CPU" in lines
 
 
+def test_the_optimizer_waits_for_what_the_backward_pass_waits_for(tmp_path: Path) -> None:
+    """DDP issues and awaits all-reduces on the thread of the backward pass."""
+
+    def build(profile: RankProfile) -> None:
+        profile.thread = 77
+        profile.kernel("backward", 7, (2, 20), launch=0)
+        arguments = communication("allreduce", 4000, PAIR)
+        profile.record((3, 4), 9, arguments)
+        profile.call("cudaStreamWaitEvent", 4, 0.5)
+        profile.kernel("ncclDevKernel", 20, (23, 40), 5, **{"External id": 9}, **arguments)
+        profile.record((8, 2), 10, {"Collective name": "wait"})
+        profile.call("cudaStreamWaitEvent", 9, 0.5)
+        profile.thread = 42
+        profile.kernel("optimizer", 7, (63, 5), launch=12)
+
+    trace, _ = loaded(written(tmp_path, build))
+    # The backward pass ends at 22, the all-reduce at 39.998.
+    assert finish(trace) == pytest.approx([39.998 + 5] * 2)
+
+
 @pytest.mark.parametrize(("number", "end"), [(1, 50.998), (2, 58.996), (None, 58.996)])
 def test_waits_name_their_communication(tmp_path: Path, number: int | None, end: float) -> None:
     """`wait` has the `Seq` of its communication; without it, the last one that ended counts."""

@@ -23,18 +23,20 @@ class RankProfile:
         world: The number of ranks.
         events: The events.
         correlation: The last correlation id.
+        thread: The CPU thread of further calls.
     """
 
     rank: int
     world: int
     events: list[dict[str, Any]] = field(default_factory=list)
     correlation: int = 100
+    thread: int = MAIN
 
     def call(self, name: str, at: float, took: float = 2) -> int:
         """Adds a call of the CUDA runtime; returns its correlation id."""
         self.correlation += 1
         arguments = {"cbid": 211, "correlation": self.correlation}
-        self._event("cuda_runtime", name, (MAIN, MAIN), (at, took), arguments)
+        self._event("cuda_runtime", name, (MAIN, self.thread), (at, took), arguments)
         return self.correlation
 
     def activity(
@@ -63,7 +65,7 @@ class RankProfile:
     ) -> None:
         """Adds a CPU operation that describes a communication."""
         arguments = {"External id": external, **communication}
-        self._event("cpu_op", "record_param_comms", (MAIN, MAIN), span, arguments)
+        self._event("cpu_op", "record_param_comms", (MAIN, self.thread), span, arguments)
 
     def wait_event(self, stream: int, on_stream: int, recorded: int, at: float) -> None:
         """Makes a stream wait for an event that a call recorded in another one."""

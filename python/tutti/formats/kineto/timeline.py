@@ -9,11 +9,11 @@
 Each activity and point lasts from the end of the last of what it waits for to its recorded end, so
 that recorded times are reproduced where nothing changes.
 
-By default, PyTorch records that a stream waits, but not for which event. Then a wait is inferred:
-within the CPU operation of a communication, the communication waits for the latest activity that
-its thread launched. After ``wait`` of a communication, the next activity waits for that
-communication (by its sequence number, otherwise the last that had ended). Elsewhere, the next
-activity waits for the last one of other streams that had ended.
+By default, PyTorch records that a stream waits, but not for which event. Then a wait is inferred.
+Within the CPU operation of a communication, the communication waits for the latest activity of the
+stream in which its thread launches. After ``wait`` of a communication, the next activity of that
+stream waits for that communication (by its sequence number, otherwise the last that had ended).
+Elsewhere, it waits for the last activity of other streams that had ended.
 """
 
 from __future__ import annotations
@@ -151,21 +151,29 @@ class Timeline:
 
     def _infer(self, wait: Call) -> None:
         """Adds what the stream of a call waits for."""
-        record = self._enclosing(wait)
-        is_issued = record is not None and record.communication.get("Collective name") != "wait"
-        launched = self.launches.by_thread(wait.thread, communicates=is_issued)
-        target = launched.first_after(wait.start)
-        if target is None:
-            return
-        if is_issued:
-            before = self.launches.by_thread(wait.thread, communicates=False)
-            source = before.last_before(wait.start)
+        record, start = self._enclosing(wait), wait.start
+        ours = self.launches.by_thread(wait.thread, communicates=False)
+        near = [ours.last_before(start), ours.first_after(start)]
+        if record is not None and record.communication.get("Collective name") != "wait":
+            issued = self.launches.by_thread(wait.thread, communicates=True)
+            target = issued.first_after(start)
+            stream = self._stream_of(near)
+            source = None if stream is None else self.launches.last_in(stream, start)
         else:
-            source = self._waited(wait, record, target)
-        if source is not None:
+            # The backward pass may wait for what the main thread launches next.
+            stream = self._stream_of(near[::-1])
+            launched = None if stream is None else self.launches.of_stream[stream]
+            target = None if launched is None else launched.first_after(start)
+            source = None if target is None else self._waited(wait, record, target)
+        if source is not None and target is not None:
             self._connect(source, target)
             text = f"{INFERRED}waits of streams, from recorded times: the profile has no events"
             self.counts[text] += 1
+
+    def _stream_of(self, candidates: Iterable[int | None]) -> Stream | None:
+        """Returns the stream of the first activity that exists."""
+        found = (self.activities[one].stream for one in candidates if one is not None)
+        return next(found, None)
 
     def _waited(self, wait: Call, record: Record | None, target: int) -> int | None:
         """Returns the activity that the next activity of a thread waits for."""
