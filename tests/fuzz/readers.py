@@ -168,7 +168,7 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
     if name == "simgrid-xml":
         return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
     if name == "kineto":
-        return _profiles(work)
+        return (seeds.profiles(), *made.profiles(work))
     if name != "chakra":
         return ()
     from tutti.formats.chakra import reader as chakra
@@ -210,43 +210,6 @@ _ZONES = b"""  <zone id="z" routing="Full">
     <route src="a" dst="c"><link_ctn id="1" direction="UP"/><link_ctn id="2"/></route>
   </zone>
 """
-
-
-def _profiles(work: Path) -> tuple[Files, ...]:
-    """Returns profiles of PyTorch: of an example, and of ranks with every kind of event."""
-    import gzip
-
-    from profiles import RankProfile, communication
-
-    files: Files = {}
-    for rank in range(2):
-        made_profile = RankProfile(rank, 2)
-        other = {"Dst Rank": 1 - rank, "Src Rank": 1 - rank}
-        splits = {"In split size": "[2, 2]", "Out split size": "[2, 2]", "Seq": 3}
-        described = communication("all_to_allv", 400, (0, 1), **splits)
-        made_profile.record((0, 3), 9, {**described, "Rank": 0})
-        recorded = made_profile.call("cudaEventRecord", 1)
-        made_profile.wait_event(20, 7, recorded, 2)
-        made_profile.kernel("ncclKernel", 20, (5, 9), 2.5, **{"External id": 9}, **described)
-        for name in ("send", "recv"):
-            made_profile.record((10, 1), 20, communication(name, 100, (0, 1), **other))
-        made_profile.kernel("ncclDevKernel_SendRecv", 20, (20, 5), 12)
-        made_profile.kernel("A", 7, (20, 9), 14)
-        made_profile.kernel("B", 7, (24, 9), 16)
-        made_profile.record((17, 2), 21, {"Collective name": "wait", "Seq": 3})
-        made_profile.call("cudaStreamWaitEvent", 18)
-        copy = made_profile.call("cudaMemcpyAsync", 30, 40)
-        span = (35.0, 5.0)
-        name = "Memcpy DtoH (Device -> Pageable)"
-        made_profile.activity(name, 7, span, copy, category="gpu_memcpy")
-        made_profile.call("cudaDeviceSynchronize", 80)
-        made_profile.kernel(
-            "ncclDevKernel", 7, (90, 5), 85, **communication("broadcast", 9, (1, 0))
-        )
-        path = made_profile.write(work, "p-rank{}.json")
-        files[path.name] = path.read_bytes()
-    packed = {f"{name}.gz": gzip.compress(data, mtime=0) for name, data in files.items()}
-    return seeds.profiles(), files, packed
 
 
 def _pytorch() -> Any:
