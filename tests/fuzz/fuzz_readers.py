@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 
 import mutations
 import readers

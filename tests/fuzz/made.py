@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -98,3 +99,36 @@ def _frames(folder: Path) -> None:
         for block in range(3)
     ]
     pl.DataFrame(rows, schema=BLOCKS).write_parquet(folder / "bench.parquet")
+
+
+def profiles(work: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Returns profiles of PyTorch with every kind of event, plain and compressed."""
+    from profiles import RankProfile, communication
+
+    files: dict[str, bytes] = {}
+    for rank in range(2):
+        profile = RankProfile(rank, 2)
+        other = {"Dst Rank": 1 - rank, "Src Rank": 1 - rank}
+        splits = {"In split size": "[2, 2]", "Out split size": "[2, 2]", "Seq": 3}
+        described = communication("all_to_allv", 400, (0, 1), **splits)
+        profile.record((0, 3), 9, {**described, "Rank": 0})
+        recorded = profile.call("cudaEventRecord", 1)
+        profile.wait_event(20, 7, recorded, 2)
+        profile.kernel("ncclKernel", 20, (5, 9), 2.5, **{"External id": 9}, **described)
+        for name in ("send", "recv"):
+            profile.record((10, 1), 20, communication(name, 100, (0, 1), **other))
+        profile.kernel("ncclDevKernel_SendRecv", 20, (20, 5), 12)
+        profile.kernel("A", 7, (20, 9), 14)
+        profile.kernel("B", 7, (24, 9), 16)
+        profile.record((17, 2), 21, {"Collective name": "wait", "Seq": 3})
+        profile.call("cudaStreamWaitEvent", 18)
+        copy = profile.call("cudaMemcpyAsync", 30, 40)
+        span = (35.0, 5.0)
+        name = "Memcpy DtoH (Device -> Pageable)"
+        profile.activity(name, 7, span, copy, category="gpu_memcpy")
+        profile.call("cudaDeviceSynchronize", 80)
+        profile.kernel("ncclDevKernel", 7, (90, 5), 85, **communication("broadcast", 9, (1, 0)))
+        path = profile.write(work, "p-rank{}.json")
+        files[path.name] = path.read_bytes()
+    packed = {f"{name}.gz": gzip.compress(data, mtime=0) for name, data in files.items()}
+    return files, packed

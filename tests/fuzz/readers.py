@@ -167,6 +167,8 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
         return ({"topology.xml": path.read_bytes()},)
     if name == "simgrid-xml":
         return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
+    if name == "kineto":
+        return (seeds.profiles(), *made.profiles(work))
     if name != "chakra":
         return ()
     from tutti.formats.chakra import reader as chakra

@@ -354,6 +354,13 @@ def _training(made: Path) -> list[Target]:
             fixed=("f.toml",),
         ),
         Target(
+            "train kineto",
+            {"f.toml": training_step("kineto:rank*.json")} | profiles(),
+            step,
+            fixed=("f.toml",),
+        ),
+        Target("kineto", profiles(), ("trace", "run", "rank0.json", "--algorithm", "ring")),
+        Target(
             "scalesim",
             {"f.toml": training_step("scalesim:s.csv"), "s.csv": SCALESIM},
             step,
@@ -376,6 +383,22 @@ def _training(made: Path) -> list[Target]:
             fixed=("f.toml", "s.csv"),
         ),
     ]
+
+
+def profiles() -> dict[str, bytes]:
+    """Returns the profiles of PyTorch of an example, for two ranks."""
+    found = {}
+    for rank in range(2):
+        name = f"rank{rank}.json"
+        text = (EXAMPLES / "27_pytorch_profile" / name).read_text("utf-8")
+        for of_eight, of_two in (
+            ('"world_size": 8', '"world_size": 2'),
+            ('"Group size": 8', '"Group size": 2'),
+            ("[0, 1, 2, 3, 4, 5, 6, 7]", "[0, 1]"),
+        ):
+            text = text.replace(of_eight, of_two)
+        found[name] = text.encode()
+    return found
 
 
 def benchmarks() -> list[Target]:

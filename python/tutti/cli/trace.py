@@ -98,8 +98,8 @@ def _expanded(
         return trace
     chosen = algorithm or choice
     if chosen is None:
-        hint = 'with chakra files, `model = "chakra:PREFIX"` of `tutti train run` simulates them '
-        hint += "on the dimensions of a network"
+        hint = '`tutti train run` with `model = "chakra:PREFIX"` or `"kineto:FILES"` simulates '
+        hint += "traces of Chakra or PyTorch on the dimensions of a network"
         raise mistake("has collectives", source=str(file), hint=hint,
                       expected="--algorithm NAME, or --library NAME")  # fmt: skip
     with Progress("replacing collectives"):

@@ -63,6 +63,7 @@ def list_() -> None:
 _READ = (
     ("scalesim:FILE", "layers from a topology of SCALE-Sim"),
     ("chakra:PREFIX", "ops of each NPU, from the traces PREFIX.RANK.et"),
+    ("kineto:FILES", "ops of each NPU, from profiles of PyTorch: a file, pattern or folder"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
     ("astrasim:NAME", "cycles recorded by ASTRA-sim: `tutti train overlap --help`"),
@@ -95,9 +96,9 @@ def run_(
     servers.parquet (per component of the endpoint), stalls.parquet (waits in the endpoint),
     windows.parquet (over time), and trace.pftrace (the timeline, for Perfetto).
 
-    The file's `model` is one of `tutti train list`, or `scalesim:FILE` or `chakra:PREFIX`, which
-    read files of other tools. `[compute]` can read measured times. `tutti train from-astrasim`
-    runs workloads of ASTRA-sim.
+    The file's `model` is one of `tutti train list`, or `scalesim:FILE`, `chakra:PREFIX` or
+    `kineto:FILES`, which read files of other tools. `[compute]` can read measured times. `tutti
+    train from-astrasim` runs workloads of ASTRA-sim.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ becomes messages.
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 INFERRED = "inferred: "
 """The start of a line about a value that a file does not state, among the lines of losses."""
+
+
+def stated(line: str) -> str:
+    """Returns the remark about a loss or an inferred value."""
+    return line if line.startswith(INFERRED) else f"lost: {line}"
+
 
 Content = Literal["schedule", "trace", "topology", "messages"]
 """What a file holds: a `tutti.Schedule`, `tutti.workloads.operations.Trace`, `tutti.Topology` or
@@ -196,6 +203,17 @@ def _head(pattern: str) -> Callable[[bytes], bool]:
     return lambda head: first.match(head) is not None
 
 
+def _is_profile(head: bytes) -> bool:
+    """Whether a file starts as a Chrome trace, plain or gzipped, does."""
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+        except zlib.error:
+            return False
+    is_kineto = b'"schemaVersion"' in head and b'"deviceProperties"' in head
+    return is_kineto or b'"traceEvents"' in head
+
+
 _FORMATS = (
     Format(
         name="anynet",
@@ -275,6 +293,16 @@ _FORMATS = (
         source="Broadcom/csg-htsim, sim/datacenter/fat_tree_topology.cpp",
         read=_at("htsim.topology:read_fat_tree", takes_options=False),
         write=_at("htsim.topology:write_fat_tree", takes_options=False),
+    ),
+    Format(
+        name="kineto",
+        content="trace",
+        endings=(".json", ".json.gz"),
+        summary="Profiles of PyTorch (torch.profiler, Kineto): a JSON file per rank.",
+        source="pytorch/kineto 114171d, libkineto/src/output_json.cpp",
+        read=_at("kineto.trace:read_trace"),
+        matches=_is_profile,
+        read_options=("repair",),
     ),
     Format(
         name="msccl-xml",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.formats.contents import as_content, reachable
-from tutti.formats.formats import INFERRED, Format, formats, head, named, recognised
+from tutti.formats.formats import Format, formats, head, named, recognised, stated
 from tutti.schedules.text import find_schedule
 from tutti.study.console import record, remark
 from tutti.study.study import Study, read
@@ -77,12 +77,7 @@ def convert_file(
 
     Study().write(target, run)
     for loss in (*losses, *lost):
-        remark(_line(loss))
-
-
-def _line(loss: str) -> str:
-    """Returns the remark about a loss, or about a value that a file does not state."""
-    return loss if loss.startswith(INFERRED) else f"lost: {loss}"
+        remark(stated(loss))
 
 
 def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, tuple[str, ...]]:
@@ -100,8 +95,7 @@ def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, t
         ConfigError: The format is unknown, holds no trace, or an option has no effect.
         TuttiError: The file is invalid.
     """
-    option = "--from"
-    reader = named(name, option=option) if name else recognised(path, head(path), option=option)
+    reader = named(name, option="--from") if name else _of_file(path)
     if reader.content != "trace":
         raise mistake(
             f"has the format {reader.name}, which holds a {reader.content.removesuffix('s')}",
@@ -113,7 +107,7 @@ def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, t
             raise mistake(f"has no effect from {reader.name}", source=f"--{given}",
                           expected=f"no --{given}")  # fmt: skip
     trace, losses = reader.reader()(path, options)
-    return trace, tuple(map(_line, losses))
+    return trace, tuple(map(stated, losses))
 
 
 def show_formats() -> None:
@@ -140,17 +134,26 @@ def _source(source: str, name: str | None, layout: Mapping[str, Any]) -> Format:
         return _of_schedules(name, lambda: _loaded(source))
     if name is not None:
         return named(name, option="--from")
-    if path.is_dir():
-        raise mistake(
-            "is a folder, whose format cannot be recognised",
-            source=source,
-            expected="a file, or --from with a format",
-        )
-    if path.is_file():
-        return recognised(path, head(path), option="--from")
+    if path.is_dir() or path.is_file():
+        return _of_file(path)
     if "/" in source or path.suffix:
         raise missing(path, "a file of a known format, or an algorithm as NAME[:ARG]")
     return _of_schedules("algorithm", lambda: find_schedule(source, **layout))
+
+
+def _of_file(path: Path) -> Format:
+    """Returns the format of a file.
+
+    Raises:
+        ConfigError: It is a folder, cannot be read, or its format is unknown.
+    """
+    if path.is_dir():
+        raise mistake(
+            "is a folder, whose format cannot be recognised",
+            source=str(path),
+            expected="a file, or --from with a format",
+        )
+    return recognised(path, head(path), option="--from")
 
 
 def _of_schedules(name: str, find: Callable[[], Schedule]) -> Format:

@@ -121,6 +121,16 @@ class TraceError(TuttiError, ValueError):
         "missing_rank": Kind(
             "The file of a rank is missing, or there are two.", "files are <prefix>.<rank>.et"
         ),
+        "no_profile": Kind("The profile of a rank is missing.", "a job has a file per rank"),
+        "same_rank": Kind("Two profiles are of the same rank."),
+        "not_a_profile": Kind(
+            "The JSON is not a profile of PyTorch.", "other Chrome traces have no GPU operations"
+        ),
+        "process_group": Kind("A process group of a profile is unknown, or contradicts the job."),
+        "no_gpu_activity": Kind(
+            "The profile has no GPU activity.",
+            "give the profiler `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`",
+        ),
         "unknown_type": Kind("The type of a node is unknown."),
         "unknown_collective": Kind("The collective is unknown."),
         "attribute_type": Kind(

@@ -121,6 +121,7 @@ class Trace:
         collectives: The distinct collectives that operations refer to.
         file: The file that it was read from, or "".
         line: Returns the line of an operation in the file by rank and index; None if unknown.
+        cpu: The stream of each rank that is a CPU; empty if none is known to be.
     """
 
     name: str
@@ -128,3 +129,4 @@ class Trace:
     collectives: tuple[CollectiveCall, ...] = ()
     file: str = field(default="", compare=False, repr=False)
     line: Callable[[int, int], int | None] | None = field(default=None, compare=False, repr=False)
+    cpu: tuple[int, ...] = field(default=(), compare=False, repr=False)

@@ -60,6 +60,9 @@ class NodeRates:
         Raises:
             TraceError: The node has neither a time nor operations and bytes.
         """
+        exact = node.number("duration_ps")
+        if exact is not None and abs(exact - node.duration_us * 1_000_000) <= 1_000_000:
+            return exact
         if node.duration_us:
             return node.duration_us * 1_000_000
         flops, size = node.number("num_ops"), node.number("tensor_size")

@@ -34,4 +34,4 @@ class Bytes:
     TABLE: Final = 256 << 20
     """Recordings, results and graphs: a trace of a day has millions of lines."""
     TRACE: Final = 1 << 30
-    """The Chakra trace of a rank, packed or unpacked."""
+    """The Chakra trace or the profile of a rank, packed or unpacked."""

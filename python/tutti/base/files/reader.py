@@ -7,13 +7,16 @@ then checks the tables against a schema.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
 import io
 import json
 import math
 import os
 import stat
 import tomllib
+import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.base.errors import ConfigError
+
+_PIECE = 1 << 20
+_COPIED = "was it copied completely?"
 
 
 def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> dict[str, Any]:
@@ -327,6 +333,40 @@ def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes
     if len(data) > most:
         raise _too_large(source, len(data), most, expected)
     return data
+
+
+def read_pieces(path: Path, most: int, expected: str) -> Iterator[str]:
+    """Yields the text of a file in pieces of about 1 MiB, decompressed if it is gzipped.
+
+    Memory does not depend on the size of the file. `most` limits the text, and `expected` states in
+    errors what the file should be.
+
+    Raises:
+        ConfigError: The file is missing, not a regular file, too large, not UTF-8, or its
+            compressed part is truncated or damaged.
+    """
+    source, size = str(path), 0
+    decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+    try:
+        _refuse_unreadable(path, path.stat(), most, expected)
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            file = gzip.GzipFile(fileobj=raw) if packed else raw
+            while piece := file.read(_PIECE):
+                size += len(piece)
+                if size > most:
+                    raise _too_large(source, size, most, expected)
+                yield decode(piece)
+            yield decode(b"", final=True)
+    except FileNotFoundError:
+        raise missing(path, expected) from None
+    except TuttiError:
+        raise
+    except UnicodeDecodeError:
+        raise mistake("is not UTF-8", source=source, expected=expected) from None
+    except (EOFError, zlib.error, OSError, ValueError) as error:
+        raise mistake(f"cannot be read: {_one_line(error)}", source=source, hint=_COPIED) from None
 
 
 def parse_count(text: str, most: int = limits.MOST) -> int | None:

@@ -187,6 +187,7 @@ class ChakraTrace:
         attributes: The attributes of the file.
         source: The file.
         groups: The process groups of a table.
+        remarks: What the trace does not represent of the file, a line each.
     """
 
     nodes: tuple[Node, ...]
@@ -194,6 +195,7 @@ class ChakraTrace:
     attributes: dict[str, Attribute] = field(default_factory=dict)
     source: str = ""
     groups: Groups = field(default_factory=Groups, compare=False, repr=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def metadata(self) -> tuple[str, ...]:

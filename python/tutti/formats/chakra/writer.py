@@ -10,11 +10,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.chakra.groups import GROUPS
-from tutti.formats.chakra.reader import COLLECTIVES, MOST_US, Attribute, Node, write_nodes
+from tutti.formats.chakra.groups import GROUPS, Groups
+from tutti.formats.chakra.reader import (
+    COLLECTIVES,
+    MOST_US,
+    Attribute,
+    ChakraTrace,
+    Node,
+    write_nodes,
+)
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Kind
 
@@ -74,6 +82,28 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
     return tuple(f"{count:,} {text}" for text, count in sorted(writer.losses.items()))
 
 
+def traces_of(trace: Trace) -> tuple[ChakraTrace, ...]:
+    """Returns what `write_trace` would write, as a trace of each rank.
+
+    Raises:
+        TraceError: A collective, or a receive from any rank, has no equivalent.
+    """
+    writer = _Writer(trace)
+    groups = Groups({str(number): group for group, number in writer.groups.items()})
+    source = trace.file or trace.name
+    return tuple(
+        ChakraTrace(
+            nodes=tuple(
+                replace(node, place=f"{source}, rank {rank}, operation {node.id}")
+                for node in writer.nodes(operations, rank)
+            ),
+            source=source,
+            groups=groups,
+        )
+        for rank, operations in enumerate(trace.ranks)
+    )
+
+
 def written_files(trace: Trace, path: Path) -> list[Path]:
     """Returns the files that `write_trace` has written."""
     prefix = prefix_of(path)
@@ -94,7 +124,7 @@ class _Writer:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._ranks = len(trace.ranks)
+        self._ranks, self._cpu = len(trace.ranks), trace.cpu
         everyone = tuple(range(self._ranks))
         distinct = dict.fromkeys(call.group for call in trace.collectives if call.group != everyone)
         self.groups = {group: number for number, group in enumerate(distinct, start=1)}
@@ -106,6 +136,7 @@ class _Writer:
 
     def nodes(self, given: Operations, rank: int) -> Iterator[Node]:
         """Yields the nodes of a rank: a METADATA node for a rank without operations."""
+        cpu = self._cpu[rank] if self._cpu else None
         if not len(given):
             yield Node(id=0, name="no operations", type="METADATA")
         columns = (given.kinds, given.sizes, given.durations, given.peers, given.tags)
@@ -116,7 +147,8 @@ class _Writer:
             edges = slice(first[index], first[index + 1])
             parents = tuple(given.dependencies[edges].tolist())
             early = given.on_start[edges]
-            attributes = {"is_cpu_op": _ON_GPU, "stream": Attribute("int64", streams[index])}
+            is_cpu = Attribute("bool", value=True) if streams[index] == cpu else _ON_GPU
+            attributes = {"is_cpu_op": is_cpu, "stream": Attribute("int64", streams[index])}
             node_type = "COMP"
             if kind == Kind.COMPUTE:
                 attributes |= self._computation(duration)
@@ -144,6 +176,8 @@ class _Writer:
             )
 
     def _computation(self, duration: int) -> dict[str, Attribute]:
+        if not duration:
+            return {"duration_ps": Attribute("int64", 0)}
         if not duration % PICOSECONDS:
             return {}
         self.losses["durations are rounded to 1 us for other readers"] += 1

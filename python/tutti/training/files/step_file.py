@@ -178,13 +178,15 @@ def _hint(error: TuttiError) -> str:
 
 
 def _traces(raw: RawTraining, source: str, folder: Path) -> tuple[ChakraTrace, ...]:
-    kind, _, prefix = raw.model.partition(":")
-    if kind != "chakra":
+    kind, _, files = raw.model.partition(":")
+    if kind not in ("chakra", "kineto"):
         return ()
-    from tutti.formats.chakra.reader import read_all
+    from tutti.formats.chakra import reader as chakra
+    from tutti.formats.kineto import trace as kineto
 
+    read = chakra.read_all if kind == "chakra" else kineto.read_all
     try:
-        return tuple(read_all(folder / prefix))
+        return tuple(read(folder / files))
     except TuttiError as error:
         hint = _hint(error)
         raise mistake(error.problem, source=source, key="model", hint=hint) from None

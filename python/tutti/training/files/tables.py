@@ -91,7 +91,7 @@ class RawTraining(Table):
         Field(
             description="The model, as `name` or `name:argument`; `tutti train list` lists them. "
             "`scalesim:FILE` reads a SCALE-Sim topology, `chakra:PREFIX` the Chakra traces "
-            "PREFIX.RANK.et."
+            "PREFIX.RANK.et, `kineto:FILES` profiles of PyTorch: a file, a pattern or a folder."
         ),
     ]
     batch: Annotated[

@@ -139,8 +139,10 @@ def times(runs: Sequence[TrainingResult]) -> list[Fact]:
 
 
 def remarks(runs: Sequence[TrainingResult]) -> Iterator[str]:
-    """Yields the model of communication, and the configurations that are not stable."""
+    """Yields what traces lack, the model of communication, and configurations not yet stable."""
     step = runs[0].step
+    for trace in step.traces:
+        yield from trace.remarks
     if step.platform is not None:
         name = step.platform.name
         replaces = {

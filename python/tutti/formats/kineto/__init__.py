@@ -1,0 +1,1 @@
+"""Profiles of PyTorch (Kineto) as traces."""
