@@ -1,8 +1,8 @@
 /* The MPI functions of the collectives that schedules perform. */
-#include "communicator.h"
+#include "intercept.h"
+
 #include "errhandler.h"
 #include "failure.h"
-#include "functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,7 +174,7 @@ static int try(int function, uint32_t collective, const tutti_call *call, MPI_Co
 }
 
 /* As `try`, with errors of the schedule's messages held back until it has finished. */
-static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
+int tutti_intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
     if (!tutti_job_plan)
         return 0;
@@ -184,12 +184,13 @@ static int intercept(int function, uint32_t collective, const tutti_call *call, 
     return performed;
 }
 
-#define LISTED(...) __VA_ARGS__
+#include "language.inc"
 
 #define COUNT int
 #define DISPL int
-#define MPI(name) MPI_##name
-#define PMPI(name) PMPI_##name
+#define FUNCTION(Name, name, NAME, parameters) int MPI_##Name parameters
+#define RETURN(error) return error
+#define FORWARD(Name, name, arguments) return PMPI_##Name arguments
 #define WIDENED widened
 #include "intercept.inc"
 
@@ -197,8 +198,9 @@ static int intercept(int function, uint32_t collective, const tutti_call *call, 
 #define LARGE_COUNTS
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
-#define MPI(name) MPI_##name##_c
-#define PMPI(name) PMPI_##name##_c
+#define FUNCTION(Name, name, NAME, parameters) int MPI_##Name##_c parameters
+#define RETURN(error) return error
+#define FORWARD(Name, name, arguments) return PMPI_##Name##_c arguments
 #define WIDENED widened_large
 #include "intercept.inc"
 #endif
