@@ -177,7 +177,7 @@ static int of_movement(const tutti_call *call, int rank, int size, tutti_type_ca
     tutti_packing sent = {0}, received = {0};
     int64_t shard = 0;
     int error = packing_of(call->sendbuf, call->sendcount, call->sendtype, &cache->sent, share.sent, &sent, &shard);
-    int whole = demand->collective == TUTTI_BROADCAST || call->recvcounts; /* is the payload, not one shard */
+    int complete = demand->collective == TUTTI_BROADCAST || call->recvcounts; /* `shard` is the payload */
     if (!error && call->recvcounts)
         error = packing_of_shards(call, size, &cache->received, demand, &received, &shard);
     else if (!error)
@@ -186,7 +186,7 @@ static int of_movement(const tutti_call *call, int rank, int size, tutti_type_ca
     if (error)
         return error;
     demand->unit = byte_type();
-    demand->elements = whole ? shard : times(shard, size);
+    demand->elements = complete ? shard : times(shard, size);
     if (demand->elements < 0)
         return TUTTI_NOT_COVERED;
     demand->bytes = (uint64_t)demand->elements;

@@ -32,7 +32,7 @@ static const void *sent(const void *buffer)
     return received(buffer);
 }
 
-/* Open MPI returns NULL for an integer that is no handle. */
+/* Open MPI returns NULL for an invalid handle. */
 static MPI_Comm communicator(const MPI_Fint *comm)
 {
     MPI_Comm handle = PMPI_Comm_f2c(*comm);
@@ -71,7 +71,7 @@ static void *binding(const char *name, _Atomic(void *) *cache)
 
 /* --- definitions -------------------------------------------------------------------------------------------------------- */
 
-/* Functions of mpi_f08 have names of their own, and no address of an error code where the program passes none. */
+/* Functions of mpi_f08 have separate names. If the program passes no error code, its address is NULL. */
 #define EXPORT __attribute__((visibility("default")))
 #define SAME_AS(name) __attribute__((visibility("default"), alias("mpi_" #name "_")))
 #define FUNCTION(Name, name, NAME, parameters) SUBROUTINE(name, NAME, (LISTED parameters, MPI_Fint *ierror))

@@ -1,5 +1,5 @@
-/* Stands in for libmpi_mpifh, Open MPI's Fortran functions, where no Fortran compiler is: as there, each converts handles and
- * addresses and calls a PMPI function. An error code is optional in the module mpi_f08. */
+/* Replaces libmpi_mpifh, Open MPI's Fortran functions, in tests without a Fortran compiler. As in Open MPI, each function
+ * converts handles and addresses and calls a PMPI function, and the module mpi_f08 may pass no error code. */
 #include <mpi.h>
 
 extern char mpi_fortran_in_place_;
