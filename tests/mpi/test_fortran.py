@@ -1,4 +1,4 @@
-"""Programs in Fortran. The library has functions for those of Open MPI, which call PMPI functions."""
+"""Programs in Fortran. The library has functions for Open MPI's, which call PMPI functions."""
 
 from __future__ import annotations
 
