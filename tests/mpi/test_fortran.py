@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 RANKS = 3
 ALGORITHMS = {"all_reduce": "recursive_doubling", "all_gather": "ring", "broadcast": "binomial"}
 HERE = Path(__file__).parent
+FLAGS = ["-Wall", "-Wextra", "-Werror"]
+SHARED = [*FLAGS, "-shared", "-fPIC"]
 MPIFORT = "TUTTI_MPIFORT"
 """Names a compiler wrapper for Fortran, with `mpicc` in the same folder: the MPI libraries of the
 Makefile have none."""
@@ -59,11 +61,10 @@ def compiled(command: Sequence[object]) -> None:
 def test_functions_of_open_mpi(module: bool, tmp_path: Path) -> None:
     """By all names of a function, also from a Python module that no other may link to."""
     bench = bench_of("openmpi")
-    mpicc, flags = bench.mpi.mpicc, ["-Wall", "-Wextra", "-Werror"]
-    shared = [*flags, "-shared", "-fPIC"]
-    compiled([mpicc, *shared, SOURCES / "fortran_binding.c", "-o", tmp_path / "libmpi_mpifh.so"])
+    mpicc = bench.mpi.mpicc
+    compiled([mpicc, *SHARED, SOURCES / "fortran_binding.c", "-o", tmp_path / "libmpi_mpifh.so"])
     link = [f"-L{tmp_path}", "-lmpi_mpifh", f"-Wl,-rpath,{tmp_path}"]
-    options = [*shared, "-DMODULE"] if module else flags
+    options = [*SHARED, "-DMODULE"] if module else FLAGS
     compiled([mpicc, *options, SOURCES / "fortran.c", "-o", tmp_path / "app", *link])
     script = f"import ctypes, sys; sys.exit(ctypes.CDLL('{tmp_path / 'app'}').run())"
     argv = [sys.executable, "-c", script] if module else [tmp_path / "app"]
@@ -72,6 +73,20 @@ def test_functions_of_open_mpi(module: bool, tmp_path: Path) -> None:
     assert passed(report) == {
         "MPI_Reduce_scatter": "no rule for this collective",
         "MPI_Iallreduce": "a non-blocking collective",
+    }
+
+
+def test_functions_of_mpich_without_a_buffer(tmp_path: Path) -> None:
+    """The module mpi_f08 of MPICH calls the C functions for data, but PMPI functions otherwise."""
+    bench = bench_of("mpich")
+    source, library = SOURCES / "fortran_mpich.c", tmp_path / "libf08.so"
+    compiled([bench.mpi.mpicc, *SHARED, "-DBINDING", source, "-o", library])
+    compiled([bench.mpi.mpicc, *FLAGS, source, "-o", tmp_path / "app", library])
+    report = run(bench, [tmp_path / "app"], tmp_path)
+    assert covered(report) == {"all_reduce": 1}
+    assert passed(report) == {
+        "MPI_Barrier": "no rule for this collective",
+        "MPI_Ibarrier": "a non-blocking collective",
     }
 
 
