@@ -116,13 +116,14 @@ static int is_passed_again(tutti_communicator *of, int function, const tutti_cal
     if (last->function != function || previous->recvcount != call->recvcount || previous->sendcount != call->sendcount ||
         previous->recvtype != call->recvtype || previous->sendtype != call->sendtype || previous->op != call->op ||
         previous->root != call->root || last->sent_in_place != (call->sendbuf == MPI_IN_PLACE) ||
-        last->received_in_place != (call->recvbuf == MPI_IN_PLACE) || call->recvcounts)
+        last->received_in_place != (call->recvbuf == MPI_IN_PLACE))
         return 0;
     of->passed.calls++;
     return 1;
 }
 
-/* Whether the reason holds for the next call with the same arguments, whatever its buffers. */
+/* Whether the reason holds for the next call with the same arguments, whatever its buffers. With a count for each rank, their
+ * sum is an argument, and the counts are not. */
 static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_demand *demand)
 {
     switch (reason) {
@@ -130,6 +131,7 @@ static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_d
     case TUTTI_NO_RULE_RANKS:
         return 1;
     case TUTTI_NO_RULE_SIZE:
+        return demand->lasting;
     case TUTTI_ORDER:
     case TUTTI_OTHER_BITS:
     case TUTTI_UNEQUAL_CHUNKS:
