@@ -172,36 +172,44 @@ static void *binding(const char *name, _Atomic(void *) *cache)
 
 /* --- all collectives ---------------------------------------------------------------------------------------------------- */
 
+#define FORTRAN
+#define CONVERTED
+#include "language.inc"
+
+/* Fortran functions convert handles even if they forward a call. So does this, and calls the C function. */
+#define PERFORMED(Name, name, NAME, collective, fields, parameters, arguments) \
+    FUNCTION(Name, name, NAME, parameters)                                     \
+    {                                                                          \
+        set(ierror, MPI_##Name arguments);                                     \
+    }
+
+/* The type of the other functions is that of the function of the MPI library. */
 #define FUNCTION(Name, name, NAME, parameters) SUBROUTINE(name, NAME, (LISTED parameters, MPI_Fint *ierror))
 #define RETURN(error)         \
     do {                      \
         set(ierror, (error)); \
         return;               \
     } while (0)
-/* The arguments have this function's types, so that its type is that of the one called. */
 #define FORWARD(Name, name, arguments) FORWARDED(name, (LISTED arguments, ierror))
-#define FORWARDED(name, arguments)                                                               \
-    do {                                                                                         \
-        static _Atomic(void *) cache;                                                            \
+#define FORWARDED(name, arguments)                                                             \
+    do {                                                                                       \
+        static _Atomic(void *) cache;                                                          \
         ((__typeof__(&mpi_##name##_))(uintptr_t)binding("pmpi_" #name "_", &cache)) arguments; \
     } while (0)
-
-#define FORTRAN
-#include "language.inc"
-
 #define COUNT MPI_Fint
 #define DISPL MPI_Fint
 #define WIDENED widened
 #include "intercept.inc"
 
-#define FORWARD(Name, name, arguments) FORWARDED(name, (LISTED arguments, ierror))
+#undef CONVERTED
+#include "language.inc"
 #define EXPANDED(...) PASS(__VA_ARGS__)
-#define PASS(Name, name, NAME, reason, parameters, arguments)                                  \
-    SUBROUTINE(name, NAME, (LISTED parameters, MPI_Fint *ierror))                              \
-    {                                                                                          \
-        if (tutti_job_plan)                                                                    \
-            tutti_communicator_passed(COMMUNICATOR, TUTTI_FN_##Name, TUTTI_##reason);          \
-        FORWARD(Name, name, arguments);                                                        \
+#define PASS(Name, name, NAME, reason, parameters, arguments)                                \
+    SUBROUTINE(name, NAME, (LISTED parameters, MPI_Fint *ierror))                            \
+    {                                                                                        \
+        if (tutti_job_plan)                                                                  \
+            tutti_communicator_passed(communicator(comm), TUTTI_FN_##Name, TUTTI_##reason); \
+        FORWARDED(name, (LISTED arguments, ierror));                                         \
     }
 #define COUNT MPI_Fint
 #define DISPL MPI_Fint
