@@ -108,20 +108,6 @@ static enum tutti_reason find(tutti_communicator *of, uint32_t collective, const
     return choose(of, demand, schedule);
 }
 
-/* Whether the call equals the last one forwarded: then it is counted, and no lookup is needed. */
-static int is_passed_again(tutti_communicator *of, int function, const tutti_call *call)
-{
-    const tutti_passed_call *last = &of->passed;
-    const tutti_call *previous = &last->call;
-    if (last->function != function || previous->recvcount != call->recvcount || previous->sendcount != call->sendcount ||
-        previous->recvtype != call->recvtype || previous->sendtype != call->sendtype || previous->op != call->op ||
-        previous->root != call->root || last->sent_in_place != (call->sendbuf == MPI_IN_PLACE) ||
-        last->received_in_place != (call->recvbuf == MPI_IN_PLACE))
-        return 0;
-    of->passed.calls++;
-    return 1;
-}
-
 /* Whether the reason holds for the next call with the same arguments, whatever its buffers. With a count for each rank, their
  * sum is an argument, and the counts are not. */
 static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_demand *demand)
@@ -160,8 +146,10 @@ static int try(int function, uint32_t collective, const tutti_call *call, MPI_Co
         *error = run(of);
         return 1;
     }
-    if (of && is_passed_again(of, function, call))
+    if (of && tutti_is_forwarded_again(of, function, call)) {
+        of->passed.calls++;
         return 0;
+    }
     tutti_demand demand;
     uint32_t schedule = 0;
     enum tutti_reason reason = of ? find(of, collective, call, &demand, &schedule) : TUTTI_ARGUMENTS;
@@ -175,11 +163,8 @@ static int try(int function, uint32_t collective, const tutti_call *call, MPI_Co
     return 0;
 }
 
-/* As `try`, with errors of the schedule's messages held back until it has finished. */
-int tutti_intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
+int tutti_perform(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
-    if (!tutti_job_plan)
-        return 0;
     tutti_errors_hold(1);
     int performed = try(function, collective, call, comm, error);
     tutti_errors_hold(0);
