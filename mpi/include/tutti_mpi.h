@@ -60,7 +60,8 @@ typedef struct {
     MPI_Datatype sendtype, recvtype; /* reductions use recvtype only */
     MPI_Op op;
     int root;
-    const int64_t *recvcounts; /* reduce_scatter with shards of different sizes, or NULL */
+    const int64_t *recvcounts; /* per rank, of a reduce_scatter or all_gather with shards of different sizes; or NULL */
+    const int64_t *recvdispls; /* of an all_gather with recvcounts, in elements; NULL: in rank order without gaps */
 } tutti_call;
 
 /* Every function returns 0, an MPI error class, or a negative tutti error. On an error `message` (TUTTI_MESSAGE_SIZE

@@ -37,8 +37,9 @@ static void lay_out(tutti_program *program, const tutti_demand *demand)
         uint32_t each = chunks / program->info.ranks;
         int64_t start = 0;
         for (int rank = 0; rank < program->size; rank++) {
-            divide(program->bounds + (size_t)rank * each, start, demand->shards[rank], each);
-            start += demand->shards[rank];
+            int64_t elements = demand->shards[rank] * demand->shard_unit;
+            divide(program->bounds + (size_t)rank * each, start, elements, each);
+            start += elements;
         }
         program->elements = -1;
     } else if (program->elements != demand->elements) {
@@ -77,8 +78,7 @@ static int bind_caller(tutti_program *program, const tutti_demand *demand)
         error = grow(&program->packed[which], &program->packed_capacity[which], (size_t)demand->pack.bytes);
         data = program->packed[which];
         if (!error)
-            error = tutti_type_pack(demand->pack.buffer, demand->pack.count, demand->pack.type, program->packed[which],
-                                    demand->pack.bytes, &program->channel);
+            error = tutti_type_pack(&demand->pack, program->packed[which], &program->channel);
         if (demand->collective == TUTTI_BROADCAST)
             result = program->packed[which];
     }
@@ -188,6 +188,6 @@ int tutti_program_bind(tutti_program *program, const tutti_demand *demand, const
         return tutti_program_fail(program, error, message);
     bind_stages(program, variant);
     bound->call = *call;
-    bound->repeatable = demand->lasting && !demand->shards && !demand->pack.bytes && !demand->unpack.bytes;
+    bound->repeatable = demand->lasting && !call->recvcounts && !demand->pack.bytes && !demand->unpack.bytes;
     return 0;
 }

@@ -10,8 +10,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_communicator *first;
 static int keyval = MPI_KEYVAL_INVALID;
 
-/* Incremented when a communicator is freed: MPI reuses handles. */
-static _Atomic uint64_t generation;
+_Atomic uint64_t tutti_generation;
+_Thread_local tutti_last_communicator tutti_last;
 
 /* Communicators inside MPI_Comm_free or MPI_Comm_disconnect. These call the user's attribute callbacks, which may call
  * collectives. State created at that point would never be freed. */
@@ -22,13 +22,6 @@ struct dying {
 };
 static dying *first_dying;
 static _Atomic int dying_ones;
-
-/* The communicator that this thread used last. */
-static _Thread_local struct {
-    MPI_Comm user;
-    tutti_communicator *of;
-    uint64_t generation;
-} last;
 
 void tutti_communicator_flush(tutti_communicator *of)
 {
@@ -67,7 +60,7 @@ static int freed(MPI_Comm comm, int key, void *attribute, void *extra)
     (void)comm;
     (void)key;
     (void)extra;
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&tutti_generation, 1);
     pthread_mutex_lock(&lock);
     if (of->previous)
         of->previous->next = of->next;
@@ -189,9 +182,10 @@ static int is_dying(MPI_Comm comm)
 
 tutti_communicator *tutti_communicator_of(MPI_Comm comm)
 {
-    uint64_t now = atomic_load_explicit(&generation, memory_order_acquire);
-    if (last.of && last.user == comm && last.generation == now)
-        return last.of;
+    tutti_communicator *cached = tutti_communicator_cached(comm);
+    uint64_t now = atomic_load_explicit(&tutti_generation, memory_order_acquire);
+    if (cached)
+        return cached;
     if (comm == MPI_COMM_NULL || is_dying(comm) || !key_exists())
         return NULL;
     tutti_communicator *of = NULL;
@@ -200,9 +194,7 @@ tutti_communicator *tutti_communicator_of(MPI_Comm comm)
         return NULL;
     if (!found)
         of = create(comm);
-    last.of = of;
-    last.user = comm;
-    last.generation = now;
+    tutti_last = (tutti_last_communicator){comm, of, now};
     return of;
 }
 
@@ -266,7 +258,7 @@ static int let_die(MPI_Comm *comm, int (*end)(MPI_Comm *))
     first_dying = &one;
     pthread_mutex_unlock(&lock);
     atomic_fetch_add(&dying_ones, 1);
-    atomic_fetch_add(&generation, 1); /* invalidates the cached lookups of all threads */
+    atomic_fetch_add(&tutti_generation, 1); /* invalidates the cached lookups of all threads */
     int error = end(comm);
     pthread_mutex_lock(&lock);
     dying **at = &first_dying;

@@ -34,6 +34,24 @@ struct tutti_communicator {
     tutti_passed_call passed;
 };
 
+/* Incremented when a communicator is freed: MPI reuses handles. */
+extern _Atomic uint64_t tutti_generation;
+
+/* The communicator that this thread used last. */
+typedef struct {
+    MPI_Comm user;
+    tutti_communicator *of;
+    uint64_t generation;
+} tutti_last_communicator;
+extern _Thread_local tutti_last_communicator tutti_last;
+
+/* Returns NULL unless this thread used the communicator last. */
+static inline tutti_communicator *tutti_communicator_cached(MPI_Comm comm)
+{
+    uint64_t now = atomic_load_explicit(&tutti_generation, memory_order_acquire);
+    return tutti_last.user == comm && tutti_last.generation == now ? tutti_last.of : NULL;
+}
+
 /* Local. Returns NULL if the handle is invalid or is being freed, or if memory is exhausted. */
 tutti_communicator *tutti_communicator_of(MPI_Comm comm);
 

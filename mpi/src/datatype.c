@@ -157,30 +157,60 @@ static int convert(const void *from, int64_t count, MPI_Datatype handle, void *t
     return error;
 }
 
-int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel)
-{
-    return convert(from, count, type, bytes, size, MPI_PACKED, channel);
-}
-
 /* MPICH 5.0.2 rejects packed bytes for MPI_LONG_INT and other datatypes with gaps in messages beyond the eager limit.
  * Elements with gaps are therefore unpacked in pieces. */
-int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel)
+static int unpack(const char *source, int64_t size, char *target, int64_t count, const tutti_type *each,
+                  const tutti_channel *channel)
 {
     enum { AT_ONCE = 8192 };
-    tutti_type each = {.named = 0};
-    int error = tutti_type_describe(type, &each);
-    int64_t piece = each.dense || each.size > AT_ONCE || each.size == 0 ? count : AT_ONCE / each.size;
-    const char *source = bytes;
-    char *target = to;
-    if (each.size * count != size) /* fewer bytes than elements: cannot be split */
+    int error = 0;
+    int64_t piece = each->dense || each->size > AT_ONCE || each->size == 0 ? count : AT_ONCE / each->size;
+    if (each->size * count != size) /* fewer bytes than elements: cannot be split */
         piece = count;
     while (!error && count > 0) {
-        int64_t now = count < piece ? count : piece, taken = now == count ? size : now * each.size;
-        error = convert(source, taken, MPI_PACKED, target, now, type, channel);
+        int64_t now = count < piece ? count : piece, taken = now == count ? size : now * each->size;
+        error = convert(source, taken, MPI_PACKED, target, now, each->handle, channel);
         source += taken;
-        target += now * each.extent;
+        target += now * each->extent;
         size -= taken;
         count -= now;
+    }
+    return error;
+}
+
+int tutti_type_pack(const tutti_packing *packing, void *bytes, const tutti_channel *channel)
+{
+    if (!packing->counts)
+        return convert(packing->buffer, packing->count, packing->type, bytes, packing->bytes, MPI_PACKED, channel);
+    tutti_type each = {.named = 0};
+    int error = tutti_type_describe(packing->type, &each);
+    char *target = bytes;
+    for (int i = 0; !error && i < packing->blocks; i++) {
+        const char *source = (char *)packing->buffer + packing->displacements[i] * each.extent;
+        int64_t size = packing->counts[i] * each.size;
+        if (size > 0)
+            error = convert(source, packing->counts[i], packing->type, target, size, MPI_PACKED, channel);
+        target += size;
+    }
+    return error;
+}
+
+int tutti_type_unpack(const tutti_packing *packing, const void *bytes, const tutti_channel *channel)
+{
+    tutti_type each = {.named = 0};
+    int error = tutti_type_describe(packing->type, &each);
+    const char *source = bytes;
+    if (!packing->counts)
+        return error ? error : unpack(source, packing->bytes, packing->buffer, packing->count, &each, channel);
+    int in_order = tutti_type_in_order(packing->type);
+    for (int i = 0; !error && i < packing->blocks; i++) {
+        char *target = (char *)packing->buffer + packing->displacements[i] * each.extent;
+        int64_t size = packing->counts[i] * each.size;
+        if (size > 0 && in_order)
+            memcpy(target, source, (size_t)size);
+        else if (size > 0)
+            error = unpack(source, size, target, packing->counts[i], &each, channel);
+        source += size;
     }
     return error;
 }

@@ -25,9 +25,19 @@ int tutti_type_large(int64_t count, MPI_Datatype type, MPI_Datatype *large);
 /* Copies elements without touching the gaps, by a message of this rank to itself. */
 int tutti_type_copy(const void *from, void *to, int64_t count, const tutti_type *type, const tutti_channel *channel);
 
-/* Packs elements into bytes, and unpacks them. */
-int tutti_type_pack(const void *from, int64_t count, MPI_Datatype type, void *bytes, int64_t size, const tutti_channel *channel);
-int tutti_type_unpack(const void *bytes, int64_t size, void *to, int64_t count, MPI_Datatype type, const tutti_channel *channel);
+/* Elements that do not lie in place as the payload's bytes, and so have to be packed or unpacked. */
+typedef struct {
+    void *buffer;
+    int64_t count;
+    MPI_Datatype type;
+    int64_t bytes; /* 0: in place */
+    const int64_t *counts, *displacements; /* in elements, of blocks that are not in order; or NULL */
+    int blocks;
+} tutti_packing;
+
+/* Packs elements into bytes, block after block, and unpacks them. */
+int tutti_type_pack(const tutti_packing *packing, void *bytes, const tutti_channel *channel);
+int tutti_type_unpack(const tutti_packing *packing, const void *bytes, const tutti_channel *channel);
 
 /* to = from op to, element by element, for any count. */
 int tutti_reduce_local(const void *from, void *to, int64_t count, const tutti_type *type, MPI_Op op);

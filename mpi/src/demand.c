@@ -121,7 +121,34 @@ static int packing_of(const void *buffer, int64_t count, MPI_Datatype handle, tu
         return TUTTI_NOT_COVERED;
     int in_order = type->named ? type->dense && type->true_lb == 0 : tutti_type_in_order(handle);
     /* The cast serves both uses: data to be packed is never written to. */
-    *packing = (tutti_packing){(void *)(uintptr_t)buffer, elements, handle, in_order ? 0 : bytes};
+    *packing = (tutti_packing){.buffer = (void *)(uintptr_t)buffer,
+                               .count = elements,
+                               .type = handle,
+                               .bytes = in_order ? 0 : bytes};
+    return 0;
+}
+
+/* The same for the result of an all_gather with a count for each rank; also sets demand->shards. The counts in bytes are the
+ * same on all ranks, but datatypes and displacements are not. */
+static int packing_of_shards(const tutti_call *call, int size, tutti_type *type, tutti_demand *demand, tutti_packing *packing,
+                             int64_t *bytes)
+{
+    int64_t elements = sum_of_shards(call, size, demand), start = 0;
+    int error = packing_of(call->recvbuf, elements, call->recvtype, type, 1, packing, bytes);
+    if (error)
+        return error;
+    demand->shard_unit = type->size;
+    if (type->size == 0) /* then counts may differ from those of another rank */
+        demand->shards = NULL;
+    for (int i = 0; call->recvdispls && i < size; i++) {
+        if (call->recvcounts[i] && call->recvdispls[i] != start) {
+            packing->counts = call->recvcounts;
+            packing->displacements = call->recvdispls;
+            packing->blocks = size;
+            packing->bytes = *bytes;
+        }
+        start += call->recvcounts[i];
+    }
     return 0;
 }
 
@@ -150,13 +177,16 @@ static int of_movement(const tutti_call *call, int rank, int size, tutti_type_ca
     tutti_packing sent = {0}, received = {0};
     int64_t shard = 0;
     int error = packing_of(call->sendbuf, call->sendcount, call->sendtype, &cache->sent, share.sent, &sent, &shard);
-    if (!error)
+    int complete = demand->collective == TUTTI_BROADCAST || call->recvcounts; /* `shard` is the payload */
+    if (!error && call->recvcounts)
+        error = packing_of_shards(call, size, &cache->received, demand, &received, &shard);
+    else if (!error)
         error = packing_of(call->recvbuf, call->recvcount, call->recvtype, &cache->received, share.received, &received,
                            &shard);
     if (error)
         return error;
     demand->unit = byte_type();
-    demand->elements = demand->collective == TUTTI_BROADCAST ? shard : times(shard, size);
+    demand->elements = complete ? shard : times(shard, size);
     if (demand->elements < 0)
         return TUTTI_NOT_COVERED;
     demand->bytes = (uint64_t)demand->elements;
@@ -206,6 +236,7 @@ static void clear(tutti_demand *demand)
     demand->elements = 0;
     demand->bytes = 0;
     demand->shards = NULL;
+    demand->shard_unit = 1;
     demand->op = MPI_OP_NULL;
     demand->commutative = 1;
     demand->strict = 0;
@@ -273,7 +304,8 @@ const char *tutti_reason_text(enum tutti_reason reason)
         [TUTTI_NO_CHANNEL] = "no tags or memory left for schedules on the communicator",
         [TUTTI_NON_BLOCKING] = "a non-blocking collective",
         [TUTTI_PERSISTENT] = "a persistent collective",
-        [TUTTI_PER_RANK_COUNTS] = "a separate count for each rank",
+        [TUTTI_ROOT_COUNTS] = "a count for each rank that only the root knows",
+        [TUTTI_OWN_COUNTS] = "counts that differ from rank to rank, so ranks cannot select a schedule alike",
         [TUTTI_NEIGHBOURHOOD] = "a neighbourhood collective",
         [TUTTI_NO_SCHEDULE] = "no schedules for this collective",
     };

@@ -24,7 +24,8 @@ enum tutti_reason {
     TUTTI_NO_CHANNEL, /* no tag or no memory */
     TUTTI_NON_BLOCKING,
     TUTTI_PERSISTENT,
-    TUTTI_PER_RANK_COUNTS, /* v- and w-variants */
+    TUTTI_ROOT_COUNTS, /* MPI_Gatherv, MPI_Scatterv */
+    TUTTI_OWN_COUNTS,  /* MPI_Alltoallv, MPI_Alltoallw */
     TUTTI_NEIGHBOURHOOD,
     TUTTI_NO_SCHEDULE, /* for this collective, such as scans */
     TUTTI_REASONS
@@ -43,20 +44,13 @@ typedef struct {
     int exact;  /* operands may be combined in any order */
 } tutti_type_cache;
 
-/* Elements that do not lie in place as the payload's bytes, and so have to be packed or unpacked. */
-typedef struct {
-    void *buffer;
-    int64_t count;
-    MPI_Datatype type;
-    int64_t bytes; /* 0: in place */
-} tutti_packing;
-
 typedef struct {
     uint32_t collective;
     int root, in_place;
     int64_t elements; /* of the entire payload: of the call's datatype in reductions, else bytes */
     uint64_t bytes;   /* the size by the schedule's convention */
-    const int64_t *shards;   /* elements of each shard, if they differ */
+    const int64_t *shards;   /* size of each shard, if they differ, in multiples of shard_unit elements */
+    int64_t shard_unit;
     const tutti_type *unit;  /* the datatype of one element */
     MPI_Op op;
     int commutative, strict; /* strict: operands must not be exchanged */

@@ -66,8 +66,7 @@ int tutti_program_run(tutti_program *program, char *message)
     const tutti_packing *unpack = &program->bound.unpack;
     int error = run_stages(program);
     if (!error && unpack->bytes)
-        error = tutti_type_unpack(program->packed[1], unpack->bytes, unpack->buffer, unpack->count, unpack->type,
-                                  &program->channel);
+        error = tutti_type_unpack(unpack, program->packed[1], &program->channel);
     return error ? tutti_program_fail(program, error, message) : 0;
 }
 

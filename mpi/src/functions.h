@@ -6,8 +6,8 @@
 
 /* Performed by schedules where the plan covers the call. */
 #define TUTTI_COVERED_FUNCTIONS(X)                                                                                           \
-    X(Allreduce) X(Reduce) X(Bcast) X(Reduce_scatter_block) X(Reduce_scatter) X(Allgather) X(Alltoall) X(Gather) X(Scatter)  \
-        X(Barrier)
+    X(Allreduce) X(Reduce) X(Bcast) X(Reduce_scatter_block) X(Reduce_scatter) X(Allgather) X(Allgatherv) X(Alltoall) \
+        X(Gather) X(Scatter) X(Barrier)
 
 enum tutti_function {
 #define NUMBER(name) TUTTI_FN_##name,

@@ -1,8 +1,8 @@
 /* The MPI functions of the collectives that schedules perform. */
-#include "communicator.h"
+#include "intercept.h"
+
 #include "errhandler.h"
 #include "failure.h"
-#include "functions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,21 +108,8 @@ static enum tutti_reason find(tutti_communicator *of, uint32_t collective, const
     return choose(of, demand, schedule);
 }
 
-/* Whether the call equals the last one forwarded: then it is counted, and no lookup is needed. */
-static int is_passed_again(tutti_communicator *of, int function, const tutti_call *call)
-{
-    const tutti_passed_call *last = &of->passed;
-    const tutti_call *previous = &last->call;
-    if (last->function != function || previous->recvcount != call->recvcount || previous->sendcount != call->sendcount ||
-        previous->recvtype != call->recvtype || previous->sendtype != call->sendtype || previous->op != call->op ||
-        previous->root != call->root || last->sent_in_place != (call->sendbuf == MPI_IN_PLACE) ||
-        last->received_in_place != (call->recvbuf == MPI_IN_PLACE) || call->recvcounts)
-        return 0;
-    of->passed.calls++;
-    return 1;
-}
-
-/* Whether the reason holds for the next call with the same arguments, whatever its buffers. */
+/* Whether the reason holds for the next call with the same arguments, whatever its buffers. With a count for each rank, their
+ * sum is an argument, and the counts are not. */
 static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_demand *demand)
 {
     switch (reason) {
@@ -130,6 +117,7 @@ static int lasts(enum tutti_reason reason, const tutti_call *call, const tutti_d
     case TUTTI_NO_RULE_RANKS:
         return 1;
     case TUTTI_NO_RULE_SIZE:
+        return demand->lasting;
     case TUTTI_ORDER:
     case TUTTI_OTHER_BITS:
     case TUTTI_UNEQUAL_CHUNKS:
@@ -158,8 +146,10 @@ static int try(int function, uint32_t collective, const tutti_call *call, MPI_Co
         *error = run(of);
         return 1;
     }
-    if (of && is_passed_again(of, function, call))
+    if (of && tutti_is_forwarded_again(of, function, call)) {
+        of->passed.calls++;
         return 0;
+    }
     tutti_demand demand;
     uint32_t schedule = 0;
     enum tutti_reason reason = of ? find(of, collective, call, &demand, &schedule) : TUTTI_ARGUMENTS;
@@ -173,23 +163,21 @@ static int try(int function, uint32_t collective, const tutti_call *call, MPI_Co
     return 0;
 }
 
-/* As `try`, with errors of the schedule's messages held back until it has finished. */
-static int intercept(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
+int tutti_perform(int function, uint32_t collective, const tutti_call *call, MPI_Comm comm, int *error)
 {
-    if (!tutti_job_plan)
-        return 0;
     tutti_errors_hold(1);
     int performed = try(function, collective, call, comm, error);
     tutti_errors_hold(0);
     return performed;
 }
 
-#define LISTED(...) __VA_ARGS__
+#include "language.inc"
 
 #define COUNT int
 #define DISPL int
-#define MPI(name) MPI_##name
-#define PMPI(name) PMPI_##name
+#define FUNCTION(Name, name, NAME, parameters) int MPI_##Name parameters
+#define RETURN(error) return error
+#define FORWARD(Name, name, arguments) return PMPI_##Name arguments
 #define WIDENED widened
 #include "intercept.inc"
 
@@ -197,8 +185,9 @@ static int intercept(int function, uint32_t collective, const tutti_call *call, 
 #define LARGE_COUNTS
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
-#define MPI(name) MPI_##name##_c
-#define PMPI(name) PMPI_##name##_c
+#define FUNCTION(Name, name, NAME, parameters) int MPI_##Name##_c parameters
+#define RETURN(error) return error
+#define FORWARD(Name, name, arguments) return PMPI_##Name##_c arguments
 #define WIDENED widened_large
 #include "intercept.inc"
 #endif

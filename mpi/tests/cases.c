@@ -65,6 +65,7 @@ static bool in_place_here(const struct test_case *test, const struct group *grou
 static int64_t sent_elements(const struct test_case *test, const struct group *group) {
     switch (test->collective) {
     case REDUCE_SCATTER: case ALL_TO_ALL: return total_elements(test, group->ranks);
+    case ALL_GATHER: return shard_elements(test, group->rank);
     case SCATTER: return group->rank == test->root ? test->count * group->ranks : 0;
     case BROADCAST: case BARRIER: return 0;
     default: return test->count;
@@ -75,7 +76,8 @@ static int64_t received_elements(const struct test_case *test, const struct grou
     switch (test->collective) {
     case REDUCE_SCATTER:
         return test->in_place ? total_elements(test, group->ranks) : shard_elements(test, group->rank);
-    case ALL_GATHER: case GATHER: case ALL_TO_ALL: return test->count * group->ranks;
+    case ALL_GATHER: return total_elements(test, group->ranks) + (test->spread ? group->ranks - 1 : 0);
+    case GATHER: case ALL_TO_ALL: return test->count * group->ranks;
     case BARRIER: return 0;
     default: return test->count; /* of a reduce also on non-root ranks, where the buffer must stay unmodified */
     }
@@ -90,7 +92,9 @@ static const struct element *receiving(const struct test_case *test, const struc
 
 static void fill_in_place(const struct test_case *test, const struct group *group, struct image *receive) {
     switch (test->collective) {
-    case ALL_GATHER: case GATHER: put(test, receive, test->count * group->rank, group->rank, 0, test->count); break;
+    case ALL_GATHER: case GATHER:
+        put(test, receive, shard_place(test, group->rank, group->ranks), group->rank, 0, shard_elements(test, group->rank));
+        break;
     case SCATTER: break; /* the root's shard stays in its send buffer */
     default: put(test, receive, 0, group->rank, 0, received_elements(test, group));
     }
@@ -118,22 +122,29 @@ struct arguments {
     MPI_Op operation;
     int root;
     MPI_Comm comm;
-    int *counts;
+    int own, *counts, *places; /* elements of this rank, and of each rank */
 };
 
 #if MPI_VERSION >= 4
-static int call_large(enum collective collective, const struct arguments *a, bool ragged, int ranks) {
+static int call_large(enum collective collective, const struct arguments *a, bool counted, int ranks) {
     MPI_Count *counts = calloc((size_t)ranks, sizeof *counts);
-    for (int i = 0; i < ranks; i++) counts[i] = a->counts[i];
+    MPI_Aint *places = calloc((size_t)ranks, sizeof *places);
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = a->counts[i];
+        places[i] = a->places[i];
+    }
     int code = MPI_SUCCESS;
     switch (collective) {
     case ALL_REDUCE: code = MPI_Allreduce_c(a->send, a->receive, a->count, a->received, a->operation, a->comm); break;
     case REDUCE: code = MPI_Reduce_c(a->send, a->receive, a->count, a->sent, a->operation, a->root, a->comm); break;
     case REDUCE_SCATTER:
-        code = ragged ? MPI_Reduce_scatter_c(a->send, a->receive, counts, a->received, a->operation, a->comm)
-                      : MPI_Reduce_scatter_block_c(a->send, a->receive, a->count, a->received, a->operation, a->comm);
+        code = counted ? MPI_Reduce_scatter_c(a->send, a->receive, counts, a->received, a->operation, a->comm)
+                       : MPI_Reduce_scatter_block_c(a->send, a->receive, a->count, a->received, a->operation, a->comm);
         break;
-    case ALL_GATHER: code = MPI_Allgather_c(a->send, a->count, a->sent, a->receive, a->count, a->received, a->comm); break;
+    case ALL_GATHER:
+        code = counted ? MPI_Allgatherv_c(a->send, a->own, a->sent, a->receive, counts, places, a->received, a->comm)
+                       : MPI_Allgather_c(a->send, a->count, a->sent, a->receive, a->count, a->received, a->comm);
+        break;
     case BROADCAST: code = MPI_Bcast_c(a->receive, a->count, a->received, a->root, a->comm); break;
     case GATHER:
         code = MPI_Gather_c(a->send, a->count, a->sent, a->receive, a->count, a->received, a->root, a->comm);
@@ -145,18 +156,22 @@ static int call_large(enum collective collective, const struct arguments *a, boo
     default: code = MPI_Barrier(a->comm);
     }
     free(counts);
+    free(places);
     return code;
 }
 #endif
 
-static int call(enum collective collective, const struct arguments *a, bool ragged) {
+static int call(enum collective collective, const struct arguments *a, bool counted) {
     switch (collective) {
     case ALL_REDUCE: return MPI_Allreduce(a->send, a->receive, a->count, a->received, a->operation, a->comm);
     case REDUCE: return MPI_Reduce(a->send, a->receive, a->count, a->sent, a->operation, a->root, a->comm);
     case REDUCE_SCATTER:
-        if (ragged) return MPI_Reduce_scatter(a->send, a->receive, a->counts, a->received, a->operation, a->comm);
+        if (counted) return MPI_Reduce_scatter(a->send, a->receive, a->counts, a->received, a->operation, a->comm);
         return MPI_Reduce_scatter_block(a->send, a->receive, a->count, a->received, a->operation, a->comm);
-    case ALL_GATHER: return MPI_Allgather(a->send, a->count, a->sent, a->receive, a->count, a->received, a->comm);
+    case ALL_GATHER:
+        if (counted)
+            return MPI_Allgatherv(a->send, a->own, a->sent, a->receive, a->counts, a->places, a->received, a->comm);
+        return MPI_Allgather(a->send, a->count, a->sent, a->receive, a->count, a->received, a->comm);
     case BROADCAST: return MPI_Bcast(a->receive, a->count, a->received, a->root, a->comm);
     case GATHER: return MPI_Gather(a->send, a->count, a->sent, a->receive, a->count, a->received, a->root, a->comm);
     case SCATTER: return MPI_Scatter(a->send, a->count, a->sent, a->receive, a->count, a->received, a->root, a->comm);
@@ -176,24 +191,42 @@ static int perform(const struct test_case *test, const struct group *group, stru
         .operation = test->operation < OPERATIONS ? operation_of(test->operation) : MPI_OP_NULL,
         .root = test->root,
         .comm = group->comm,
+        .own = (int)shard_elements(test, group->rank),
         .counts = calloc((size_t)group->ranks, sizeof(int)),
+        .places = calloc((size_t)group->ranks, sizeof(int)),
     };
-    for (int i = 0; i < group->ranks; i++) arguments.counts[i] = (int)shard_elements(test, i);
+    for (int i = 0; i < group->ranks; i++) {
+        arguments.counts[i] = (int)shard_elements(test, i);
+        arguments.places[i] = (int)shard_place(test, i, group->ranks);
+    }
     int code;
 #if MPI_VERSION >= 4
     if (test->large)
-        code = call_large(test->collective, &arguments, test->ragged, group->ranks);
+        code = call_large(test->collective, &arguments, test->counted, group->ranks);
     else
 #endif
-        code = call(test->collective, &arguments, test->ragged);
+        code = call(test->collective, &arguments, test->counted);
     free(arguments.counts);
+    free(arguments.places);
     return code;
 }
 
 /* --- every byte afterwards ------------------------------------------------------------------------------------------- */
 
+/* Elements between the shards keep their values. */
+static void expect_gathered(const struct test_case *test, const struct group *group, const struct image *receive,
+                            struct result *result) {
+    const struct element *element = receive->element;
+    result->count = received_elements(test, group);
+    packed(element, receive->before + (receive->base - receive->memory), result->count, result->values);
+    for (int rank = 0; rank < group->ranks; rank++)
+        generated(element, test->operation, false, seed_of(test, rank), 0, shard_elements(test, rank),
+                  result->values + (size_t)shard_place(test, rank, group->ranks) * element->size);
+}
+
 static struct result expected_moved(const struct test_case *test, const struct group *group,
-                                  const struct element *element) {
+                                    const struct image *receive) {
+    const struct element *element = receive->element;
     struct result result = {.values = malloc((size_t)received_elements(test, group) * element->size + 1)};
     size_t shard = (size_t)test->count * element->size;
     enum collective collective = test->collective;
@@ -202,7 +235,9 @@ static struct result expected_moved(const struct test_case *test, const struct g
         int64_t first = collective == SCATTER ? test->count * group->rank : 0;
         generated(element, test->operation, false, seed_of(test, test->root), first, test->count, result.values);
         result.count = test->count;
-    } else if (collective == ALL_GATHER || collective == ALL_TO_ALL || (collective == GATHER && root)) {
+    } else if (collective == ALL_GATHER) {
+        expect_gathered(test, group, receive, &result);
+    } else if (collective == ALL_TO_ALL || (collective == GATHER && root)) {
         for (int rank = 0; rank < group->ranks; rank++)
             generated(element, test->operation, false, seed_of(test, rank),
                       collective == ALL_TO_ALL ? test->count * group->rank : 0, test->count,
@@ -278,11 +313,10 @@ static bool examine(const struct test_case *test, const struct group *group, boo
                     struct image *receive, char *text, size_t capacity) {
     const struct element *element = receive->element;
     bool reduces = test->operation < OPERATIONS;
-    struct result result = reduces ? expected_reduced(test, group) : expected_moved(test, group, element);
+    struct result result = reduces ? expected_reduced(test, group) : expected_moved(test, group, receive);
     unsigned char *got = malloc((size_t)result.count * element->size + 1);
     packed(element, receive->base, result.count, got);
     unpacked(element, got, result.count, receive->before + (receive->base - receive->memory)); /* judged by value */
-    unpacked(element, got, result.count, receive->before + (receive->base - receive->memory)); /* checked by value */
     if (result.rest_undefined) memcpy(receive->before + GUARD, receive->memory + GUARD, receive->bytes - 2 * GUARD);
     bool good = untouched(send, "the send buffer or around it", text, capacity) &&
                 untouched(receive, "a gap in or around the receive buffer", text, capacity);
@@ -335,7 +369,7 @@ void describe(const struct test_case *test, const struct group *group, char *tex
              test->partner != test->element ? " as " : "", test->partner != test->element ? test->partner->name : "",
              test->operation < OPERATIONS ? operation_names[test->operation] : "moved", test->root,
              test->in_place ? ", in place" : "", test->large ? ", large-count call" : "",
-             test->ragged ? ", ragged" : "", test->exact ? "" : ", rounding");
+             test->spread ? ", spread" : test->ragged ? ", ragged" : test->counted ? ", counted" : "", test->exact ? "" : ", rounding");
 }
 
 bool run_case(const struct test_case *test, const struct group *group, bool *covered, char *text, size_t capacity) {

@@ -119,7 +119,8 @@ struct test_case {
     enum operation operation;
     int64_t count;
     int root;
-    bool in_place, exact, large, ragged; /* large: the MPI_..._c call; ragged: MPI_Reduce_scatter */
+    bool in_place, exact, large;    /* large: the MPI_..._c call */
+    bool counted, ragged, spread;   /* MPI_Reduce_scatter, MPI_Allgatherv; with unequal counts; with gaps, last rank first */
     uint64_t seed;
 };
 struct group { /* a communicator under test */
@@ -137,8 +138,9 @@ void expected_in_order(const struct test_case *test, int ranks, int64_t first, i
 /* The same as the schedule reduces them for `rank`, by MPI's arithmetic or the user-defined function. */
 void expected_by_schedule(const struct test_case *test, const struct group *group, int64_t first, int64_t count,
                         unsigned char *values);
-int64_t shard_elements(const struct test_case *test, int rank);       /* of a reduce_scatter */
+int64_t shard_elements(const struct test_case *test, int rank); /* of a reduce_scatter or all_gather */
 int64_t shard_start(const struct test_case *test, int rank);
+int64_t shard_place(const struct test_case *test, int rank, int ranks); /* in the receive buffer of an all_gather */
 int64_t total_elements(const struct test_case *test, int ranks);
 uint64_t seed_of(const struct test_case *test, int rank);
 

@@ -82,6 +82,19 @@ static void between_groups(void) {
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !(rank % 2), 7, &both);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, both);
     MPI_Barrier(both);
+    int *counts = calloc((size_t)ranks, sizeof *counts), *places = calloc((size_t)ranks, sizeof *places);
+    int *others = calloc((size_t)ranks, sizeof *others), remote;
+    MPI_Comm_remote_size(both, &remote);
+    for (int i = 0; i < remote; i++) {
+        counts[i] = 1;
+        places[i] = remote - 1 - i;
+    }
+    MPI_Allgatherv(&rank, 1, MPI_INT, others, counts, places, MPI_INT, both);
+    for (int i = 0; i < remote; i++)
+        if (others[remote - 1 - i] != 2 * i + !(rank % 2)) wrong = 1;
+    free(counts);
+    free(places);
+    free(others);
     for (int i = !(rank % 2); i < ranks; i += 2) expected += i;
     if (sum != expected) wrong = 1;
     MPI_Comm_free(&both);

@@ -44,11 +44,12 @@ void counting_start(void) {
 static int64_t run_start(const struct test_case *test, const struct oracle *oracle, int64_t chunk) {
     int64_t unit = (int64_t)test->element->size, all = total_elements(test, oracle->ranks);
     bool reduces = test->collective == ALL_REDUCE || test->collective == REDUCE || test->collective == REDUCE_SCATTER;
-    if (!reduces) return chunk_start(chunk, oracle->chunks, all * unit);
-    if (!test->ragged) return unit * chunk_start(chunk, oracle->chunks, all);
+    if (!test->ragged) return reduces ? unit * chunk_start(chunk, oracle->chunks, all)
+                                      : chunk_start(chunk, oracle->chunks, all * unit);
     int64_t per_shard = oracle->chunks / oracle->ranks;
     int rank = (int)(chunk / per_shard);
     int64_t inside = rank < oracle->ranks ? shard_elements(test, rank) : 0;
+    if (!reduces) return unit * shard_start(test, rank) + chunk_start(chunk % per_shard, per_shard, inside * unit);
     return unit * (shard_start(test, rank) + chunk_start(chunk % per_shard, per_shard, inside));
 }
 

@@ -71,7 +71,12 @@ struct test_case drawn_case(enum collective collective, const struct group *grou
     test.in_place = drawn(&state) & 1;
     test.exact = drawn(&state) & 1;
     test.large = large_calls && drawn_below(&state, 4) == 0;
-    test.ragged = collective == REDUCE_SCATTER && drawn_below(&state, 3) == 0;
+    if (collective == REDUCE_SCATTER || collective == ALL_GATHER) {
+        test.ragged = drawn_below(&state, 3) == 0;
+        test.counted = test.ragged || drawn_below(&state, 4) == 0;
+        test.spread = collective == ALL_GATHER && test.counted && drawn(&state) & 1;
+        if (test.count > test.partner->most / (3 * ranks)) test.count = test.partner->most / (3 * ranks);
+    }
     bool rooted = collective == BROADCAST || collective == REDUCE || collective == GATHER || collective == SCATTER;
     test.root = rooted ? (int)drawn_below(&state, ranks) : 0;
     bool from_first = test.operation == COMPOSED || collective == GATHER || collective == SCATTER;

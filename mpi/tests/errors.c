@@ -1,6 +1,6 @@
 /* Errors in calls that schedules perform. Exits with 0 on every rank if each call returned the expected code.
  *
- *     errors truncated | aliased | handlers
+ *     errors truncated | aliased | handlers | counts
  *     errors abandoned|abandoned-far PLAN     a direct all_reduce of 3 ranks; `far`: with emulated distance
  */
 #include "direct.h"
@@ -110,6 +110,20 @@ static void handlers(void) {
     MPI_Errhandler_free(&elsewhere);
 }
 
+/* The MPI library reports invalid arguments of a call with a count for each rank; the communicator stays usable. */
+static void counts(void) {
+    int number[2] = {1, 1}, places[2] = {1, 0}, got[2] = {-1, -1};
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    int code = MPI_Allgatherv(&rank, 1, MPI_INT, got, number, places, MPI_DATATYPE_NULL, comm);
+    expect("no datatype", code, MPI_ERR_TYPE);
+    code = MPI_Allgatherv(&rank, 1, MPI_INT, got, number, places, MPI_INT, comm);
+    expect("valid arguments", code, MPI_SUCCESS);
+    if (got[0] != 1 || got[1] != 0) wrong = 1;
+    MPI_Comm_free(&comm);
+}
+
 static int sends_fail;
 
 /* Intercepts the library's sends. */
@@ -174,6 +188,8 @@ int main(int argc, char **argv) {
         aliased();
     else if (argc == 2 && strcmp(argv[1], "handlers") == 0)
         handlers();
+    else if (argc == 2 && strcmp(argv[1], "counts") == 0)
+        counts();
     else if (argc == 3)
         abandoned(argv[2], strcmp(argv[1], "abandoned-far") == 0);
     else

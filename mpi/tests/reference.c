@@ -17,10 +17,17 @@ int64_t shard_start(const struct test_case *test, int rank) {
     return start;
 }
 
+int64_t shard_place(const struct test_case *test, int rank, int ranks) {
+    if (!test->spread) return shard_start(test, rank);
+    int64_t place = 0;
+    for (int i = ranks - 1; i > rank; i--) place += shard_elements(test, i) + 1;
+    return place;
+}
+
 int64_t total_elements(const struct test_case *test, int ranks) {
     switch (test->collective) {
-    case REDUCE_SCATTER: return shard_start(test, ranks);
-    case ALL_GATHER: case GATHER: case SCATTER: case ALL_TO_ALL: return test->count * ranks;
+    case REDUCE_SCATTER: case ALL_GATHER: return shard_start(test, ranks);
+    case GATHER: case SCATTER: case ALL_TO_ALL: return test->count * ranks;
     case BARRIER: return 0;
     default: return test->count;
     }

@@ -66,6 +66,19 @@ static void all_to_all(int turn) {
             expect("all_to_all", turn, i, got[of * COUNT + i], given(of, turn, rank * COUNT + i));
 }
 
+/* The counts of a call with one for each rank are not compared with those of the next call. */
+static void reduce_scatter(int turn) {
+    int *counts = malloc(sizeof(int) * (size_t)ranks);
+    for (int of = 0; of < ranks; of++) counts[of] = COUNT;
+    fill(turn, COUNT * ranks);
+    MPI_Reduce_scatter(mine, got, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++) expect("reduce_scatter", turn, i, got[i], summed(turn, rank * COUNT + i));
+    memset(got, 0, sizeof got);
+    MPI_Reduce_scatter_block(mine, got, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++) expect("nothing", turn, i, got[i], 0);
+    free(counts);
+}
+
 static void take_first(void *in, void *inout, int *count, MPI_Datatype *type) {
     (void)type;
     memcpy(inout, in, sizeof(int) * (size_t)*count);
@@ -107,7 +120,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    void (*const alone[])(int) = {in_place, all_to_all, user_operation, user_type};
+    void (*const alone[])(int) = {in_place, all_to_all, reduce_scatter, user_operation, user_type};
     for (int turn = 0; turn < TURNS; turn++) all_reduce("again", turn, COUNT);
     for (int turn = 0; turn < TURNS; turn++) { /* buffers that grow, followed by shorter payloads */
         all_reduce("longer", turn, turn % 2 ? LONGER : COUNT);

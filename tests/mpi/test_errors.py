@@ -20,8 +20,10 @@ RANKS = 2
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
-    doubling = schedule("recursive_doubling", ranks=RANKS)
-    return CollectivePlan([Rule("all_reduce", RANKS, doubling)]).write(tmp_path / "plan")
+    laid = [schedule("recursive_doubling", collective=name, ranks=RANKS)
+            for name in ("all_reduce", "all_gather")]  # fmt: skip
+    rules = [Rule(one.collective, RANKS, one) for one in laid]
+    return CollectivePlan(rules).write(tmp_path / "plan")
 
 
 def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> None:
@@ -33,7 +35,7 @@ def test_the_true_error_is_raised_and_explained(bench: Bench, plan: Path) -> Non
     assert "trunc" in done.stderr
 
 
-@pytest.mark.parametrize("case", ["aliased", "handlers"])
+@pytest.mark.parametrize("case", ["aliased", "counts", "handlers"])
 def test_only_the_handler_of_the_communicator_is_called(
     bench: Bench, case: str, plan: Path
 ) -> None:

@@ -127,6 +127,7 @@ def _call_type(handle: type[Any]) -> Any:  # noqa: ANN401 - a class that is crea
             ("op", handle),
             ("root", ctypes.c_int),
             ("recvcounts", ctypes.POINTER(ctypes.c_int64)),
+            ("recvdispls", ctypes.POINTER(ctypes.c_int64)),
         )
 
     return TuttiCall
