@@ -76,7 +76,7 @@ fn many_to_one(call: &Call<'_>) -> Result<Rule, TrafficError> {
 }
 
 fn matrix(call: &Call<'_>) -> Result<Rule, TrafficError> {
-    let row = |text: &str| {
+    let row = |text: &str| -> Result<Option<Weighted>, TrafficError> {
         let weights = call.numbers(text)?;
         call.count("weights in a row", weights.len(), call.nodes)?;
         let weighted = (0..call.nodes).zip(weights).filter(|&(_, weight)| weight > 0);
