@@ -38,19 +38,20 @@ def run(found: FromBookSim) -> noc.NocRun:
 def test_packets_take_the_fewest_cycles(tmp_path: Path) -> None:
     """booksim/booksim2#31: router 0 reaches 2 over 1 in 4 cycles, and directly in 20.
 
-    BookSim 28f4329 measures 12.19 cycles and 1.86 hops. Of 9 pairs, 3 pass one router, 4 pass two
-    and 2 pass three: 17/9 = 1.89.
+    Of 9 pairs, 3 pass one router, 4 pass two and 2 pass three, in 7, 13 and 19 cycles: 1.89 hops
+    and 12.33 cycles. BookSim 28f4329 measures 12.19 cycles and 1.86 hops of about 270 packets, with
+    a standard error of 0.28 cycles.
     """
     triangle = (
         "router 0 node 0 router 1 2 router 2 20\n"
         "router 1 node 1 router 0 2 router 2 2\n"
         "router 2 node 2 router 0 20 router 1 2\n"
     )
-    found = converted(tmp_path, ANYNET, net=triangle)
+    found = converted(tmp_path, ANYNET + "sample_period = 200000;", net=triangle)
     measured = run(found)
     assert measured.latency is not None
-    assert measured.latency.mean == pytest.approx(12.19, rel=0.02)
-    assert measured.hops.mean == pytest.approx(17 / 9, rel=0.02)
+    assert measured.latency.mean == pytest.approx(111 / 9, rel=0.01)
+    assert measured.hops.mean == pytest.approx(17 / 9, rel=0.01)
     assert found.remarks == ()
 
 

@@ -150,7 +150,7 @@ fn path_on_vcs(
 fn least_latency_counts_cycles_and_not_hops() {
     let mut builder = tutti_topology::Builder::new("weighted", 5);
     let routers: Vec<_> = (0..5).map(|node| builder.router(format!("router{node}"))).collect();
-    let mut cable = |a, b, cycles| {
+    let mut cable = |a, b, cycles: u64| {
         let rate = TimePerByte::new(1000, 16).unwrap();
         builder.cable(a, b, LinkParameters::new(rate, Time::from_ps(1000 * cycles)));
     };

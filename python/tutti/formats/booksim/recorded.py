@@ -114,7 +114,7 @@ def trace_table(given: BookSimInput, argument: str) -> dict[str, Any]:
     given.texts[file] = "\n".join([_HEADER, *lines]) + "\n"
     # Line 1 of the tutti trace is the header.
     given.places.update(enumerate((f"{name}:{packet.line}" for packet in sent), start=2))
-    given.window |= _window(sent)
+    given.window.update(_window(sent))
     given.remarks.append("the measurement window has the packets of the trace, without warm-up")
     return {"trace": file}
 
