@@ -330,10 +330,14 @@ def _networks() -> list[Reader]:
     networks = seeds.networks()
     config = _targets(networks, "booksim")
     anynets = [one.files for one in networks if one.name == "anynet"]
+    matrices = _targets(networks, "booksim matrix")
+    traces = _targets(networks, "booksim trace")
     tables = _targets(seeds.graphs())
     return [
         Reader(name="booksim-config", read=booksim.read, files=config),
         Reader(name="booksim-network", read=config_of_booksim.load, files=(*config, *anynets)),
+        Reader(name="booksim-matrix", read=config_of_booksim.load, files=matrices),
+        Reader(name="booksim-trace", read=config_of_booksim.load, files=traces),
         Reader(
             name="booksim-anynet",
             read=anynet.read,

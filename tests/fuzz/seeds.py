@@ -214,6 +214,13 @@ def networks() -> list[Target]:
         scale="tiny",
     )
     full = (ROOT / "validation/booksim/fullconn8.anynet").read_bytes()
+    traffic_of_a_file = booksim.replace(b"traffic = uniform", b"traffic = %s(n)")
+    assert traffic_of_a_file != booksim
+    matrix = b"# 16 nodes\n" + b"".join(
+        b" ".join(b"%g" % ((7 * a + b) % 3 / 2 * (a != b)) for b in range(16)) + b"\n"
+        for a in range(16)
+    )
+    trace = b"".join(b"%d %d 0 %d %d\n" % (3 * n, n % 16, 5 * n % 16, n % 4 + 1) for n in range(40))
     return [
         Target("noc", {"f.toml": noc}, ("noc", "run", "f.toml", "--out", "o")),
         Target(
@@ -239,6 +246,15 @@ def networks() -> list[Target]:
             "booksim write",
             {"f.cfg": booksim},
             ("noc", "from-booksim", "f.cfg", "--write", "o.toml"),
+        ),
+        *(
+            Target(
+                f"booksim {name}",
+                {"f.cfg": traffic_of_a_file % name.encode(), "n": content},
+                ("noc", "from-booksim", "f.cfg", "--out", "o"),
+                fixed=("f.cfg",),
+            )
+            for name, content in (("matrix", matrix), ("trace", trace))
         ),
         Target(
             "anynet",

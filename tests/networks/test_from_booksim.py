@@ -59,6 +59,8 @@ def traffic(text: str) -> tuple[noc.Traffic, ...]:
          "shortest_path", {1}),
         ("topology = mesh; k = 4; routing_function = min_adapt;", "mesh:4x4",
          "minimal_adaptive:first_dimension", {1}),
+        ("topology = torus; k = 4; routing_function = min_adapt; num_vcs = 4;", "torus:4x4",
+         "minimal_adaptive:one_vc", {2}),
         (f"topology = flatfly; {GRID} routing_function = ugal; use_noc_latency = 0;",
          "flattened_butterfly:4x4:2x2", "ugal", {1}),
         ("topology = fattree; k = 4; n = 2; routing_function = nca;", "fat_tree:k=4,n=2",
@@ -66,7 +68,9 @@ def traffic(text: str) -> tuple[noc.Traffic, ...]:
         ("topology = fattree; k = 4; n = 2; routing_function = anca;", "fat_tree:k=4,n=2",
          "nca:adaptive", {1}),
         ("topology = dragonflynew; k = 2; n = 1; routing_function = min; num_vcs = 2;",
-         "dragonfly:p=2,a=4,h=2,g=9,absolute", "minimal", {1, 10, 100}),
+         "dragonfly:p=2,a=4,h=2,g=9,absolute", "minimal:one_vc", {1, 10, 100}),
+        ("topology = dragonflynew; k = 2; n = 1; routing_function = min; num_vcs = 5;",
+         "dragonfly:p=2,a=4,h=2,g=9,absolute", "minimal:one_vc", {1, 10, 100}),
         ("topology = dragonflynew; k = 2; n = 1; routing_function = ugal; num_vcs = 3;",
          "dragonfly:p=2,a=4,h=2,g=9,absolute", "ugal:90", {1, 10, 100}),
     ],
@@ -118,6 +122,7 @@ ROUTERS: list[tuple[str, dict[str, Any]]] = [
      {"speculation": noc.Speculation(check_credit=True, yield_to_requests=True)}),
     ("input_speedup = 2; output_speedup = 3; internal_speedup = 2.0; output_buffer_size = 4;",
      {"input_speedup": 2, "output_speedup": 3, "internal_speedup": 2, "output_buffer": 4}),
+    ("internal_speedup = 1.7;", {"internal_speedup": 1.7}),
     ("wait_for_tail_credit = 1; vc_busy_when_full = 1; vc_prioritize_empty = 1;",
      {"wait_for_tail_credit": True, "busy_when_full": True, "prioritize_empty": True}),
     ("hold_switch_for_packet = 1; priority = class;",
@@ -183,7 +188,12 @@ def test_the_window_is_three_periods_after_warm_up() -> None:
         ("vc_allocator = loa;", "vc_allocator"),
         ("vc_allocator = islip(2); sw_allocator = islip(3);", "sw_allocator"),
         ("sw_allocator = separable_input_first(lottery);", "sw_allocator"),
-        ("internal_speedup = 1.5;", "internal_speedup"),
+        ("internal_speedup = 0.5;", "internal_speedup"),
+        ("internal_speedup = 65;", "internal_speedup"),
+        ("topology = dragonflynew; k = 2; n = 1; routing_function = min; num_vcs = 1;", "num_vcs"),
+        ("topology = dragonflynew; k = 2; n = 1; routing_function = ugal; num_vcs = 4;", "num_vcs"),
+        ("topology = torus; routing_function = min_adapt; num_vcs = 3;", "num_vcs"),
+        ("routing_function = xy_yx; num_vcs = 1;", "num_vcs"),
         ("buf_size = 30;", "buf_size"),
         ("num_vcs = 0;", "num_vcs"),
         ("buffer_policy = shared;", "buffer_policy"),
@@ -207,6 +217,21 @@ def test_keys_without_a_counterpart_are_errors(text: str, key: str) -> None:
     with pytest.raises(ConfigError, match=r"it\.cfg") as caught:
         of(MESH + text)
     assert str(caught.value.fields["key"]).startswith(key)
+
+
+@pytest.mark.parametrize(
+    ("text", "remarked"),
+    [
+        ("routing_function = xy_yx; num_vcs = 4;", False),
+        ("routing_function = xy_yx; num_vcs = 5;", True),
+        ("routing_function = dor; num_vcs = 5;", False),
+        ("topology = torus; routing_function = valiant; num_vcs = 6;", True),
+        ("topology = torus; routing_function = dim_order; num_vcs = 6;", False),
+    ],
+)
+def test_parts_of_vcs_that_overlap_in_booksim_are_remarked(text: str, *, remarked: bool) -> None:
+    """BookSim rounds half of the VCs down, and gives each half the rest."""
+    assert any("overlap in BookSim" in remark for remark in of(MESH + text).remarks) == remarked
 
 
 def test_keys_without_effect_are_listed() -> None:

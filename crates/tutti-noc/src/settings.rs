@@ -142,8 +142,9 @@ tutti_units::parameters! {
         input_speedup: u32 = "1" [1..=64],
         /// Switch outputs per output port: input ports are distributed among them.
         output_speedup: u32 = "1" [1..=64],
-        /// Allocation rounds per cycle.
-        internal_speedup: u32 = "1" [1..=64],
+        /// Allocation rounds per cycle. Fractions add up over cycles: with 1.7, a cycle has one or
+        /// two rounds.
+        internal_speedup: f64 = "1.0" [1.0..=64.0],
         /// The most flits that wait behind a switch output; unlimited if absent.
         output_buffer: Option<u32> [1..=MOST_FLITS],
         /// Allocate a VC to the next packet only when the last one has left the buffer behind it.
@@ -193,6 +194,31 @@ impl Settings {
         let time =
             |rate: f64| Time::from_ps((cycle.ps() as f64 * ports / rate).round_ties_even() as u64);
         (ports as u32, time(self.injection), time(self.ejection))
+    }
+
+    /// The most allocation rounds of a cycle.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the speedup is between 1 and 64"
+    )]
+    pub fn most_rounds(&self) -> u64 {
+        self.internal_speedup.ceil() as u64
+    }
+
+    /// The allocation rounds of a cycle. Partial rounds accumulate over cycles, as in BookSim 2
+    /// (`Router::Evaluate`). Integers, so that late cycles have neither more nor fewer rounds.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the speedup is between 1 and 64"
+    )]
+    pub fn rounds_in(&self, cycle: u64) -> u64 {
+        let speedup = (self.internal_speedup * 2_f64.powi(32)).round() as u128;
+        let before = |cycle: u64| (u128::from(cycle) * speedup) >> 32;
+        (before(cycle + 1) - before(cycle)) as u64
     }
 
     /// Looks for what cannot be.

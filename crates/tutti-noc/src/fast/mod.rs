@@ -107,7 +107,7 @@ impl<const W: usize> Network<W> {
         let most = most.unwrap_or(0) * settings.vcs;
         let cycle = wiring.cycle().ps();
         let serial = settings.output_speedup > 1
-            || settings.internal_speedup > 1
+            || settings.internal_speedup > 1.0
             || settings.output_buffer.is_some();
         let longest_flit = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
         let longest_credit = layout.in_vcs.iter().map(|vc| u64::from(vc.credit_after)).max();

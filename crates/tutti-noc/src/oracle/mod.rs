@@ -6,8 +6,8 @@
 //! input-queued routers of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate
 //! network-on-chip simulator", ISPASS 2013), and recorded runs of that are reproduced to the cycle.
 //!
-//! A cycle has rounds, as many as [`Settings::internal_speedup`]; rounds are counted through all
-//! cycles. A stage of one cycle that starts in a round is over in that round, and the next stage
+//! A cycle has rounds, as many as [`Settings::rounds_in`]; rounds are numbered through all cycles,
+//! with [`Settings::most_rounds`] numbers for each. A stage of one cycle that starts in a round is over in that round, and the next stage
 //! starts in the round after. A stage of more cycles is over in the first round of its last cycle.
 
 mod audit;
@@ -50,14 +50,15 @@ struct Rules<'a> {
     now: u64,
     /// When this cycle starts.
     picoseconds: u64,
-    /// Rounds there were before this one.
+    /// The number of this round, and of the one after it.
     round: u64,
+    next: u64,
 }
 
 impl Rules<'_> {
     /// The last round of a stage of `delay` cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u32) -> u64 {
-        let rounds = u64::from(self.settings.internal_speedup);
+        let rounds = self.settings.most_rounds();
         if cycles <= 1 { round } else { (round / rounds + u64::from(cycles) - 1) * rounds }
     }
 }
@@ -140,9 +141,11 @@ impl ReferenceNetwork {
         self.receive_credits();
         self.receive_flits(source);
         self.inject(source);
-        for round in 0..u64::from(self.settings.internal_speedup) {
-            let round = self.now * u64::from(self.settings.internal_speedup) + round;
-            let (rules, routers, packets) = self.rules(round);
+        let (most, rounds) = (self.settings.most_rounds(), self.settings.rounds_in(self.now));
+        for round in 0..rounds {
+            let next = if round + 1 < rounds { round + 1 } else { most };
+            let start = self.now * most;
+            let (rules, routers, packets) = self.rules(start + round, start + next);
             for router in routers {
                 router.round(&rules, packets);
             }
@@ -151,13 +154,18 @@ impl ReferenceNetwork {
         self.now += 1;
     }
 
-    fn rules(&mut self, round: u64) -> (Rules<'_>, &mut Vec<Router>, &mut BTreeMap<u64, Packet>) {
+    fn rules(
+        &mut self,
+        round: u64,
+        next: u64,
+    ) -> (Rules<'_>, &mut Vec<Router>, &mut BTreeMap<u64, Packet>) {
         let rules = Rules {
             settings: &self.settings,
             routing: &*self.routing,
             now: self.now,
             picoseconds: self.now * self.cycle,
             round,
+            next,
         };
         (rules, &mut self.routers, &mut self.packets)
     }
@@ -220,6 +228,7 @@ impl ReferenceNetwork {
                 now: self.now,
                 picoseconds: self.now * self.cycle,
                 round: 0,
+                next: 0,
             };
             let node = &mut self.nodes[node];
             let Some((flit, class)) = node.inject(&rules, &mut self.packets) else { continue };

@@ -349,7 +349,7 @@ impl Router {
         output.occupy(rules.picoseconds);
         let due = match rules.settings.traversal_delay {
             0 => rules.round,
-            delay => rules.end_of(rules.round + 1, delay),
+            delay => rules.end_of(rules.next, delay),
         };
         self.switch.crossing.push_back(Crossing { due, port, flit });
         flit.tail

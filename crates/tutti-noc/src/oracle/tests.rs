@@ -173,9 +173,22 @@ fn speculation_saves_a_cycle_in_each_router() {
 /// with speculation.
 #[test]
 fn a_speedup_of_two_saves_a_cycle() {
-    let settings = Settings { internal_speedup: 2, ..Settings::new(2, 8) };
+    let settings = Settings { internal_speedup: 2.0, ..Settings::new(2, 8) };
     let head = 2 + 4 * (2 + 1) + 2 + 1;
     assert_eq!(alone(&settings, channel(1, 1), 1), (head, head));
+}
+
+/// Partial rounds accumulate: 1.7 rounds are 1, 2, 2, 1, 2 and so on, and 17 in 10 cycles.
+#[test]
+fn fractions_of_a_speedup_accumulate() {
+    let rounds = |internal_speedup: f64, cycles: std::ops::Range<u64>| -> Vec<u64> {
+        let settings = Settings { internal_speedup, ..Settings::new(1, 1) };
+        cycles.map(|cycle| settings.rounds_in(cycle)).collect()
+    };
+    assert_eq!(rounds(1.7, 0..10), [1, 2, 2, 1, 2, 2, 1, 2, 2, 2]);
+    assert_eq!(rounds(1.0, 0..3), [1, 1, 1]);
+    assert_eq!(rounds(3.0, 1 << 40..(1 << 40) + 3), [3, 3, 3]);
+    assert_eq!(rounds(1.25, 1 << 40..(1 << 40) + 8).iter().sum::<u64>(), 10);
 }
 
 /// The credit of a flit that leaves at 0 over a channel of 3 cycles is used again at 9. It takes 1
@@ -284,9 +297,9 @@ fn unusual() -> Vec<Settings> {
             ..usual.clone()
         },
         Settings { input_speedup: 2, output_speedup: 2, hold_switch: true, ..usual.clone() },
-        Settings { internal_speedup: 3, output_buffer: Some(1), ..usual.clone() },
-        Settings { internal_speedup: 2, vc_delay: 2, switch_delay: 2, ..usual.clone() },
-        Settings { speculation: Some(speculation), internal_speedup: 2, ..usual },
+        Settings { internal_speedup: 3.0, output_buffer: Some(1), ..usual.clone() },
+        Settings { internal_speedup: 1.7, vc_delay: 2, switch_delay: 2, ..usual.clone() },
+        Settings { speculation: Some(speculation), internal_speedup: 2.0, ..usual },
     ]
 }
 

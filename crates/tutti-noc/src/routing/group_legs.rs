@@ -242,13 +242,30 @@ impl Legs for GroupLegs {
 #[derive(Clone, Debug)]
 pub struct Minimal {
     groups: Groups,
+    /// On the first VC up to the global channel and within a group, and on the second from there
+    /// on, as in BookSim 2; other VCs are for injection only.
+    one_vc: bool,
 }
 
 impl Minimal {
     /// On a dragonfly. `None` when the wiring was not built from one.
     #[must_use]
-    pub fn new(wiring: &Wiring, family: &Dragonfly) -> Option<Minimal> {
-        Some(Minimal { groups: Groups::of(wiring, family)? })
+    pub fn new(wiring: &Wiring, family: &Dragonfly, one_vc: bool) -> Option<Minimal> {
+        Some(Minimal { groups: Groups::of(wiring, family)?, one_vc })
+    }
+
+    /// Routes on one VC for each phase; ejection is on that of the last channel.
+    fn route_on_one_vc(&self, place: &RoutingContext<'_>, head: &mut Head) -> Candidate {
+        let next = self.groups.next(place.router, head.destination, false);
+        if place.injected {
+            head.phase = 0;
+        }
+        if let Some((_, true)) = next {
+            head.phase = 1;
+        }
+        let port = next.map_or(self.groups.homes[head.destination as usize].1, |(port, _)| port);
+        let vc = place.vcs.first + u32::from(head.phase);
+        Candidate { port, vcs: VcRange { first: vc, last: vc }, priority: 0 }
     }
 }
 
@@ -258,6 +275,10 @@ impl Routing for Minimal {
     }
 
     fn route(&self, place: &RoutingContext<'_>, head: &mut Head, candidates: &mut Vec<Candidate>) {
+        if self.one_vc {
+            candidates.push(self.route_on_one_vc(place, head));
+            return;
+        }
         let candidate = match self.groups.next(place.router, head.destination, false) {
             Some((port, global)) => {
                 let before = !global && self.groups.is_beyond(place.router, head.destination);

@@ -15,19 +15,28 @@ use crate::settings::VcRange;
 pub struct MinimalAdaptive {
     compass: Compass,
     first_dimension: bool,
+    /// On the VC after the escape VCs alone.
+    one_vc: bool,
 }
 
 impl MinimalAdaptive {
     /// On a mesh or torus.
     #[must_use]
     pub fn new(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass, first_dimension: false }
+        MinimalAdaptive { compass, first_dimension: false, one_vc: false }
     }
 
     /// On a mesh or torus, along the first productive dimension.
     #[must_use]
     pub fn first_dimension(compass: Compass) -> MinimalAdaptive {
-        MinimalAdaptive { compass, first_dimension: true }
+        MinimalAdaptive { compass, first_dimension: true, one_vc: false }
+    }
+
+    /// On a mesh or torus, along the first productive dimension, on one adaptive VC; other VCs are
+    /// for injection and ejection only. BookSim 2 does so in a torus (`min_adapt_torus`).
+    #[must_use]
+    pub fn one_vc(compass: Compass) -> MinimalAdaptive {
+        MinimalAdaptive { compass, first_dimension: true, one_vc: true }
     }
 
     /// The number of escape VCs.
@@ -71,7 +80,8 @@ impl Routing for MinimalAdaptive {
         if in_escape {
             return;
         }
-        let vcs = VcRange { first: place.vcs.first + self.escapes(), last: place.vcs.last };
+        let first = place.vcs.first + self.escapes();
+        let vcs = VcRange { first, last: if self.one_vc { first } else { place.vcs.last } };
         let (here, there) = (self.compass.at(place.router), self.compass.at(home));
         for (dimension, (&a, &b)) in here.iter().zip(there).enumerate() {
             if a == b {

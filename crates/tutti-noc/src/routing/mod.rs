@@ -11,6 +11,7 @@ mod dependency_graph;
 mod dimension_order;
 mod fixed;
 mod group_legs;
+mod least_latency;
 mod legs;
 mod minimal_adaptive;
 mod nearest_ancestor;

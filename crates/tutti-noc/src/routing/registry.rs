@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::least_latency::next_links;
 use super::{
     Compass, DimensionOrder, Fixed, Flow, GridLegs, GroupLegs, Legs, Minimal, MinimalAdaptive,
     NearestAncestor, O1Turn, Routing, RowLegs, SourceRouted, Through, TorusOrder, TwoPhases,
@@ -58,7 +59,7 @@ pub const REGISTRY: &[Entry] = &[
     },
     Entry {
         name: "minimal_adaptive",
-        argument: "[first_dimension]",
+        argument: "[first_dimension|one_vc]",
         summary: "any minimal path with free VCs, dimension order as escape; one VC more than the escape has",
         build: minimal_adaptive,
     },
@@ -69,8 +70,14 @@ pub const REGISTRY: &[Entry] = &[
         build: |call| call.along(|graph| Ok(Routes::shortest_path(graph))),
     },
     Entry {
-        name: "minimal",
+        name: "least_latency",
         argument: "",
+        summary: "on any graph, the path with the least latency for each pair, as BookSim's anynet",
+        build: least_latency,
+    },
+    Entry {
+        name: "minimal",
+        argument: "[one_vc]",
         summary: "in a dragonfly, over at most one global link, on two VCs or more",
         build: minimal,
     },
@@ -109,6 +116,9 @@ pub const REGISTRY: &[Entry] = &[
 
 /// The threshold of UGAL in BookSim 2's flattened butterfly.
 const THRESHOLD: u32 = 2;
+
+/// The most entries of a routing table that is built before the run.
+const LARGEST_TABLE: u64 = 1 << 24;
 
 /// Someone requests a routing.
 struct Call<'a> {
@@ -279,14 +289,28 @@ fn ugal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
 }
 
 fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    if call.has_option("first_dimension")? {
-        return Ok(Arc::new(MinimalAdaptive::first_dimension(call.mesh_or_torus()?)));
+    let build = match call.argument {
+        None => MinimalAdaptive::new,
+        Some("first_dimension") => MinimalAdaptive::first_dimension,
+        Some("one_vc") => MinimalAdaptive::one_vc,
+        Some(_) => return Err(call.malformed()),
+    };
+    Ok(Arc::new(build(call.mesh_or_torus()?)))
+}
+
+fn least_latency(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+    let graph = call.graph()?;
+    if graph.vertex_count() as u64 * u64::from(graph.npus()) > LARGEST_TABLE {
+        return Err(call.unsuited("a graph of at most 2^24 pairs of vertex and node"));
     }
-    Ok(Arc::new(MinimalAdaptive::new(call.mesh_or_torus()?)))
+    call.along(|graph| {
+        let hops = next_links(&graph);
+        Routes::next_hops(graph, hops)
+    })
 }
 
 fn minimal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
-    let minimal = Minimal::new(call.wiring, call.dragonfly()?);
+    let minimal = Minimal::new(call.wiring, call.dragonfly()?, call.has_option("one_vc")?);
     Ok(Arc::new(minimal.ok_or_else(|| call.unsuited("a dragonfly"))?))
 }
 

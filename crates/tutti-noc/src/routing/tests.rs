@@ -98,6 +98,87 @@ fn paths_through_a_dragonfly() {
     assert_eq!(longest, 6);
 }
 
+/// As in BookSim: VC 0 within the group of the source, VC 1 from the global channel on, and for
+/// ejection that of the last channel.
+#[test]
+fn minimal_paths_on_one_vc_for_each_phase() {
+    let dragonfly = Arc::new(wiring("dragonfly:p=1,a=4,h=1,g=5"));
+    let routing = parse("minimal:one_vc", &dragonfly).unwrap();
+    for (source, destination) in [(0, 2), (0, 4), (0, 19), (7, 7), (13, 2)] {
+        let (passed, channels) = path_on_vcs(&dragonfly, &*routing, (source, destination));
+        for (vc, behind) in channels.iter().zip(passed[1..].iter().chain(passed.last())) {
+            assert_eq!(*vc, u32::from(behind / 4 != source / 4), "{source} to {destination}");
+        }
+    }
+}
+
+/// The routers that a packet passes, and the only VC of each channel behind them.
+fn path_on_vcs(
+    wiring: &Wiring,
+    routing: &dyn Routing,
+    (source, destination): (u32, u32),
+) -> (Vec<u32>, Vec<u32>) {
+    let mut head = Head {
+        serial: 0,
+        source,
+        destination,
+        intermediate: destination,
+        hops: 0,
+        class: 0,
+        phase: 0,
+    };
+    let vcs = VcRange { first: 0, last: 11 };
+    let (mut passed, mut behind) = (Vec::new(), Vec::new());
+    let (mut channel, mut injected) = (wiring.injects(source), true);
+    while let End::Router { router, port: input } = wiring.channels()[channel as usize].to {
+        let mut candidates = Vec::new();
+        let (chance, used) = (Chance::Seed(5), &|_: u32| 0);
+        let place = RoutingContext { router, input, vc: 11, injected, vcs, chance, used };
+        routing.route(&place, &mut head, &mut candidates);
+        let [Candidate { port, vcs, .. }] = candidates[..] else { panic!("{candidates:?}") };
+        assert_eq!(vcs.first, vcs.last);
+        passed.push(router);
+        behind.push(vcs.first);
+        (channel, injected) = (wiring.outputs(router)[port as usize], false);
+    }
+    (passed, behind)
+}
+
+/// Routers of a triangle with links of 2, 2 and 20 cycles, and two paths of 4 cycles from 0 to 3,
+/// of which BookSim takes the one over the router that is nearer to the source.
+#[test]
+fn least_latency_counts_cycles_and_not_hops() {
+    let mut builder = tutti_topology::Builder::new("weighted", 5);
+    let routers: Vec<_> = (0..5).map(|node| builder.router(format!("router{node}"))).collect();
+    let mut cable = |a, b, cycles: u64| {
+        let rate = TimePerByte::new(1000, 16).unwrap();
+        builder.cable(a, b, LinkParameters::new(rate, Time::from_ps(1000 * cycles)));
+    };
+    for (&router, npu) in routers.iter().zip((0..).map(tutti_units::ids::VertexId)) {
+        cable(npu, router, 1);
+    }
+    for (a, b, cycles) in [(0, 1, 2), (1, 2, 2), (0, 2, 20), (0, 4, 1), (1, 3, 2), (4, 3, 3)] {
+        cable(routers[a], routers[b], cycles);
+    }
+    let port = ChannelParameters {
+        latency: 1,
+        credit_latency: 1,
+        flit_time: Time::from_ps(1000),
+        length: None,
+    };
+    let graph = Arc::new(builder.build().unwrap());
+    let wiring = Wiring::of(graph, Time::from_ps(1000), Bytes(16), port).unwrap();
+    let wiring = Arc::new(wiring);
+    let path = |text: &str, pair| {
+        let routing = parse(text, &wiring).unwrap();
+        walk(&wiring, &*routing, pair, 0, &|_| 0).0
+    };
+    assert_eq!(path("least_latency", (0, 2)), [0, 1, 2]);
+    assert_eq!(path("shortest_path", (0, 2)), [0, 2]);
+    assert_eq!(path("least_latency", (0, 3)), [0, 4, 3]);
+    assert_eq!(path("least_latency", (3, 0)), [3, 1, 0]);
+}
+
 /// With several cables between two groups, the one that is nearest to both ends.
 #[test]
 fn paths_through_a_dragonfly_of_grids_are_the_shortest_over_one_global_link() {

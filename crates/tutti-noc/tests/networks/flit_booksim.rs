@@ -83,7 +83,7 @@ impl Recording {
             "st_final_delay" => settings.traversal_delay = number(),
             "input_speedup" => settings.input_speedup = number(),
             "output_speedup" => settings.output_speedup = number(),
-            "internal_speedup" => settings.internal_speedup = number(),
+            "internal_speedup" => settings.internal_speedup = f64::from(number()),
             "output_buffer_size" => settings.output_buffer = Some(number()),
             "wait_for_tail_credit" => settings.wait_for_tail_credit = on,
             "vc_busy_when_full" => settings.busy_when_full = on,

@@ -78,6 +78,7 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
             "ugal:0",
             "minimal_adaptive",
             "minimal_adaptive:first_dimension",
+            "minimal_adaptive:one_vc",
         ],
     ),
     (
@@ -86,13 +87,13 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
     ),
     (
         &["dragonfly:p=1,a=2,h=1", "dragonfly:p=1,a=2x2,h=1,g=3"],
-        &["minimal", "valiant", "ugal", "ugal:0", "shortest_path"],
+        &["minimal", "minimal:one_vc", "valiant", "ugal", "ugal:0", "shortest_path"],
     ),
     (
         &["fat_tree:k=2,n=3", "fat_tree:m=3x2,w=1x2,p=1x2"],
         &["d_mod_k", "nca", "nca:adaptive", "ecmp:5"],
     ),
-    (&["fully_connected:5"], &["shortest_path", "ecmp:5"]),
+    (&["fully_connected:5"], &["shortest_path", "least_latency", "ecmp:5"]),
     (&["mesh:3x2"], &["source_routed:0-5=0.1.1.2;0-5=1.1.2.2;5-0=1.1.0.2;4-1=0.3;*=o1_turn"]),
     // Links side by side, and nodes that have more of them than others.
     (
@@ -138,7 +139,8 @@ fn pipelined(basic: impl Strategy<Value = Settings>) -> impl Strategy<Value = Se
 
 /// Speedups, and switches that are held.
 fn sped_up(pipelined: impl Strategy<Value = Settings>) -> impl Strategy<Value = Settings> {
-    let speedups = (1..3_u32, 1..3_u32, 1..3_u32, prop::option::of(1..3_u32));
+    let rounds = prop::sample::select(vec![1.0, 1.3, 1.7, 2.0]);
+    let speedups = (1..3_u32, 1..3_u32, rounds, prop::option::of(1..3_u32));
     (pipelined, speedups, any::<[bool; 2]>()).prop_map(|(mut settings, speedups, [hold, empty])| {
         (settings.input_speedup, settings.output_speedup) = (speedups.0, speedups.1);
         (settings.internal_speedup, settings.output_buffer) = (speedups.2, speedups.3);
@@ -150,7 +152,8 @@ fn sped_up(pipelined: impl Strategy<Value = Settings>) -> impl Strategy<Value = 
 
 /// Switches that are held, with grants of several rounds that are due in one.
 fn held(sped_up: impl Strategy<Value = Settings>) -> impl Strategy<Value = Settings> {
-    (sped_up, 2..4_u32, 2..4_u32).prop_map(|(settings, switch_delay, internal_speedup)| Settings {
+    let rounds = prop::sample::select(vec![2.0, 2.4, 3.0]);
+    (sped_up, 2..4_u32, rounds).prop_map(|(settings, switch_delay, internal_speedup)| Settings {
         hold_switch: true,
         speculation: None,
         switch_delay,

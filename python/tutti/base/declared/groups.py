@@ -204,7 +204,8 @@ class RouterParameters(Parameters):
         iterations: Iterations of iterative allocators.
         input_speedup: Switch inputs per input port: the port's VCs are distributed among them.
         output_speedup: Switch outputs per output port: input ports are distributed among them.
-        internal_speedup: Allocation rounds per cycle.
+        internal_speedup: Allocation rounds per cycle. Fractions add up over cycles: with 1.7, a
+            cycle has one or two rounds.
         output_buffer: The most flits that wait behind a switch output; unlimited if absent.
         wait_for_tail_credit: Allocate a VC to the next packet only when the last one has left the
             buffer behind it.
@@ -326,8 +327,14 @@ class RouterParameters(Parameters):
         ),
     ] = 1
     internal_speedup: Annotated[
-        int, Strict(), Field(ge=1, le=64, description="Allocation rounds per cycle.")
-    ] = 1
+        float,
+        Strict(),
+        Field(
+            ge=1.0,
+            le=64.0,
+            description="Allocation rounds per cycle. Fractions add up over cycles: with 1.7, a cycle has one or two rounds.",
+        ),
+    ] = 1.0
     output_buffer: Annotated[
         int | None,
         Strict(),

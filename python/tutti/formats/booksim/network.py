@@ -13,6 +13,7 @@ Examples:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_text
 from tutti.formats.booksim import anynet
 from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse
+from tutti.formats.booksim.recorded import REPLACED_BY_TRACE
 from tutti.formats.booksim.router import router
 from tutti.formats.booksim.traffic import BookSimInput, traffic
 from tutti.networks.flit.files.network_file import Noc, resolve_noc
@@ -117,7 +119,7 @@ _ROUTINGS: dict[str, dict[str, str]] = {
         "dim_order": "dimension_order",
         "dim_order_bal": "dimension_order:balanced",
         "valiant": "valiant",
-        "min_adapt": "minimal_adaptive",
+        "min_adapt": "minimal_adaptive:one_vc",
     },
     "cmesh": {
         "dor": "dimension_order",
@@ -127,9 +129,23 @@ _ROUTINGS: dict[str, dict[str, str]] = {
     "flatfly": {"ran_min": "dimension_order", "valiant": "valiant", "ugal": "ugal"},
     "fly": {"dest_tag": "shortest_path"},
     "fattree": {"nca": "nca", "anca": "nca:adaptive"},
-    "dragonflynew": {"min": "minimal", "ugal": "ugal:90"},
-    "anynet": {"min": "shortest_path"},
+    "dragonflynew": {"min": "minimal:one_vc", "ugal": "ugal:90"},
+    "anynet": {"min": "least_latency"},
 }
+
+_PARTS_OF_VCS = {
+    "xy_yx_mesh": 2,
+    "adaptive_xy_yx_mesh": 2,
+    "romm_mesh": 2,
+    "valiant_mesh": 2,
+    "dim_order_torus": 2,
+    "dim_order_bal_torus": 2,
+    "valiant_torus": 4,
+    "xy_yx_no_express_cmesh": 2,
+    "valiant_flatfly": 2,
+    "ugal_flatfly": 2,
+}
+"""Routings that separate packets by VC, and into how many parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,10 +157,12 @@ class FromBookSim:
         tables: The tables of the network file; a graph is written to a separate file.
         remarks: Differences from BookSim, one sentence each.
         not_honoured: The given keys that have no effect in tutti.
+        texts: Matrices and traces that `tables` name, by name; written next to the network file.
     """
 
     noc: Noc
     tables: dict[str, Any]
+    texts: dict[str, str]
     remarks: tuple[str, ...]
     not_honoured: tuple[str, ...]
 
@@ -167,9 +185,10 @@ def noc_of(
     Raises:
         ConfigError: A value is invalid, or tutti has no equivalent.
     """
-    given = BookSimInput(config, source, [], changes or {})
+    given = BookSimInput(config=config, source=source, folder=folder, changes=changes or {})
     _refuse_others(given)
-    topology, file = _topology(given, folder)
+    topology, file = _topology(given)
+    _check_vcs(given)
     tables: dict[str, Any] = {
         "cycle": CYCLE,
         "flit": FLIT,
@@ -180,12 +199,16 @@ def noc_of(
         "measure": _measure(given),
     }
     try:
-        noc = resolve_noc(tables, source=source, folder=folder, topology=file)
+        noc = resolve_noc(tables, source=source, folder=folder, topology=file, texts=given.texts)
     except ConfigError as error:
         raise _with_booksim_key(error, given) from None
-    ignored = sorted(config.given & _WITHOUT_MEANING)
+    ignored = _WITHOUT_MEANING | (REPLACED_BY_TRACE if given.window else frozenset())
     return FromBookSim(
-        noc=noc, tables=tables, remarks=tuple(given.remarks), not_honoured=tuple(ignored)
+        noc=noc,
+        tables=tables,
+        texts=given.texts,
+        remarks=tuple(given.remarks),
+        not_honoured=tuple(sorted(config.given & ignored)),
     )
 
 
@@ -213,7 +236,7 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
 
 
 def write(path: Path, converted: FromBookSim) -> list[Path]:
-    """Writes the file that `tutti noc` reads, and next to it the graph of a network file.
+    """Writes the file that `tutti noc` reads, and next to it the graph, matrix or trace.
 
     Returns:
         The paths written.
@@ -227,6 +250,9 @@ def write(path: Path, converted: FromBookSim) -> list[Path]:
     if graph := converted.tables["topology"].get("file"):
         converted.noc.network.topology.write(path.parent / graph)
         paths.append(path.parent / graph)
+    for name, text in converted.texts.items():
+        paths.append(path.parent / name)
+        paths[-1].write_text(text, encoding="utf-8")
     path.write_text(tomlkit.dumps(converted.tables), encoding="utf-8")
     return paths
 
@@ -256,6 +282,10 @@ _ITS_KEYS = {
 def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
     """Returns an error of the converted tables, with the BookSim key that it comes from."""
     ours = str(error.fields.get("key", ""))
+    packet = re.match(r"line ([0-9]+) of the trace: ", str(error.fields.get("problem", "")))
+    if packet:
+        place = given.places.get(int(packet[1]), given.source)
+        return mistake(str(error.fields["problem"])[packet.end() :], source=place)
     key = _ITS_KEYS.get(ours)
     if key is None:
         return error
@@ -295,7 +325,7 @@ def _seed(given: BookSimInput) -> int:
 # --- the network ----------------------------------------------------------------------------------
 
 
-def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topology | None]:
+def _topology(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
     """Returns the topology table, and the graph if it is read from a file."""
     config = given.config
     routings = _ROUTINGS.get(config.topology)
@@ -310,13 +340,10 @@ def _topology(given: BookSimInput, folder: Path) -> tuple[dict[str, Any], Topolo
     if config.topology == "anynet":
         if not config.network_file:
             raise given.refused("network_file", "the name of a file", problem="is missing")
-        path = folder / config.network_file
+        path = given.folder / config.network_file
         graph = anynet.topology_of(path, cycle=CYCLE, rate=RATE)
         if any(one.latency.ps > 1000 for one in graph.links if "npu" in one.source):
             given.remarks.append("links of nodes have the latency of the file; BookSim 2 uses 1")
-        given.remarks.append(
-            "BookSim routes by the fewest cycles, tutti by the fewest hops: routes may differ"
-        )
         return {"file": f"{path.stem}.json", "routing": routing}, graph
     if config.topology == "dragonflynew":
         return {**_dragonfly(given), "routing": routing}, None
@@ -352,18 +379,12 @@ def _family(given: BookSimInput) -> tuple[str, int]:
 
 
 def _dragonfly(given: BookSimInput) -> dict[str, Any]:
-    """Returns BookSim's dragonfly: 2k routers per group with k NPUs, links of 10 and 100 cycles.
-
-    Its routings require one VC per VC class, as in tutti.
-    """
+    """Returns BookSim's dragonfly: 2k routers per group with k NPUs, links of 10 and 100 cycles."""
     config = given.config
     if config.n != 1:
         raise given.refused("n", "1, as BookSim has no other `dragonflynew`")
     if not 1 <= config.k <= 1 << 10:
         raise given.refused("k", "an integer from 1 to 1024", problem="is out of range")
-    needs = 3 if config.routing_function == "ugal" else 2
-    if config.num_vcs != needs:
-        raise given.refused("num_vcs", f"{needs}, the VCs of `{config.routing_function}`")
     if config.routing_function == "ugal":
         given.remarks.append(
             "BookSim weighs queues 1 to 2 with a threshold of 30, and its intermediate is any "
@@ -373,6 +394,23 @@ def _dragonfly(given: BookSimInput) -> dict[str, Any]:
         "build": f"dragonfly:p={config.k},a={2 * config.k},h={config.k},absolute",
         "links": [{"rate": RATE, "latency": f"{cycles} ns"} for cycles in (1, 10, 100)],
     }
+
+
+def _check_vcs(given: BookSimInput) -> None:
+    """Rejects VCs with which BookSim stops, and remarks where tutti separates them otherwise."""
+    config = given.config
+    vcs, routing = config.num_vcs, config.routing
+    if routing == "ugal_dragonflynew" and vcs != 3:
+        raise given.refused("num_vcs", "3: BookSim's `ugal` stops with any other number")
+    if routing == "min_adapt_torus" and vcs < 4:
+        raise given.refused("num_vcs", "4 or more: BookSim's `min_adapt` routes on VC 3")
+    parts = _PARTS_OF_VCS.get(routing, 1)
+    if vcs >= parts and vcs % parts:
+        share = "halves" if parts == 2 else "quarters"
+        given.remarks.append(
+            f"`{config.routing_function}` separates packets by {share} of the {vcs} VCs, which "
+            "overlap in BookSim and not in tutti"
+        )
 
 
 def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
@@ -400,7 +438,12 @@ def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
 
 
 def _measure(given: BookSimInput) -> dict[str, int]:
-    """Returns a window of three periods: BookSim stops when three consecutive periods agree."""
+    """Returns a window of three periods: BookSim stops when three consecutive periods agree.
+
+    A trace has its own window.
+    """
+    if given.window:
+        return given.window
     config = given.config
     if config.sample_period < 1 or config.warmup_periods < 0:
         raise given.refused("sample_period", "1 cycle or more", problem="is out of range")

@@ -5,7 +5,6 @@ Keys of `_ALLOCATORS` are names of `booksim_config.cpp`, its allocators and arbi
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,9 @@ def router(given: BookSimInput) -> dict[str, Any]:
     """
     config = given.config
     speedup = config.internal_speedup
-    if speedup != math.floor(speedup):
-        raise given.refused("internal_speedup", "an integer")
+    if speedup < 1:
+        least = "1 or more: routers of tutti allocate in each cycle"
+        raise given.refused("internal_speedup", least)
     buffer, vcs = config.vc_buf_size, max(config.num_vcs, 1)
     if config.buf_size > 0:
         buffer = config.buf_size // vcs
@@ -49,7 +49,7 @@ def router(given: BookSimInput) -> dict[str, Any]:
         "credit_delay": config.credit_delay,
         "input_speedup": config.input_speedup,
         "output_speedup": config.output_speedup,
-        "internal_speedup": int(speedup),
+        "internal_speedup": speedup,
         "wait_for_tail_credit": config.wait_for_tail_credit > 0,
         "busy_when_full": config.vc_busy_when_full > 0,
         "prioritize_empty": config.vc_prioritize_empty > 0,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.formats.booksim.reader import BookSimConfig, split
+from tutti.formats.booksim.reader import split
+from tutti.formats.booksim.recorded import matrix_table, trace_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tutti.base.errors import ConfigError
+    from tutti.formats.booksim.reader import BookSimConfig
 
 _PATTERNS = {
     "uniform": "uniform",
@@ -26,19 +29,34 @@ _PATTERNS = {
 }
 _ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
 _WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
-
+_OF_A_FILE = {"matrix": matrix_table, "trace": trace_table}
 
 _Sizes = int | tuple[int, ...]
 
 
-class BookSimInput(NamedTuple):
-    """A configuration, its name in errors, and remarks on its conversion."""
+@dataclass(frozen=True, kw_only=True)
+class BookSimInput:
+    """A configuration, its name in errors, and what its conversion yields besides tables.
+
+    Attributes:
+        config: The configuration.
+        source: Its name in errors.
+        folder: The base of relative paths of other files.
+        changes: The arguments that assign keys outside the file, by key.
+        remarks: Differences from BookSim.
+        texts: Contents of matrices and traces, by name.
+        window: Keys of the measurement that a trace sets.
+        places: File and line of the packets of a trace, by the line in `texts`.
+    """
 
     config: BookSimConfig
     source: str
-    remarks: list[str]
-    changes: Mapping[str, str] = MappingProxyType({})
-    """The arguments that assign keys outside the file, by key."""
+    folder: Path = Path()
+    changes: Mapping[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    window: dict[str, int] = field(default_factory=dict)
+    places: dict[int, str] = field(default_factory=dict)
 
     def place(self, key: str) -> str:
         """Returns the argument that assigns a key, or the file."""
@@ -67,9 +85,12 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
         packet, mean = _packet(given, size, weight)
         if load < 0:
             raise given.refused("injection_rate", "0 or more", problem="is out of range")
+        keys_of_pattern = _pattern(given, pattern, topology)
+        if "trace" in keys_of_pattern:
+            return keys_of_pattern
         tables.append(
             {
-                "pattern": _pattern(given, pattern, topology),
+                **keys_of_pattern,
                 "process": _process(given, process),
                 "rate": load if config.injection_rate_uses_flits else load * mean,
                 "packet": packet,
@@ -118,8 +139,15 @@ def _process(given: BookSimInput, text: str) -> str:
     return f"on_off:{','.join(stated)}"
 
 
-def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> str:
+def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> dict[str, Any]:
+    """Returns the keys that select destinations: `pattern`, `matrix` or `trace`."""
     name, argument = call(text)
+    if name in _OF_A_FILE:
+        return _OF_A_FILE[name](given, argument)
+    return {"pattern": _named_pattern(given, name, argument, topology)}
+
+
+def _named_pattern(given: BookSimInput, name: str, argument: str, topology: dict[str, Any]) -> str:
     if name in _PATTERNS:
         return _PATTERNS[name]
     if name in _ALONG_A_GRID:
@@ -132,7 +160,7 @@ def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> str:
             raise given.refused("traffic", "the same grid in every class")
         return _ALONG_A_GRID[name]
     if name not in _WITH_NODES:
-        known = (*_PATTERNS, *_ALONG_A_GRID, *_WITH_NODES)
+        known = (*_PATTERNS, *_ALONG_A_GRID, *_WITH_NODES, *_OF_A_FILE)
         raise given.refused("traffic", ", ".join(known), hint=did_you_mean(name, known))
     return _pattern_with_nodes(given, name, argument)
 

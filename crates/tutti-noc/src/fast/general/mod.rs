@@ -62,7 +62,8 @@ pub(super) struct General {
     fresh_grants: Vec<(u32, u32)>,
     /// Router and input VC of the packets that hold the switch, and whether they can use it now.
     holding: Vec<(usize, usize, bool)>,
-    /// Rounds in a cycle, and rounds before this one; stages and queues count in rounds.
+    /// The most rounds of a cycle, and the number of this one; stages and queues count in rounds.
+    /// A cycle with fewer rounds skips the last numbers.
     rounds: u64,
     round: u64,
     /// Heads being routed: the round from which they request a VC.
@@ -84,7 +85,7 @@ impl General {
             && (settings.vc_delay, settings.switch_delay) == (1, 1)
             && settings.speculation.is_none()
             && (settings.input_speedup, settings.output_speedup) == (1, 1)
-            && settings.internal_speedup == 1
+            && settings.most_rounds() == 1
             && !settings.prioritize_empty
             && !settings.hold_switch
             && settings.priority == Priority::None;
@@ -122,7 +123,7 @@ impl General {
             bids: Vec::new(),
             fresh_grants: Vec::new(),
             holding: Vec::new(),
-            rounds: u64::from(settings.internal_speedup),
+            rounds: settings.most_rounds(),
             round: 0,
             routing: VecDeque::new(),
             credits: vec![(u64::MAX, 0); in_ports],
@@ -135,6 +136,11 @@ impl General {
     /// The last round of a stage of `delay` cycles that starts in `round`.
     fn end_of(&self, round: u64, cycles: u64) -> u64 {
         if cycles <= 1 { round } else { (round / self.rounds + cycles - 1) * self.rounds }
+    }
+
+    /// The round after this one, in this cycle or in the next.
+    fn next(&self, same_cycle: bool) -> u64 {
+        if same_cycle { self.round + 1 } else { (self.round / self.rounds + 1) * self.rounds }
     }
 
     /// Whether no allocation is in flight.
@@ -197,9 +203,9 @@ impl Switch {
 impl<const W: usize> Network<W> {
     /// All rounds of a cycle.
     pub(super) fn allocate_generally(&mut self) {
-        let rounds = u64::from(self.settings.internal_speedup);
+        let (most, rounds) = (self.settings.most_rounds(), self.settings.rounds_in(self.now));
         for round in 0..rounds {
-            self.begin_round(self.now * rounds + round);
+            self.begin_round(self.now * most + round);
             let Some(mut general) = self.general.take() else { return };
             for index in 0..self.active.words() {
                 let mut word = self.active.word(index);
@@ -419,7 +425,7 @@ impl<const W: usize> Network<W> {
             let leaves = self.serial[port].next + delay - u64::from(self.out_ports[port].after) - 1;
             let reaches = match delay {
                 0 => general.round,
-                delay => general.end_of(general.round + 1, delay),
+                delay => general.end_of(general.next(sooner), delay),
             };
             general.queues[port].push_back((reaches, leaves));
         }

@@ -23,6 +23,14 @@ pub(super) const MANY_TO_ONE: Entry = Entry {
     build: many_to_one,
 };
 
+pub(super) const MATRIX: Entry = Entry {
+    name: "matrix",
+    argument: "WEIGHT,...;WEIGHT,...;...",
+    summary: "a row for each source: any node, with probability proportional to its weight there; a node \
+              with a row of zeros sends nothing",
+    build: matrix,
+};
+
 fn hotspot(call: &Call<'_>) -> Result<Rule, TrafficError> {
     let argument = call.argument()?;
     let (nodes, weights) = argument.split_once('/').unwrap_or((argument, ""));
@@ -65,6 +73,22 @@ fn many_to_one(call: &Call<'_>) -> Result<Rule, TrafficError> {
         fixed[source as usize] = Some(destination);
     }
     Ok(Rule::Fixed(fixed.into()))
+}
+
+fn matrix(call: &Call<'_>) -> Result<Rule, TrafficError> {
+    let row = |text: &str| -> Result<Option<Weighted>, TrafficError> {
+        let weights = call.numbers(text)?;
+        call.count("weights in a row", weights.len(), call.nodes)?;
+        let weighted = (0..call.nodes).zip(weights).filter(|&(_, weight)| weight > 0);
+        let (nodes, weights): (Vec<u32>, Vec<u32>) = weighted.unzip();
+        Ok(Weighted::new(nodes, &weights))
+    };
+    let rows: Vec<_> = call.argument()?.split(';').map(row).collect::<Result<_, _>>()?;
+    call.count("rows", rows.len(), call.nodes)?;
+    if rows.iter().all(Option::is_none) {
+        return Err(TrafficError::NoDestination { pattern: call.text.to_owned() });
+    }
+    Ok(Rule::Rows(rows.into()))
 }
 
 fn others(call: &Call<'_>, one: u32) -> Vec<u32> {

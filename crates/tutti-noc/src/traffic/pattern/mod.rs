@@ -39,6 +39,7 @@ pub const REGISTRY: &[Entry] = &[
     chosen::HOTSPOT,
     chosen::ONE_TO_MANY,
     chosen::MANY_TO_ONE,
+    chosen::MATRIX,
 ];
 
 /// A line of the registry.
@@ -73,6 +74,8 @@ enum Rule {
     Among(Arc<Weighted>),
     /// Any of these, from one node only.
     From(u32, Arc<Weighted>),
+    /// For each node, any of these, or none.
+    Rows(Arc<[Option<Weighted>]>),
     Diagonal,
     Asymmetric,
     Taper64,
@@ -119,6 +122,7 @@ impl Pattern {
         match &self.rule {
             Rule::Fixed(destinations) => destinations[source as usize].is_some(),
             Rule::From(only, _) => source == *only,
+            Rule::Rows(rows) => rows[source as usize].is_some(),
             _ => true,
         }
     }
@@ -135,6 +139,7 @@ impl Pattern {
         Some(match &self.rule {
             Rule::Fixed(destinations) => return destinations[source as usize],
             Rule::From(only, _) if source != *only => return None,
+            Rule::Rows(rows) => rows[source as usize].as_ref()?.draw(bits(Stream::Destination)),
             Rule::Among(nodes) | Rule::From(_, nodes) => nodes.draw(bits(Stream::Destination)),
             Rule::Uniform => below(bits(Stream::Destination), self.nodes),
             Rule::Others => uniform::other(bits(Stream::Destination), source, self.nodes),

@@ -207,6 +207,7 @@ fn every_pattern_is_in_the_registry_and_round_trips() {
         "NODE,.../WEIGHT,..." => ":0,9/1,2".to_owned(),
         "NODE/NODE,..." => ":0/9,5".to_owned(),
         "NODE,.../NODE" => ":0,9/5".to_owned(),
+        "WEIGHT,...;WEIGHT,...;..." => format!(":{}", [&["1"; 64].join(",")[..]; 64].join(";")),
         _ => format!(":{}", (0..64).map(|n| n.to_string()).collect::<Vec<_>>().join(",")),
     };
     for (number, entry) in REGISTRY.iter().enumerate() {
@@ -230,7 +231,7 @@ fn invalid_patterns_are_rejected() {
         "unknown traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
          transpose, bit_complement, bit_reverse, bit_shuffle, tornado, neighbour, bad_yarc, diagonal, \
          asymmetric, taper64, bad_dragonfly, random_permutation, permutation, destinations, hotspot, \
-         one_to_many, many_to_one"
+         one_to_many, many_to_one, matrix"
     );
     let unreadable = |text, form| {
         assert_eq!(message(text, 8, None), format!("`{text}` cannot be read: expected `{form}`"));
@@ -243,6 +244,16 @@ fn invalid_patterns_are_rejected() {
     unreadable("random_permutation:", "random_permutation:SEED");
     unreadable("bad_dragonfly:0", "bad_dragonfly:NODES_PER_GROUP");
     unreadable("one_to_many:1/", "one_to_many:NODE/NODE,...");
+    unreadable("matrix:1,x;0,1", "matrix:WEIGHT,...;WEIGHT,...;...");
+}
+
+#[test]
+fn a_matrix_has_a_row_of_weights_for_each_source() {
+    let matrix = pattern("matrix:0,1,3;0,0,0;2,0,2", 3);
+    has_law(&matrix, 0, |node| [0.0, 0.25, 0.75][node as usize]);
+    has_law(&matrix, 2, |node| [0.5, 0.0, 0.5][node as usize]);
+    assert_eq!([0, 1, 2].map(|source| matrix.sends(source)), [true, false, true]);
+    assert_eq!(matrix.destination(42, 1, 0), None);
 }
 
 #[test]
@@ -300,6 +311,12 @@ fn lists_that_do_not_fit_are_rejected() {
         "`destinations:-,-` leaves no node to send to"
     );
     assert_eq!(message("one_to_many:0", 1, None), "`one_to_many:0` leaves no node to send to");
+    assert_eq!(message("matrix:0,1", 2, None), "`matrix:0,1` gives 1 rows: expected 2");
+    assert_eq!(
+        message("matrix:0,1;1", 2, None),
+        "`matrix:0,1;1` gives 1 weights in a row: expected 2"
+    );
+    assert_eq!(message("matrix:0,0;0,0", 2, None), "`matrix:0,0;0,0` leaves no node to send to");
 }
 
 #[test]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.base.errors import TuttiError
 from tutti.base.files import limits
@@ -14,6 +14,7 @@ from tutti.base.files.overrides import read_changed
 from tutti.base.files.reader import read_text
 from tutti.networks.experiment import Experiment
 from tutti.networks.flit.files.energy_table import check_lengths, technology_of
+from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
 from tutti.networks.flit.files.tables import MeasureTable, RawNoc
 from tutti.networks.flit.network import Network, classes_of, longest_of
 from tutti.networks.flit.settings import Router, Trace
@@ -21,7 +22,7 @@ from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.topologies.table import topology_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tutti.energy.technology import Technology
     from tutti.networks.flit import MeasurementPlan, NocRun, Traffic
@@ -104,7 +105,12 @@ def load_noc(path: Path, changes: Sequence[str] = (), *, output: Path | None = N
 
 
 def resolve_noc(
-    tables: dict[str, Any], *, source: str, folder: Path, topology: Topology | None = None
+    tables: dict[str, Any],
+    *,
+    source: str,
+    folder: Path,
+    topology: Topology | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> Noc:
     """Validates the tables of a network file.
 
@@ -113,6 +119,7 @@ def resolve_noc(
         source: The file, for messages.
         folder: The base of relative paths in the tables.
         topology: Replaces the topology that the tables describe.
+        texts: Contents of traces and matrices by name; others are read from `folder`.
 
     Raises:
         ConfigError: The network or its traffic is invalid.
@@ -137,7 +144,7 @@ def resolve_noc(
         source=source,
         title=raw.title,
         network=network,
-        traffic=_traffic(raw, source, folder),
+        traffic=_traffic(raw, source, folder, _Files(texts or {}, topology.ranks)),
         plan=_plan(raw.measure),
         technology=technology_of(raw.energy, source=source, key="energy"),
         output=Path(raw.output),
@@ -154,7 +161,31 @@ def _plan(table: MeasureTable) -> MeasurementPlan:
     return MeasurementPlan(**table.model_dump())
 
 
-def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Trace:
+class _Files(NamedTuple):
+    """Contents of files by name, and the nodes of the network."""
+
+    texts: Mapping[str, str]
+    nodes: int
+
+    def read(self, name: str, folder: Path, expected: str) -> str:
+        """Returns the content of a file in a folder."""
+        if name in self.texts:
+            return self.texts[name]
+        return read_text(folder / name, limits.Bytes.TABLE, expected, line=limits.LINE)
+
+    def pattern(self, name: str, folder: Path) -> str:
+        """Returns the traffic pattern of a matrix."""
+        rows = parse_matrix(self.read(name, folder, "a traffic matrix"), source=name)
+        if len(rows) != self.nodes:
+            raise mistake(
+                f"the matrix has {len(rows)} rows, and the network has {self.nodes} nodes",
+                source=name,
+                expected="a row and a column for each node",
+            )
+        return matrix_pattern(rows)
+
+
+def _traffic(raw: RawNoc, source: str, folder: Path, files: _Files) -> tuple[Traffic, ...] | Trace:
     from tutti.networks.flit import Traffic
 
     tables = raw.traffic if isinstance(raw.traffic, list) else [raw.traffic]
@@ -165,9 +196,7 @@ def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Tr
     traces = {table.trace for table in tables}
     if traces != {None}:
         _refuse_keys_of_trace(tables, names, source)
-        text = read_text(
-            folder / str(tables[0].trace), limits.Bytes.TABLE, "a trace as CSV", line=limits.LINE
-        )
+        text = files.read(str(tables[0].trace), folder, "a trace as CSV")
         given = [table.vcs for table in tables]
         every = (0, max(raw.router.vcs - 1, 0))
         ranges = tuple(every if one is None else (one[0], one[1]) for one in given)
@@ -177,10 +206,20 @@ def _traffic(raw: RawNoc, source: str, folder: Path) -> tuple[Traffic, ...] | Tr
         if table.rate is None:
             raise mistake("`rate` is missing", source=source, key=f"{name}.rate",
                           expected="flits per node and cycle, such as 0.1")  # fmt: skip
-        values = table.model_dump(exclude={"trace", "vcs"})
+        values = table.model_dump(exclude={"trace", "vcs", "matrix"})
+        if table.matrix is not None:
+            _refuse_pattern(table, name, source)
+            values["pattern"] = files.pattern(table.matrix, folder)
         vcs = None if table.vcs is None else (table.vcs[0], table.vcs[1])
         loads.append(Traffic(**values, vcs=vcs))
     return tuple(loads)
+
+
+def _refuse_pattern(table: TrafficTable, name: str, source: str) -> None:
+    """Rejects a pattern that a matrix replaces."""
+    if "pattern" in table.model_fields_set:
+        problem = "`pattern` conflicts with `matrix`"
+        raise mistake(problem, source=source, key=name, expected="one of `pattern` and `matrix`")
 
 
 def _refuse_keys_of_trace(tables: list[TrafficTable], names: list[str], source: str) -> None:

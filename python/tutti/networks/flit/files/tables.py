@@ -119,6 +119,14 @@ class TrafficTable(Table):
             "`vcs`.",
         ),
     ]
+    matrix: Annotated[
+        str | None,
+        Field(
+            default=None,
+            description="A file with a row of weights for each source and a column for each "
+            "destination; replaces `pattern`.",
+        ),
+    ]
 
 
 @described_by(MeasurementPlan)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tutti.networks.flit import Events, Network, NocRun
     from tutti.networks.flit.network import Supply
 
+_LONGEST_PATTERN = 60
+"""Characters of a traffic pattern that are shown."""
+
 
 def describe_network(network: Network) -> str:
     """Returns topology, routing and router parameters on one line."""
@@ -34,8 +37,13 @@ def describe_traffic(traffic: Supply) -> list[str]:
         on = "" if load.vcs is None else f", VCs {load.vcs[0]} to {load.vcs[1]}"
         size = f"{load.packet} flits" if str(load.packet) != "1" else "1 flit"
         rate = f"{load.rate:g} {RATE}"
-        lines.append(f"{load.pattern}, {load.process}, {rate}, packet size {size}{on}")
+        lines.append(f"{_shortened(load.pattern)}, {load.process}, {rate}, packet size {size}{on}")
     return lines
+
+
+def _shortened(pattern: str) -> str:
+    """Returns a pattern without the end of a long list of nodes or weights."""
+    return pattern if len(pattern) <= _LONGEST_PATTERN else f"{pattern[:_LONGEST_PATTERN]}..."
 
 
 def slow_links(run: NocRun) -> str:
