@@ -362,7 +362,6 @@ def _nccl() -> list[Reader]:
 
 
 def _benchmarks() -> list[Reader]:
-    from tutti.formats import benchmarks
     from tutti.formats.measurements import read_measurements
 
     def measured(path: Path) -> Any:
@@ -376,7 +375,7 @@ def _benchmarks() -> list[Reader]:
     return [
         Reader(
             name="benchmarks",
-            read=lambda path: benchmarks.read(path, ranks=4),
+            read=lambda path: read_measurements(path, ranks=4),
             files=tuple({"all_reduce_perf.txt": data} for data in outputs),
         ),
         Reader(name="measurements", read=measured, files=tuple(tables)),

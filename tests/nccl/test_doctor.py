@@ -264,7 +264,7 @@ def test_a_late_rank_has_the_shortest_operations(tmp_path: Path) -> None:
 
 
 def test_json_of_nccl_tests_states_choice_ranks_nodes_and_late_processes(tmp_path: Path) -> None:
-    half = {"time": 1000.0, "alg_bw": 1.0, "bus_bw": 1.0, "nwrong": 0.0}
+    half = {"time": 1000.0, "alg_bw": 1.0, "bus_bw": 1.75, "nwrong": 0.0}
     times = [[100.0] * 6, [101.0] * 6, [99.0] * 6, [60.0] * 6]
     tables = {
         "version": 1,

@@ -112,9 +112,7 @@ def test_lines_with_wrong_results_are_left_out(tmp_path: Path) -> None:
     done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
     printed = "".join(done.output.split())
     assert done.exit_code == 0, done.output
-    assert (
-        "".join(f"discarded: {file}, line 6: wrong results of ping_pong of 4 B".split()) in printed
-    )
+    assert "".join(f"{file}, line 6: left out 1 row: wrong results".split()) in printed
     points = pl.read_parquet(tmp_path / "calibration.parquet")
     assert 4 not in points["size_bytes"]
     assert 8 in points["size_bytes"]

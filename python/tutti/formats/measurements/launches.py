@@ -44,7 +44,7 @@ _LAUNCHERS: Final = {
     "ibrun": _Options(ranks=frozenset({"-n"})),
 }
 _ONE_PER_NODE: Final = frozenset({"-pernode", "--pernode"})
-_PROGRAM: Final = re.compile(r"osu_\w+|IMB-\w+|\w+_perf")
+_PROGRAM: Final = re.compile(r"osu_\w+|IMB-\w+|\w+_perf(?:_mpi)?")
 _PER_RESOURCE: Final = re.compile(r"ppr:(\d+):node\b")
 _GLUED: Final = re.compile(r"(-[nN])(\d+)")
 
@@ -80,7 +80,7 @@ def launch_of(line: str) -> Launch | None:
     ends = [place for place, name in enumerate(names) if _PROGRAM.fullmatch(name)]
     if not starts or not ends or ends[0] < starts[0]:
         return None
-    program = names[ends[0]]
+    program = names[ends[0]].removesuffix("_mpi")
     if sum(start < ends[0] for start in starts) > 1 or ":" in words[ends[0] :]:
         return Launch(program, None, None)  # nested launchers, or several programs
     options = _LAUNCHERS[names[starts[0]]]
@@ -137,12 +137,14 @@ class Size(NamedTuple):
         nodes: The number of nodes, None if unknown.
         source: `launcher` or `file`: what states the ranks.
         contradictory: Whether the log states several numbers of ranks.
+        stated: The numbers of ranks that it states.
     """
 
     ranks: int | None = None
     nodes: int | None = None
     source: str | None = None
     contradictory: bool = False
+    stated: frozenset[int] = frozenset()
 
 
 def size_of(launches: Iterable[Launch], lines: Iterable[str]) -> Size:
@@ -154,7 +156,7 @@ def size_of(launches: Iterable[Launch], lines: Iterable[str]) -> Size:
 
     Examples:
         >>> size_of([Launch("osu_bcast", 8, None)], ["# Number of nodes: 2"])
-        Size(ranks=8, nodes=2, source='launcher', contradictory=False)
+        Size(ranks=8, nodes=2, source='launcher', contradictory=False, stated=frozenset({8}))
         >>> size_of([Launch("osu_bcast", 8, 2), Launch("osu_bcast", 4, 2)], []).contradictory
         True
     """
@@ -168,7 +170,8 @@ def size_of(launches: Iterable[Launch], lines: Iterable[str]) -> Size:
     nodes, _ = _agreed({one.nodes for one in launches}, stated[True])
     echoed = any(one.ranks is not None for one in launches)
     source = ("launcher" if echoed else "file") if ranks is not None else None
-    return Size(ranks, nodes, source, contradictory=not clear)
+    numbers = {one.ranks for one in launches if one.ranks is not None} | stated[False]
+    return Size(ranks, nodes, source, contradictory=not clear, stated=frozenset(numbers))
 
 
 def _agreed(launched: set[int | None], stated: set[int]) -> tuple[int | None, bool]:
