@@ -118,8 +118,8 @@ def _without_list(
 ) -> RankCount:
     """Returns the count of a run that states it only by its rates, or by some of its ranks."""
     low, high = interval
-    single = math.ceil(low - _NEAR)
     if low <= high < math.inf:
+        single = math.ceil(low - _NEAR)
         exact = single if single == math.floor(high + _NEAR) else None
         if exact is None and stated.least and low - _NEAR <= stated.least <= high + _NEAR:
             exact = stated.least
