@@ -149,6 +149,12 @@ def test_an_argument_that_contradicts_the_log_is_refused(tmp_path: Path) -> None
     assert both.remarks()[-1].endswith("states another number of ranks: 8 ranks is not used")
 
 
+def test_a_collective_that_the_log_contradicts_is_not_used() -> None:
+    found = parse(ALL_REDUCE, ranks=4, collective="broadcast")
+    assert found.without("broadcast") == "broadcast is not used: the files state all_reduce"
+    assert found.without("all_reduce") == found.without(None) == ""
+
+
 def test_rows_after_other_output() -> None:
     warned = ALL_REDUCE.replace("\n8 ", "\nmodule load late\n8 ")
     assert parse(warned, ranks=4).rows.height == 3

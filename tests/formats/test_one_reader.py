@@ -27,11 +27,12 @@ NCCL = f"""# nThread 1 nGpus 1 minBytes 1048576 maxBytes 4194304 step: 2(factor)
 #
 # Using devices
 {DEVICES}#
-#       size         count      type   redop    root     time   algbw   busbw #wrong
-#        (B)    (elements)                               (us)  (GB/s)  (GB/s)
-     1048576        262144     float     sum      -1    354.9    2.95    5.17      0
+#                                                     out-of-place               in-place
+#     size     count   type  redop  root    time  algbw  busbw #wrong    time  algbw  busbw #wrong
+#      (B)  (elements)                      (us) (GB/s) (GB/s)           (us) (GB/s) (GB/s)
+   1048576    262144  float    sum    -1   354.9   2.95   5.17      0   345.7   3.03   5.31      0
 node0:1:2 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x7f recvbuff 0x7f
-     4194304       1048576     float     sum      -1    905.0    4.63    8.11      0
+   4194304   1048576  float    sum    -1   905.0   4.63   8.11      0   915.0   4.58   8.02      0
 # Out of bounds values : 0 OK
 #
 # Collective test concluded: all_reduce_perf
@@ -57,7 +58,10 @@ mlx5: node0: got completion with error
          1024         1000         8.10         8.40         8.20
 """
 SAMPLES = {
-    "nccl": (NCCL, [(8, 1 << 20, 354.9), (8, 1 << 22, 905.0)]),
+    "nccl": (
+        NCCL,
+        [(8, 1 << 20, 354.9), (8, 1 << 20, 345.7), (8, 1 << 22, 905.0), (8, 1 << 22, 915.0)],
+    ),
     "osu": (OSU, [(8, 4, 5.1), (8, 64, 9.1), (8, 1024, 20.1)]),
     "imb": (IMB, [(8, 4, 5.2), (8, 1024, 8.2)]),
 }
@@ -140,6 +144,58 @@ def test_a_library_is_compared_on_the_same_rows(sample: str, tmp_path: Path) -> 
     path = written(tmp_path, prefixed("[1,0]<stdout>:", text))
     found = compare_library(path, platform("cray_xc30"), ranks=None, collective=None)
     assert found.select("ranks", "size_bytes", "library_us").rows() == expected
+
+
+FIRST = NCCL.index("   1048576 ")
+ROW = NCCL[FIRST:].splitlines()[0]
+
+
+def test_rows_of_nccl_tests_that_records_of_nccl_divide() -> None:
+    """nccl-tests prints the size, then each half when it is measured."""
+    record = "node0-h100:1:2 [0] NCCL INFO 1048576 Bytes -> Algo 0 proto 0 time 25.874907"
+    whole = ROW + "\n" + ROW.replace("1048576 ", "2097152 ").replace("262144", "524288") + "\n"
+    parts = whole
+    for half in ("-1", "5.17      0"):
+        parts = parts.replace(half, f"{half}{record}\n{record}\n")
+    heading = NCCL[:FIRST]
+    for prefix in ("", "[0] ", "[1,0]<stdout>:"):
+        found = parse_log(prefixed(prefix, heading + parts), source="all_reduce_perf.log")
+        plain = parse_log(heading + whole, source="all_reduce_perf.log")
+        columns = ("collective", "ranks", "size_bytes", "in_place", "time_us")
+        assert found.rows.select(columns).rows() == plain.rows.select(columns).rows()
+        assert found.rows.height == 4
+        assert found.omitted.is_empty()
+
+
+def test_a_part_of_a_row_is_left_out() -> None:
+    heading = NCCL[:FIRST]
+    found = parse_log(heading + ROW[:50] + "\n" + ROW + "\n", source="all_reduce_perf.log")
+    assert found.rows.height == 2
+    assert found.omitted["line"].to_list() == [heading.count("\n") + 1]
+
+
+@pytest.mark.parametrize("sample", ["nccl", "osu"])
+def test_headings_without_their_sign_are_read(sample: str) -> None:
+    """Markdown takes `#` for a heading of its own."""
+    text, _ = SAMPLES[sample]
+    bare = "".join(f"{line.lstrip('#')}\n" for line in text.splitlines())
+    columns = ("collective", "ranks", "size_bytes", "time_us")
+    (found, plain) = (parse_log(one, source="job.log").rows for one in (bare, text))
+    assert found.select(columns).rows() == plain.select(columns).rows()
+
+
+def test_version_1_of_nccl_tests_has_times_in_ms() -> None:
+    text = """nThread: 1 nGpus: 2 minBytes: 4194304 maxBytes: 4194304
+# Using devices
+#   Rank  0 on   node0 device  0 [0x06] Tesla P100-SXM2-16GB
+#   Rank  1 on   node0 device  1 [0x07] Tesla P100-SXM2-16GB
+
+#                                          out-of-place                  in-place
+#    bytes        N    type   op    time  algbw  busbw    res    time  algbw  busbw    res
+   4194304  1048576   float  sum   0.402  10.44  10.44  0e+00   0.401  10.46  10.46  0e+00
+"""
+    found = parse_log(text, source="all_reduce_perf.txt").rows
+    assert found.select("ranks", "nodes", "time_us").rows() == [(2, 1, 402.0), (2, 1, 401.0)]
 
 
 def test_lines_of_other_programs_are_unchanged() -> None:

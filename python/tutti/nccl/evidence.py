@@ -91,6 +91,7 @@ class Evidence:
         wrong: Files, lines and reasons of wrong results.
         omitted: Files, lines and reasons of what was left out.
         measured: What the reader of logs returned, for conflicts and reasons.
+        unused: What is not used of what the user states; empty if all is.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -100,6 +101,7 @@ class Evidence:
     wrong: list[tuple[str, int, str]] = field(default_factory=list)
     omitted: list[tuple[str, int, str]] = field(default_factory=list)
     measured: list[Measurements] = field(default_factory=list)
+    unused: str = ""
 
     @property
     def why(self) -> str:
@@ -136,7 +138,9 @@ def read_evidence(paths: Iterable[str | Path], given: Given) -> Evidence:
             continue
         data = read_bytes(path, limits.Bytes.TABLE, _EXPECTED)
         _add_text(found, data.decode("utf-8", "replace").removeprefix("\ufeff"), str(path), given)
-    concatenated(found.measured).require_agreement()
+    measured = concatenated(found.measured)
+    measured.require_agreement()
+    found.unused = measured.without(given.collective)
     return found
 
 

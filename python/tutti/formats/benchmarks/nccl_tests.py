@@ -6,6 +6,8 @@ in some versions, then time, algbw, busbw and #wrong (formerly error) out of pla
 cputime, which is not read. Times are in us, GB are 10^9 bytes, sizes as in tutti. The job
 environment in JSON is ignored.
 
+Version 1 has the columns bytes, N, type, op, time in ms, algbw, busbw and res.
+
 Source: ``src/util.cu`` of nccl-tests 2.18 and its older versions.
 """
 
@@ -34,7 +36,7 @@ _DEVICE = re.compile(
     r"#\s+Rank\s+(?P<rank>\d{1,8})\b(?:\s+Group\s+(?P<group>\d{1,8}))?(?:.{0,200}?"
     r"\bon\s+(?P<host>\S{1,255})\s+device\s+\d+(?:\s+\[[^\]]{1,20}\])?\s*(?P<name>.{0,60}))?"
 )
-_THREADS = re.compile(r"# nThread (\d{1,5}) nGpus (\d{1,5})\b")
+_THREADS = re.compile(r"# nThread:? (\d{1,5}) nGpus:? (\d{1,5})\b")
 _FAILED = re.compile(r"# Out of bounds values\s*:\s*(\d{1,18})\s+FAILED")
 _OPERATIONS = {"alltoall": "all_to_all", "sendrecv": "send_recv", "alltoallv": "", "hypercube": ""}
 SET_COLLECTIVE = "set --collective, such as --collective all_reduce"
@@ -42,6 +44,8 @@ _HALF = ("time", "algbw", "busbw")
 _MOST_RATE = 1e12
 _LEAST_CHECKED = 0.1e9
 """Least algbw that is compared with size and time, in B/s."""
+_VERSION_1 = ["bytes", "N"]
+_NAMES = {"bytes": "size", "N": "count", "op": "redop", "res": "error"}
 _WRONG = frozenset({"#wrong", "error"})
 
 
@@ -49,6 +53,8 @@ class _Columns(NamedTuple):
     names: tuple[str, ...]
     halves: tuple[int, ...]
     """The first columns of out of place and in place."""
+    us: float
+    """The unit of time in us."""
 
 
 class Device(NamedTuple):
@@ -123,11 +129,19 @@ def is_row(line: str) -> bool:
 
 def is_heading(line: str) -> bool:
     """Returns whether a line names the columns."""
-    return line.startswith("#") and {"size", "count", "type", "busbw"} <= set(line.split())
+    names = set(columns_of(line)) if line.startswith("#") else set()
+    return {"size", "count", "type", "busbw"} <= names
+
+
+def columns_of(line: str) -> tuple[str, ...]:
+    """Returns the words of a line of column names, those of version 1 as in version 2."""
+    names = line.lstrip("# ").split()
+    old = names[:2] == _VERSION_1
+    return tuple(_NAMES.get(name, name) for name in names) if old else tuple(names)
 
 
 def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
-    names = tuple(line.lstrip("# ").split())
+    names = columns_of(line)
     if "cputime" in names:
         given.refuse(
             number,
@@ -144,7 +158,8 @@ def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
             value=line,
             expected="size count type ... time algbw busbw #wrong time algbw busbw #wrong",
         )
-    return _Columns(names, halves)
+    in_ms = line.lstrip("# ").split()[:2] == _VERSION_1
+    return _Columns(names, halves, 1e3 if in_ms else 1.0)
 
 
 def operation_of(program: str) -> str | None:
@@ -179,7 +194,7 @@ def _rows(
     *,
     program: str,
 ) -> Iterator[dict[str, Any]]:
-    names, halves = _columns(heading, line, given)
+    names, halves, us = _columns(heading, line, given)
     if names[-1] == "timestamp":
         names, cells = names[:-1], cells[: len(names) - 1]
     # The out-of-place half of in-place programs is empty.
@@ -206,6 +221,7 @@ def _rows(
         end = start + len(_HALF) + 1
         half = dict(zip(names[start:end], cells[start:end], strict=True))
         found = _half(half, line, given)
+        found["time_us"] *= us
         _check_units(size, found, line, given)
         yield row(given, line, "nccl-tests", in_place=in_place, **shared, **found)
 

@@ -3,7 +3,8 @@
 Recognised in any order and combination: tags and time stamps of `mpirun`, rank labels of `srun -l`
 and of MPICH's `-l`, names of hosts (`pdsh`), pods and containers, and time stamps of `kubectl`,
 `docker`, GitHub, GitLab and syslog. If no line is a heading after that, the text in front of a
-heading is the prefix: lines with the same characters except digits have it, too.
+heading is the prefix: lines with the same characters except digits have it, too. Headings that lost
+their `#`, as in texts that were pasted as Markdown, get it back.
 """
 
 from __future__ import annotations
@@ -48,7 +49,13 @@ _PREFIX: Final = re.compile(
 _MOST: Final = 8
 """Prefixes of one line."""
 _HEADING: Final = re.compile(
-    r"# (?:OSU|OMB-Py) .* Test|# Benchmarking \S|#\s+size\s+count\s|# nThread |# Using devices"
+    r"# (?:OSU|OMB-Py) .* Test|# Benchmarking \S|#\s+(?:size\s+count|bytes\s+N)\s|# nThread"
+    r"|# Using devices"
+)
+_BARE: Final = re.compile(
+    r"\s*(?:nThread:? \d|Using devices|Rank\s+\d+\s.{0,200}\bdevice\s"
+    r"|size\s+count\s+type\s.*\bbusbw|Out of bounds values\s*:"
+    r"|Collective test (?:starting|concluded): |(?:OSU|OMB-Py) .* Test\b|Size\s.*\((?:us|MB/s)\))"
 )
 _UNLIKELY: Final = re.compile(r"[\"'`$#]|\becho\b|\bgrep\b")
 _SHAPES: Final = 4
@@ -64,8 +71,9 @@ def without_prefixes(text: str) -> list[str]:
     lines = [_stripped(_COLOURS.sub("", line.translate(_BREAKS))) for line in text.split("\n")]
     if any(line.startswith("#") and _HEADING.match(line) for line in lines):
         return lines
-    shapes = _shapes(lines)
-    return [_stripped(_without_shape(line, shapes)) for line in lines] if shapes else lines
+    if shapes := _shapes(lines):
+        return [_stripped(_without_shape(line, shapes)) for line in lines]
+    return [f"# {line.lstrip()}" if _BARE.match(line[:LOG_LINE]) else line for line in lines]
 
 
 def _stripped(line: str) -> str:

@@ -121,6 +121,8 @@ def read_reported(
     measured.require_rows(", ".join(map(str, paths)), _EXPECTED)
     for line in measured.remarks():
         remark(capped(line))
+    if text := measured.without(collective):
+        remark(text)
     if measured.merged:
         remark(f"{measured.merged:,} rows of equal configuration were merged into their median")
     return measured

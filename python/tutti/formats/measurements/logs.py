@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _EXPECTED: Final = "the output of OSU micro-benchmarks, IMB or nccl-tests (text or JSON)"
 _NCCL_START: Final = re.compile(
-    r"# (?:nThread |Collective test starting|(?:nccl|rccl)-tests version|Using devices"
+    r"# (?:nThread[ :]|Collective test starting|(?:nccl|rccl)-tests version|Using devices"
     r"|\s*Rank\s+\d)"
 )
 _GPU: Final = re.compile(r"\b(?:CUDA|ROCM|OPENACC|SYCL|NCCL|RCCL)\b", re.IGNORECASE)

@@ -116,6 +116,18 @@ class Measurements:
             for one in self.conflicts
         ]
 
+    def without(self, collective: str | None) -> str:
+        """Returns a remark if the files state other collectives than the user; empty otherwise.
+
+        Args:
+            collective: The collective of files that do not state it; None without one.
+        """
+        stated = self.rows.filter(~pl.col("collective").is_in(POINT_TO_POINT))["collective"]
+        if collective is None or stated.is_empty() or collective in stated:
+            return ""
+        listed = ", ".join(stated.unique().sort())
+        return f"{collective} is not used: the files state {listed}"
+
     def require_agreement(self) -> None:
         """Checks that no file states another number of ranks than the user, if no file needs it.
 

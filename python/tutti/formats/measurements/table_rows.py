@@ -18,6 +18,11 @@ _LIBRARY: Final = re.compile(
     r"|\b(?:INFO|WARN|WARNING|DEBUG|TRACE)\b|^(?:WARNING|Warning|warning|Rank \d+):?\s"
 )
 """Lines of communication libraries, which appear between rows of a table and do not end it."""
+_RECORD: Final = re.compile(
+    r"(?:\[\d{1,8}\] ?)?[A-Za-z][\w.-]{0,254}:\d{1,10}:\d{1,10} \[-?\d{1,4}\] .{0,300}?"
+    r"NCCL (?:INFO|WARN)"
+)
+"""A record of NCCL, which may follow a part of a row without a space."""
 _WORDS: Final = frozenset({"Pass", "Fail"})
 
 
@@ -55,12 +60,29 @@ def of(lines: list[str], tool: ModuleType, start: int, end: int) -> Table:
 
 
 def _of_nccl(table: Table, lines: list[str], start: int) -> None:
-    """Keeps the lines of a size, a count and a type: other lines never have this form."""
+    """Keeps the lines of a size, a count and a type: other lines never have this form.
+
+    nccl-tests prints a row in three parts. Records of NCCL between them are removed, and the parts
+    are joined in the line of the first.
+    """
+    width, at = 0, -1
     for place, line in enumerate(lines):
-        if nccl_tests.is_row(line):
-            table.lines[place] = line
+        if nccl_tests.is_heading(line):
+            width, at = len(nccl_tests.columns_of(line)), -1
+            continue
+        record = _RECORD.search(line) if "NCCL" in line else None
+        part = line[: record.start()] if record else line
+        cells = part.split()
+        if nccl_tests.is_row(part):
+            table.lines[place] = part
+            at = place if len(cells) < width else -1
             if table.first_row is None:
                 table.first_row = start + place
+        elif at >= 0 and cells and all(_number(cell) or cell == "N/A" for cell in cells):
+            table.lines[at] += f" {part}"
+            at = at if len(table.lines[at].split()) < width else -1
+        elif cells and record is None and "NCCL" not in line:
+            at = -1
 
 
 class _Rows:
