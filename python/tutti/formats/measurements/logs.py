@@ -103,12 +103,23 @@ def parse_log(
         ConfigError: No line is the heading of a benchmark, or JSON is invalid.
     """
     given = BenchmarkInput(source=source, ranks=ranks, operation=collective)
+    return _finished(*read_runs(text, given), given)
+
+
+def read_runs(
+    text: str, given: BenchmarkInput
+) -> tuple[list[dict[str, Any]], dict[int, str], list[str]]:
+    """Returns the rows of all runs, the reasons of lines that are left out, and the lines.
+
+    Raises:
+        ConfigError: As :func:`parse_log`.
+    """
     if text.lstrip().startswith("{"):
         return _of_json(text, given)
     lines = without_prefixes(text)
     runs = list(_runs(lines))
     if not runs:
-        raise _unknown(source, next((line for line in lines if line.strip()), ""))
+        raise _unknown(given.source, next((line for line in lines if line.strip()), ""))
     omitted: dict[int, str] = {}
     written = [*lines]
     if table_rows.may_be_cut(lines):
@@ -122,7 +133,7 @@ def parse_log(
         if run.tool is imb and (datatypes := _datatypes(lines[run.since : run.start])):
             given = replace(given, datatypes=datatypes)
         rows += _rows(lines, run, given, omitted)
-    return _finished(rows, omitted, written, given)
+    return rows, omitted, written
 
 
 def _unknown(source: str, first: str) -> ConfigError:
@@ -135,7 +146,9 @@ def _unknown(source: str, first: str) -> ConfigError:
     )
 
 
-def _of_json(text: str, given: BenchmarkInput) -> Measurements:
+def _of_json(
+    text: str, given: BenchmarkInput
+) -> tuple[list[dict[str, Any]], dict[int, str], list[str]]:
     if not nccl_tests.is_json(text):
         raise _unknown(given.source, text.lstrip()[: limits.LOG_LINE])
     rows = list(nccl_tests.rows(text, given))
@@ -144,7 +157,7 @@ def _of_json(text: str, given: BenchmarkInput) -> Measurements:
     count = rank_count([], [], rows, given.ranks, listed=stated)._replace(nodes=hosts)
     omitted: dict[int, str] = {}
     kept = _of_run(rows, nccl_tests, count, [], omitted)
-    return _finished(kept, omitted, [], given)
+    return kept, omitted, []
 
 
 def _finished(
@@ -160,7 +173,8 @@ def _finished(
     found = finished(pl.DataFrame(full, schema=schema, orient="row"), ranks=given.ranks)
     left = [(given.source, line, reason, written(line)) for line, reason in omitted.items()]
     other = pl.DataFrame(left, schema=OMITTED, orient="row")
-    omitted_rows = pl.concat([other, found.omitted]).sort("line")
+    omitted_rows = other if found.omitted.is_empty() else pl.concat([other, found.omitted])
+    omitted_rows = omitted_rows if omitted_rows.is_empty() else omitted_rows.sort("line")
     return Measurements(found.rows, omitted_rows, conflicts_of(found.rows, given.ranks))
 
 

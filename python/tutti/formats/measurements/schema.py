@@ -207,8 +207,10 @@ def conflicts_of(rows: pl.DataFrame, ranks: int | None) -> tuple[ConfigError, ..
         rows: The rows of one file.
         ranks: The number that the user states; None without one.
     """
+    if ranks is None:
+        return ()
     stated = ~pl.col("collective").is_in(POINT_TO_POINT) & (pl.col("ranks_source") != "argument")
-    other = rows.filter(stated & (pl.col("ranks") != ranks)) if ranks is not None else rows.clear()
+    other = rows.filter(stated & (pl.col("ranks") != ranks))
     if other.is_empty():
         return ()
     first, counts = other.row(0, named=True), other["ranks"].unique().sort()
@@ -223,7 +225,7 @@ def conflicts_of(rows: pl.DataFrame, ranks: int | None) -> tuple[ConfigError, ..
 
 
 def partition(
-    frame: pl.DataFrame, checks: list[tuple[pl.Expr, str]]
+    frame: pl.DataFrame | pl.LazyFrame, checks: list[tuple[pl.Expr, str]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Separates the rows that fail a check.
 
@@ -237,11 +239,15 @@ def partition(
     reason = pl.coalesce(
         [pl.when(bad).then(pl.lit(why)) for bad, why in checks] + [pl.lit(None, pl.String)]
     )
-    checked = frame.with_columns(reason.alias("_reason"))
-    valid = checked.filter(pl.col("_reason").is_null()).drop("_reason")
-    invalid = checked.filter(pl.col("_reason").is_not_null())
-    omitted = invalid.select("file", "line", pl.col("_reason").alias("reason"), "text")
-    return valid, omitted.cast(pl.Schema(OMITTED))
+    checked = frame.lazy().with_columns(reason.alias("_reason")).collect()
+    reasons = checked.drop_in_place("_reason")
+    bad = reasons.is_not_null()
+    if not bad.any():
+        return checked, pl.DataFrame(schema=OMITTED)
+    omitted = checked.filter(bad).select(
+        "file", "line", reasons.filter(bad).alias("reason"), "text"
+    )
+    return checked.filter(~bad), omitted.cast(pl.Schema(OMITTED))
 
 
 def finished(
@@ -255,15 +261,17 @@ def finished(
         ranks_per_node: That of rows that state nodes, but neither ranks nor ranks per node.
     """
     absent = [name for name in MEASUREMENTS if name not in frame.columns]
-    frame = frame.with_columns(
-        pl.lit(None, MEASUREMENTS[name]).alias(name) for name in absent
-    ).with_columns(pl.col("emulated").fill_null(value=False), pl.col("series").fill_null(1))
-    frame = _with_ranks(frame, ranks, ranks_per_node)
-    valid, omitted = partition(frame, _checks())
+    # One query: a small frame costs as much per operation as a large one.
+    full = (
+        frame.lazy()
+        .with_columns(pl.lit(None, MEASUREMENTS[name]).alias(name) for name in absent)
+        .with_columns(pl.col("emulated").fill_null(value=False), pl.col("series").fill_null(1))
+    )
+    valid, omitted = partition(_with_ranks(full, ranks, ranks_per_node), _checks())
     return Measurements(_merged(valid.select(list(MEASUREMENTS))), omitted)
 
 
-def _with_ranks(frame: pl.DataFrame, ranks: int | None, each: int | None) -> pl.DataFrame:
+def _with_ranks(frame: pl.LazyFrame, ranks: int | None, each: int | None) -> pl.LazyFrame:
     nodes, per_node, stated = pl.col("nodes"), pl.col("ranks_per_node"), pl.col("ranks")
     alone = nodes.is_not_null() & stated.is_null() & per_node.is_null()
     if ranks is None and each is not None:
@@ -342,7 +350,9 @@ def _merged(rows: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col("repetitions").is_not_null().all()).then(pl.col("repetitions").sum()),
             pl.col("series").sum(),
         )
-    return rows.select(list(MEASUREMENTS)).cast(pl.Schema(MEASUREMENTS))
+        rows = rows.select(list(MEASUREMENTS))
+    schema = pl.Schema(MEASUREMENTS)
+    return rows if rows.schema == schema else rows.cast(schema)
 
 
 # --- cells of text --------------------------------------------------------------------------------
