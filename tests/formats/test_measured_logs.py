@@ -140,7 +140,7 @@ def test_an_argument_that_contradicts_the_log_is_refused(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="states another number of ranks") as caught:
         found.require_agreement()
     assert "expected: 4 ranks" in str(caught.value)
-    # A file that needs the argument, beside one that does not, is read with a remark.
+    # With another file that needs the argument, it is read with a remark.
     stating, silent = tmp_path / "stating.log", tmp_path / "silent.log"
     stating.write_text(f"mpirun -n 4 osu_allreduce\n{ALL_REDUCE}")
     silent.write_text(ALL_REDUCE)

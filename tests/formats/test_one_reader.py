@@ -1,4 +1,4 @@
-"""Every verb reads the same rows of a log, whatever a launcher puts in front of its lines."""
+"""Every verb reads the same rows of a log, with any prefix of its lines."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ PREFIXES = (
     "launcher-x7k2p mpi 2024-05-01T12:34:56Z ",
     "INFO 12 worker/3 >> ",
 )
-"""What launchers, containers and CI put in front of lines."""
+"""Prefixes of launchers, containers and CI."""
 
 
 def prefixed(prefix: str, text: str) -> str:
@@ -153,14 +153,14 @@ ROW = NCCL[FIRST:].splitlines()[0]
 def test_rows_of_nccl_tests_that_records_of_nccl_divide() -> None:
     """nccl-tests prints the size, then each half when it is measured."""
     record = "node0-h100:1:2 [0] NCCL INFO 1048576 Bytes -> Algo 0 proto 0 time 25.874907"
-    whole = ROW + "\n" + ROW.replace("1048576 ", "2097152 ").replace("262144", "524288") + "\n"
-    parts = whole
+    complete = ROW + "\n" + ROW.replace("1048576 ", "2097152 ").replace("262144", "524288") + "\n"
+    parts = complete
     for half in ("-1", "5.17      0"):
         parts = parts.replace(half, f"{half}{record}\n{record}\n")
     heading = NCCL[:FIRST]
     for prefix in ("", "[0] ", "[1,0]<stdout>:"):
         found = parse_log(prefixed(prefix, heading + parts), source="all_reduce_perf.log")
-        plain = parse_log(heading + whole, source="all_reduce_perf.log")
+        plain = parse_log(heading + complete, source="all_reduce_perf.log")
         columns = ("collective", "ranks", "size_bytes", "in_place", "time_us")
         assert found.rows.select(columns).rows() == plain.rows.select(columns).rows()
         assert found.rows.height == 4
@@ -176,7 +176,7 @@ def test_a_part_of_a_row_is_left_out() -> None:
 
 @pytest.mark.parametrize("sample", ["nccl", "osu"])
 def test_headings_without_their_sign_are_read(sample: str) -> None:
-    """Markdown takes `#` for a heading of its own."""
+    """Markdown takes `#` for a heading."""
     text, _ = SAMPLES[sample]
     bare = "".join(f"{line.lstrip('#')}\n" for line in text.splitlines())
     columns = ("collective", "ranks", "size_bytes", "time_us")

@@ -1,4 +1,4 @@
-"""Removes what launchers, containers and CI put in front of each line of a log.
+"""Removes the prefixes of launchers, containers and CI from the lines of a log.
 
 Recognised in any order and combination: tags and time stamps of `mpirun`, rank labels of `srun -l`
 and of MPICH's `-l`, names of hosts (`pdsh`), pods and containers, and time stamps of `kubectl`,

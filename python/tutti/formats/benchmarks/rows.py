@@ -20,7 +20,7 @@ FIELDS: Final = (
     "written_bytes", "datatype", "in_place", "time_us", "min_us", "max_us", "bytes_per_s",
     "bus_per_alg", "iterations", "wrong",
 )  # fmt: skip
-"""The fields of a row; values that a tool does not report are None.
+"""The fields of a row; None for values that a tool does not report.
 
 - ``benchmark``: the name of the benchmark in the tool.
 - ``operation``: the collective, ``ping_pong`` (one-way time), ``window`` (many messages in flight
@@ -144,6 +144,6 @@ class BenchmarkInput:
 
 
 def row(given: BenchmarkInput, line: int, tool: str, **cells: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Returns a row with the fields of :data:`FIELDS`; missing cells are None."""
+    """Returns a row with the fields of :data:`FIELDS`; None for missing cells."""
     empty: dict[str, Any] = dict.fromkeys(FIELDS)
     return empty | {"file": given.source, "line": line, "tool": tool, "blocking": True} | cells

@@ -6,8 +6,8 @@ table if it has the heading's number of columns and the next size. Numbers that 
 all rows of a run whose sizes do not increase (two runs wrote at the same time), are left out and
 reported.
 
-Every verb reads logs here, after :mod:`tutti.formats.benchmarks.prefixes` removed what launchers
-and containers put in front of lines.
+Every verb reads logs here, after :mod:`tutti.formats.benchmarks.prefixes` removed the prefixes
+of launchers and containers.
 
 OSU prints no number of ranks. It is read from the launcher's command if the log echoes the command
 between the previous run and this one, names the same benchmark, and is unambiguous. That of
