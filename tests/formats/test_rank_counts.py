@@ -84,6 +84,10 @@ def test_a_list_that_lacks_ranks_needs_another_source() -> None:
             "the list of devices states 4 ranks, but busbw / algbw = 1.972 is that of 72 ranks",
         ),
         (
+            "$ mpirun -np 8 ./all_reduce_perf\n" + log(ENDS, row(0.001, 8)),
+            "the command states 8 ranks, but a line of a device states rank 71",
+        ),
+        (
             log([device(71)], row(297.16, 16)),
             "a line of a device states rank 71, but busbw / algbw = 1.875 is that of 16 ranks",
         ),

@@ -93,6 +93,9 @@ def _of_one(stated: _Stated, rows: Sequence[Row], given: int | None) -> RankCoun
     """Returns the count of a run that states one, if its rates agree."""
     low, high = _by_rates(rows)
     count, source = next(iter(stated.counts.items()))
+    if stated.lacking and count < stated.least:
+        last = f"a line of a device states rank {stated.least - 1}"
+        return RankCount(problem=f"{source} states {count} ranks, but {last}")
     if not _fits_some(rows, count):
         if given is not None and given > count and _fits_some(rows, given):
             return RankCount(given, None, "argument")  # the list is cut
