@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,6 +80,7 @@ PREFIXES = (
     "0: ",
     " 12: ",
     "[0] ",
+    "[ 0] ",
     "[default0]:",
     "node-17.cluster: ",
     "2024-05-01T12:34:56.123456789Z ",
@@ -196,6 +198,18 @@ def test_version_1_of_nccl_tests_has_times_in_ms() -> None:
 """
     found = parse_log(text, source="all_reduce_perf.txt").rows
     assert found.select("ranks", "nodes", "time_us").rows() == [(2, 1, 402.0), (2, 1, 401.0)]
+
+
+def test_logs_of_docker_in_json() -> None:
+    text, _ = SAMPLES["nccl"]
+    lines = [
+        json.dumps({"log": f"{line}\n", "stream": "stdout", "time": "2024-05-01T12:34:56.123Z"})
+        for line in text.splitlines()
+    ]
+    wrapped = "\n".join(line.replace('{"log": ', '{"log":') for line in lines) + "\n"
+    columns = ("collective", "ranks", "size_bytes", "time_us")
+    (found, plain) = (parse_log(one, source="job.log").rows for one in (wrapped, text))
+    assert found.select(columns).rows() == plain.select(columns).rows()
 
 
 def test_lines_of_other_programs_are_unchanged() -> None:

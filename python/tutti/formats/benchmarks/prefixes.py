@@ -2,13 +2,16 @@
 
 Recognised in any order and combination: tags and time stamps of `mpirun`, rank labels of `srun -l`
 and of MPICH's `-l`, names of hosts (`pdsh`), pods and containers, and time stamps of `kubectl`,
-`docker`, GitHub, GitLab and syslog. If no line is a heading after that, the text in front of a
-heading is the prefix: lines with the same characters except digits have it, too. Headings that lost
-their `#`, as in texts that were pasted as Markdown, get it back.
+`docker` (or its JSON), GitHub, GitLab and syslog.
+
+If no line is a heading after that, the text in front of a heading is the prefix: lines with the
+same characters except digits have it, too. Headings that lost their `#`, as in texts that were
+pasted as Markdown, get it back.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +24,7 @@ _BREAKS: Final = str.maketrans(dict.fromkeys("\r\v\f\x1c\x1d\x1e\x85\u2028\u2029
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _ISO: Final = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,12})?(?: ?Z| ?[+-]\d\d:?\d\d)?"
 _DATE: Final = r"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:[.]\d{1,9})?(?: \d{4})?"
+_JSON: Final = '{"log":'
 _DATA: Final = r"(?=\s*[#\d]|\s*$|\[)"
 """What follows labels that other lines have, too: a heading, a row, a blank, another label."""
 _PREFIX: Final = re.compile(
@@ -34,7 +38,7 @@ _PREFIX: Final = re.compile(
             r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?:\s|$)",
             # srun -l, flux --label-io; mpiexec -l of MPICH and Intel MPI; torchrun
             r"\s*\d{1,8}:(?:\s|$)",
-            r"\[(?:default|rank)?\d{1,8}\]:? ?",
+            r"\[(?:default|rank)?\s?\d{1,8}\]:? ?",
             rf"\[[^\[\]]{{1,200}}\]:? ?{_DATA}",
             # docker compose, kubectl logs --prefix, pdsh, gh run view --log
             r"[\w.@/-]{1,200}\s{0,40}\|(?: |$)",
@@ -68,12 +72,22 @@ def without_prefixes(text: str) -> list[str]:
         >>> without_prefixes(chr(10).join(["[1,0]<stdout>:# Size", "0:  8   1.5"]))
         ['# Size', '  8   1.5']
     """
-    lines = [_stripped(_COLOURS.sub("", line.translate(_BREAKS))) for line in text.split("\n")]
+    texts = (_unwrapped(line) if line.startswith(_JSON) else line for line in text.split("\n"))
+    lines = [_stripped(_COLOURS.sub("", line.translate(_BREAKS))) for line in texts]
     if any(line.startswith("#") and _HEADING.match(line) for line in lines):
         return lines
     if shapes := _shapes(lines):
         return [_stripped(_without_shape(line, shapes)) for line in lines]
     return [f"# {line.lstrip()}" if _BARE.match(line[:LOG_LINE]) else line for line in lines]
+
+
+def _unwrapped(line: str) -> str:
+    """Returns the text of a line of docker's `json-file` logs."""
+    try:
+        text = json.loads(line).get("log") if len(line) <= LOG_LINE else None
+    except (ValueError, RecursionError):
+        return line
+    return text.replace("\n", " ") if isinstance(text, str) else line
 
 
 def _stripped(line: str) -> str:

@@ -114,7 +114,7 @@ def read_runs(
     Raises:
         ConfigError: As :func:`parse_log`.
     """
-    if text.lstrip().startswith("{"):
+    if nccl_tests.is_json(text):
         return _of_json(text, given)
     lines = without_prefixes(text)
     runs = list(_runs(lines))
@@ -149,8 +149,6 @@ def _unknown(source: str, first: str) -> ConfigError:
 def _of_json(
     text: str, given: BenchmarkInput
 ) -> tuple[list[dict[str, Any]], dict[int, str], list[str]]:
-    if not nccl_tests.is_json(text):
-        raise _unknown(given.source, text.lstrip()[: limits.LOG_LINE])
     rows = list(nccl_tests.rows(text, given))
     hosts = len(set(_JSON_HOST.findall(text))) or None
     stated = nccl_tests.ranks_of_json(text, given.source)
