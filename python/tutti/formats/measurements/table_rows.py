@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 _UNIT: Final = re.compile(r"\((?:[nmu]?s|sec|[mu]sec|[KMGT]i?B/s|[KMGT]?bit/s)\)")
 _LIBRARY: Final = re.compile(
     r"^\[[^\]]{1,200}\]|\bR?NCCL\b|\bUC[CXPTS]\b|\bUC[CX]_|\b(?:MVAPICH|OFI|PML)"
-    r"|\b(?:MPI startup|libfabric)\b|\b(?:INFO|WARN|WARNING|DEBUG|TRACE)\b|^(?:WARNING|Warning|warning|Rank \d+):?\s"
+    r"|\b(?:MPI startup|libfabric|INFO|WARN|WARNING|DEBUG|TRACE)\b"
+    r"|^(?:WARNING|Warning|warning|Rank \d+):?\s"
 )
 """Lines of communication libraries, which appear between rows of a table and do not end it."""
 _RECORD: Final = re.compile(
