@@ -178,6 +178,7 @@ def test_one_damaged_row_is_left_out_alone() -> None:
 def test_small_rates_state_nothing() -> None:
     """nccl-tests rounds small rates to 0.00: any number of ranks fits."""
     assert quotient("0.00", "0.00") is None
+    assert quotient("0e999", "1.00") is None
     assert ranks(log([device(0), device(1)], row(0.001, 2))) == {2}
     assert "neither the number of nodes nor that of ranks" in parse(log([], row(0.001, 2))).why()
 

@@ -156,8 +156,7 @@ def test_collectives_of_no_bytes_are_not_fitted(tmp_path: Path) -> None:
     assert "not used: 2 times of all_reduce of 0 B" in " ".join(done.output.split())
     points = pl.read_parquet(tmp_path / "calibration.parquet")
     assert points["size_bytes"].to_list() == 2 * [4, 1024, 1 << 20]
-    model = platform(tmp_path / "calibrated.toml").model
-    assert model.alpha.ps == pytest.approx(2_080_000, rel=0.01)
+    assert "postal mean alpha 2.08 us" in " ".join(done.output.split())
     refused = calibrate(*arguments, "--ranks", "16")
     assert refused.exit_code == 2
     assert "expected: 8, 32 ranks, as the file states" in refused.output
@@ -181,7 +180,7 @@ def test_as_many_points_as_parameters_determine_no_interval(tmp_path: Path) -> N
     assert "no confidence interval: 2 points for 2 parameters" in printed
     text = (tmp_path / "calibrated.toml").read_text()
     # Three steps of a ring on four ranks send 1.5 times the size: 8020.38 us for 15 MiB.
-    assert platform(tmp_path / "calibrated.toml").model.alpha.ps == pytest.approx(12.58e6, rel=1e-2)
+    assert "beta 0.34 ns/B" in printed
     assert "determine no interval" in text
     assert "95 %" not in text
     # A repetition adds nothing: its time is the same.

@@ -252,7 +252,7 @@ def quotient(bus: str, alg: str) -> tuple[float, float] | None:
     """
     try:
         over, under, over_step, under_step = float(bus), float(alg), _step(bus), _step(alg)
-    except ValueError:
+    except (ValueError, OverflowError):  # such as 0e999
         return None
     if not (0 <= over <= _MOST_RATE and under_step < under <= _MOST_RATE):
         return None
