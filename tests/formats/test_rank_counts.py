@@ -142,6 +142,19 @@ def test_processes_of_a_command_have_several_gpus() -> None:
     assert set(found.select("ranks", "nodes", "ranks_source").rows()) == {(16, 2, "launcher")}
 
 
+def test_a_program_with_the_suffix_of_mpi_is_that_of_its_command() -> None:
+    text = "mpirun -np 72 all_reduce_perf_mpi\n# Collective test starting: all_reduce_perf_mpi\n"
+    assert ranks(text + log([], row(0.001, 72))) == {72}
+
+
+def test_columns_of_rccl_after_both_halves() -> None:
+    """RCCL-tests prints the algorithm, the protocol and the number of channels."""
+    text = log([device(0), device(1)], row(297.16, 2))
+    wide = text.replace("#wrong\n", "#wrong algo proto nchannels\n")
+    wide = wide.replace(" 0\n#", " 0 Direct SIMPLE 32\n#")
+    assert parse(wide).rows.equals(parse(text).rows)
+
+
 def test_groups_of_a_split_communicator() -> None:
     """NCCL_TESTS_SPLIT: each group is a communicator."""
     devices = [device(rank, f"n{rank // 4}", rank % 4) for rank in range(8)]

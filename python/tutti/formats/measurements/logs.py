@@ -338,7 +338,7 @@ def _is_of(launch: Launch, tool: ModuleType, start: str, heading: list[str]) -> 
     if tool is imb:
         return name.startswith("IMB-")
     named = nccl_tests.NAMED.search("\n".join(heading))
-    return name.endswith("_perf") and (named is None or named[1] == name)
+    return name.endswith("_perf") and (named is None or named[1].removesuffix("_mpi") == name)
 
 
 def _operation(
