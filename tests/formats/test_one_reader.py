@@ -98,6 +98,7 @@ PREFIXES = (
     "test\tRun the benchmark\t2024-05-01T12:34:56.1234567Z ",
     "(pid=123, ip=10.0.0.1) ",
     "    ",
+    "   [1,0]<stdout>:",
     "> ",
     "2024-05-01T12:34:56.123Z [pod/launcher] 0: [1,0]<stdout>:",
     # No rule has these two: the text in front of the headings is the prefix.

@@ -94,13 +94,13 @@ def _stripped(line: str) -> str:
     """Returns a line without prefixes, and without the indentation of a comment."""
     if len(line) > LOG_LINE:
         return line
-    place = 0
+    indented = place = len(line) - len(line.lstrip())
     for _ in range(_MOST):
         match = _PREFIX.match(line, place)
         if match is None or match.end() == place:
             break
         place = match.end()
-    rest = line[place:]
+    rest = line[place:] if place > indented else line
     start = rest.lstrip()
     return start if start.startswith("#") else rest
 

@@ -1,7 +1,8 @@
 """Numbers of ranks and nodes that a job log states: in echoed commands of launchers, in headings.
 
-Read are `mpirun` and `mpiexec` of Open MPI, MPICH and Intel MPI, `srun`, `flux run`, `aprun` and
-`ibrun`. A number that is not written as digits, such as `-n $RANKS`, is unknown.
+Read are `mpirun` and `mpiexec` of Open MPI, MPICH and Intel MPI, `mpirun_rsh`, `srun`, `flux run`,
+`jsrun`, `aprun` and `ibrun`. A number that is not written as digits, such as `-n $RANKS`, is
+unknown.
 """
 
 from __future__ import annotations
@@ -36,11 +37,20 @@ _SLURM: Final = _Options(
 _ALPS: Final = _Options(
     ranks=frozenset({"-n", "--pes"}), per_node=frozenset({"-N", "--pes-per-node"})
 )
+_JSRUN: Final = _Options(ranks=frozenset({"-p", "--np"}))
+_SETS: Final = _Options(
+    ranks=frozenset({"-n", "--nrs"}),
+    nodes=frozenset({"-r", "--rs_per_host"}),
+    per_node=frozenset({"-a", "--tasks_per_rs"}),
+)
+"""Resource sets of `jsrun`: how many, of each host, and ranks of each."""
 _LAUNCHERS: Final = {
     **dict.fromkeys(("mpirun", "mpiexec", "orterun", "prun", "prterun", "mpiexec.hydra"), _MPI),
     **dict.fromkeys(("mpirun.openmpi", "mpirun.mpich", "mpiexec.openmpi", "mpiexec.mpich"), _MPI),
     **dict.fromkeys(("srun", "flux"), _SLURM),
+    **dict.fromkeys(("mpirun_rsh", "mpiexec.mpirun_rsh"), _MPI),
     "aprun": _ALPS,
+    "jsrun": _JSRUN,
     "ibrun": _Options(ranks=frozenset({"-n"})),
 }
 _ONE_PER_NODE: Final = frozenset({"-pernode", "--pernode"})
@@ -84,7 +94,10 @@ def launch_of(line: str) -> Launch | None:
     if sum(start < ends[0] for start in starts) > 1 or ":" in words[ends[0] :]:
         return Launch(program, None, None)  # nested launchers, or several programs
     options = _LAUNCHERS[names[starts[0]]]
-    ranks, nodes, per_node = _numbers(words[starts[0] + 1 : ends[0]], options)
+    arguments = words[starts[0] + 1 : ends[0]]
+    if options is _JSRUN:
+        return Launch(program, *_of_sets(arguments))
+    ranks, nodes, per_node = _numbers(arguments, options)
     if ranks is None and nodes is not None and per_node is not None:
         ranks = nodes * per_node
     if nodes is None and ranks and per_node and ranks % per_node == 0:
@@ -107,6 +120,15 @@ def _numbers(words: list[str], options: _Options) -> tuple[int | None, int | Non
         next(iter(values)) if len(values) == 1 else None for values in found.values()
     )
     return ranks, nodes, per_node
+
+
+def _of_sets(words: list[str]) -> tuple[int | None, int | None]:
+    """Returns ranks and nodes of `jsrun`: resource sets have one rank by default."""
+    sets, of_host, each = _numbers(words, _SETS)
+    ranks, _, _ = _numbers(words, _JSRUN)
+    if ranks is None and sets is not None:
+        ranks = sets * (each or 1)
+    return ranks or None, sets // of_host if sets and of_host and sets % of_host == 0 else None
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
