@@ -9,6 +9,7 @@ import polars as pl
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import check_frame, read_frame
+from tutti.formats.measurements.bench import checked_blocks
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
@@ -176,12 +177,7 @@ def emulated(results: pl.DataFrame) -> list[str]:
 
 _EXPECTED = "results.parquet or multicasts.parquet of `tutti mpi bench`"
 _MULTICASTS = {"peers": "positive", "received_ps": "positive", "blocking": "flag"}
-_COLLECTIVES = {
-    **dict.fromkeys(("collective", "schedule", "implementation"), "text"),
-    **dict.fromkeys(("ranks", "each", "time_ps"), "positive"),
-    "size_bytes": "count",
-}
-_IF_THERE = {"wrong": "count?", "emulated": "flag?", "model": "text?"}
+_IF_THERE = {"emulated": "flag?", "model": "text?"}
 
 
 def read_results(path: Path) -> pl.DataFrame:
@@ -194,9 +190,10 @@ def read_results(path: Path) -> pl.DataFrame:
 
 
 def _checked(results: pl.DataFrame, source: str) -> pl.DataFrame:
-    columns = _MULTICASTS if set(_MULTICASTS) <= set(results.columns) else _COLLECTIVES
+    if not set(_MULTICASTS) <= set(results.columns):
+        return checked_blocks(results, source)
     there = {name: kind for name, kind in _IF_THERE.items() if name in results.columns}
-    return check_frame(results, columns | there, source=source, expected=_EXPECTED)
+    return check_frame(results, _MULTICASTS | there, source=source, expected=_EXPECTED)
 
 
 def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Observation]:
@@ -221,8 +218,8 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Ob
     mine = results.filter(
         (pl.col("implementation") == "schedule") & (pl.col("collective") != "barrier")
     )
-    if "wrong" in results.columns:
-        mine = mine.filter(pl.col("wrong") == 0)
+    mine = mine.filter(pl.col("wrong").fill_null(0) == 0)
+    mine = check_frame(mine, {"schedule": "text"}, source=source, expected=_EXPECTED)
     origin = _origin(results, source)
     return [
         Observation(
@@ -230,7 +227,7 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Ob
             row["taken_ps"] / 1e6,
             row["size_bytes"],
             schedule=schedule(row["schedule"], collective=row["collective"], ranks=row["ranks"]),
-            in_a_row=row["each"],
+            in_a_row=row["each"] or 1,
             origin=origin,
         )
         for row in _taken(mine, case, "time_ps", statistic)
