@@ -241,6 +241,8 @@ def test_the_collective_of_nccl_tests_from_its_command() -> None:
     assert reasons(parse(text))[0][1].startswith("does not state the collective: set")
     found = parse(f"mpirun -n 2 ./all_reduce_perf_mpi -b 8 -g 1\n{text}")
     assert set(found.rows["collective"]) == {"all_reduce"}
+    found = parse(f"$ ./build/all_reduce_perf -b 8 -e 128M -f 2 -g 2\n{text}")
+    assert set(found.rows["collective"]) == {"all_reduce"}
     assert set(parse(text, collective="reduce").rows["collective"]) == {"reduce"}
 
 

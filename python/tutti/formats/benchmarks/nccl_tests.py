@@ -248,7 +248,7 @@ def quotient(bus: str, alg: str) -> tuple[float, float] | None:
 
     Examples:
         >>> [round(bound, 4) for bound in quotient("586.06", "297.16")]
-        [1.9721, 1.9723]
+        [1.9722, 1.9723]
     """
     try:
         over, under, over_step, under_step = float(bus), float(alg), _step(bus), _step(alg)

@@ -70,7 +70,7 @@ def without_prefixes(text: str) -> list[str]:
 
     Examples:
         >>> without_prefixes(chr(10).join(["[1,0]<stdout>:# Size", "0:  8   1.5"]))
-        ['# Size', '  8   1.5']
+        ['# Size', ' 8   1.5']
     """
     texts = (_unwrapped(line) if line.startswith(_JSON) else line for line in text.split("\n"))
     lines = [_stripped(_COLOURS.sub("", line.translate(_BREAKS))) for line in texts]

@@ -55,6 +55,7 @@ _LAUNCHERS: Final = {
 }
 _ONE_PER_NODE: Final = frozenset({"-pernode", "--pernode"})
 _PROGRAM: Final = re.compile(r"osu_\w+|IMB-\w+|\w+_perf(?:_mpi)?")
+_PERF: Final = re.compile(r"_perf(?:_mpi)?$")
 _PER_RESOURCE: Final = re.compile(r"ppr:(\d+):node\b")
 _GLUED: Final = re.compile(r"(-[nN])(\d+)")
 
@@ -81,6 +82,8 @@ def launch_of(line: str) -> Launch | None:
         Launch(program='osu_allreduce', ranks=8, nodes=2)
         >>> launch_of("$ mpirun -np $RANKS osu_bcast")
         Launch(program='osu_bcast', ranks=None, nodes=None)
+        >>> launch_of("$ ./build/all_reduce_perf -b 8 -e 128M -g 8")
+        Launch(program='all_reduce_perf', ranks=None, nodes=None)
         >>> print(launch_of("mpirun was called on 4 nodes"))
         None
     """
@@ -88,6 +91,8 @@ def launch_of(line: str) -> Launch | None:
     names = [word.rpartition("/")[2] for word in words]
     starts = [place for place, name in enumerate(names) if name in _LAUNCHERS]
     ends = [place for place, name in enumerate(names) if _PROGRAM.fullmatch(name)]
+    if ends and not starts and _is_alone(words, ends[0]):
+        return Launch(names[ends[0]].removesuffix("_mpi"), None, None)
     if not starts or not ends or ends[0] < starts[0]:
         return None
     program = names[ends[0]].removesuffix("_mpi")
@@ -103,6 +108,12 @@ def launch_of(line: str) -> Launch | None:
     if nodes is None and ranks and per_node and ranks % per_node == 0:
         nodes = ranks // per_node
     return Launch(program, ranks or None, nodes or None)
+
+
+def _is_alone(words: list[str], place: int) -> bool:
+    """Returns whether a program of nccl-tests starts without launcher; others print their name."""
+    options = words[place + 1 : place + 2]
+    return bool(_PERF.search(words[place])) and bool(options) and options[0].startswith("-")
 
 
 def _numbers(words: list[str], options: _Options) -> tuple[int | None, int | None, int | None]:
