@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutti.base.errors import ConfigError
@@ -90,6 +90,9 @@ def test_every_number_is_a_row_or_reported() -> None:
         ("flux run -N2 --tasks-per-node=96 singularity exec o.sif /opt/osu_allreduce", 2, 192),
         ("aprun -n 32 -N 16 osu_allreduce", 2, 32),
         ("ibrun -n 32 osu_allreduce", None, 32),
+        ("time jsrun -n 16 -a 2 -c 1 -r 4 -l cpu-cpu omb/osu_allreduce", 4, 32),
+        ("jsrun -p 8 osu_allreduce", None, 8),
+        ("mpirun_rsh -np 4 -hostfile hosts MV2_USE_CUDA=1 ./osu_allreduce", None, 4),
         ("mpirun -n 8 \\\n  osu_allreduce", None, None),
         ("srun osu_allreduce", None, None),
         ("mpirun -n $N osu_allreduce", None, None),
@@ -131,12 +134,32 @@ def test_contradictory_commands_need_the_argument() -> None:
     assert "several numbers of ranks" in reasons(parse(text))[0][1]
     found = parse(text, ranks=8)
     assert set(found.rows["ranks_source"]) == {"argument"}
+    assert "several numbers of ranks" in reasons(parse(text, ranks=16))[0][1]
+
+
+def test_an_argument_that_contradicts_the_log_is_refused(tmp_path: Path) -> None:
     found = parse(f"mpirun -n 4 osu_allreduce\n{ALL_REDUCE}", ranks=8)
     assert sizes(found)[0] == (None, 4, 4)
+    with pytest.raises(ConfigError, match="states another number of ranks") as caught:
+        found.require_agreement()
+    assert "expected: 4 ranks" in str(caught.value)
+    # With another file that needs the argument, it is read with a remark.
+    stating, silent = tmp_path / "stating.log", tmp_path / "silent.log"
+    stating.write_text(f"mpirun -n 4 osu_allreduce\n{ALL_REDUCE}")
+    silent.write_text(ALL_REDUCE)
+    both = read_measurements([stating, silent], ranks=8)
+    assert both.rows["ranks"].to_list() == [4, 4, 4, 8, 8, 8]
+    assert both.remarks()[-1].endswith("states another number of ranks: 8 ranks is not used")
+
+
+def test_a_collective_that_the_log_contradicts_is_not_used() -> None:
+    found = parse(ALL_REDUCE, ranks=4, collective="broadcast")
+    assert found.without("broadcast") == "broadcast is not used: the files state all_reduce"
+    assert found.without("all_reduce") == found.without(None) == ""
 
 
 def test_rows_after_other_output() -> None:
-    warned = ALL_REDUCE.replace("\n8 ", "\n[host] warning: late\n8 ")
+    warned = ALL_REDUCE.replace("\n8 ", "\nmodule load late\n8 ")
     assert parse(warned, ranks=4).rows.height == 3
     jumped = warned.replace("\n8 ", "\n12 ")
     found = parse(jumped, ranks=4)
@@ -162,9 +185,11 @@ def test_damaged_lines() -> None:
     assert reasons(parse(short, ranks=4)) == [
         (6, "has fewer decimals than the row before: truncated")
     ]
-    assert reasons(parse(ALL_REDUCE.rstrip(), ranks=4)) == [
+    assert reasons(parse(ALL_REDUCE.rstrip()[:-1], ranks=4)) == [
         (6, "the last line has no line ending: it may be truncated")
     ]
+    # The decimals of the row before: complete.
+    assert reasons(parse(ALL_REDUCE.rstrip(), ranks=4)) == []
     no_rows = ALL_REDUCE[: ALL_REDUCE.index("4  ")]
     assert reasons(parse(no_rows, ranks=4)) == [(1, "the run has no results")]
     tail = "32                      1.25\n" + ALL_REDUCE
@@ -192,19 +217,13 @@ def test_repeated_runs_become_their_median() -> None:
     ]
 
 
-def test_labels_of_launchers_are_removed() -> None:
-    for label in ("[1,0]<stdout>:", "0: "):
-        text = "".join(f"{label}{line}\n" for line in ALL_REDUCE.splitlines())
-        assert parse(text, ranks=4).rows.height == 3
-
-
 def test_wrong_results_and_non_blocking_collectives_are_left_out() -> None:
     for name, reason in (
         ("osu_validated.txt", "wrong results"),
-        ("osu_non_blocking.txt", "a non-blocking collective"),
+        ("osu_non_blocking.txt", "overlap with computation: run osu_allreduce"),
     ):
         found = read_measurements(OUTPUTS / name, ranks=4)
-        assert reason in set(found.omitted["reason"])
+        assert reason in found.why()
 
 
 def test_gpu_and_nodes_of_nccl_tests() -> None:
@@ -218,10 +237,12 @@ def test_gpu_and_nodes_of_nccl_tests() -> None:
 
 def test_the_collective_of_nccl_tests_from_its_command() -> None:
     start = LOG.index("# nThread")
-    text = LOG[start : LOG.index("# Collective test")]
-    assert reasons(parse(text))[0][1] == "does not state the collective"
-    found = parse(f"mpirun -n 2 ./alltoall_perf -b 8 -g 1\n{text}")
-    assert set(found.rows["collective"]) == {"all_to_all"}
+    text = LOG[start : LOG.index("# Collective test")].replace("nGpus 8", "nGpus 1")
+    assert reasons(parse(text))[0][1].startswith("does not state the collective: set")
+    found = parse(f"mpirun -n 2 ./all_reduce_perf_mpi -b 8 -g 1\n{text}")
+    assert set(found.rows["collective"]) == {"all_reduce"}
+    found = parse(f"$ ./build/all_reduce_perf -b 8 -e 128M -f 2 -g 2\n{text}")
+    assert set(found.rows["collective"]) == {"all_reduce"}
     assert set(parse(text, collective="reduce").rows["collective"]) == {"reduce"}
 
 
@@ -268,6 +289,7 @@ def test_a_missing_line_never_moves_rows_to_another_run() -> None:
         assert set(found.rows.select(columns).rows()) <= original, line
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 2**32), changes=st.integers(1, 8))
 def test_damaged_logs_never_gain_rows(seed: int, changes: int) -> None:
     """Lines removed, repeated, cut, joined or swapped: each row left is one of the original."""

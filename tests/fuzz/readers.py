@@ -375,6 +375,7 @@ _GRAPHS = b"""<graphs version="1">
 
 def _nccl() -> list[Reader]:
     from tutti.formats.nccl import debug, graphs, inspector, topology
+    from tutti.nccl.evidence import Given, read_evidence
 
     folder = seeds.EXAMPLES / "23_nccl_doctor"
     log = {"default.log": (folder / "default.log").read_bytes()}
@@ -395,6 +396,11 @@ def _nccl() -> list[Reader]:
     xml = {"topology.xml": (folder / "topology.xml").read_bytes()}
     return [
         Reader(name="nccl-log", read=debug.read_debug_log, files=(log,)),
+        Reader(
+            name="nccl-doctor",
+            read=lambda path: read_evidence([path], Given(collective="all_reduce")),
+            files=(log, {"default.log": _prefixed(log["default.log"])}),
+        ),
         Reader(name="nccl-topology", read=topology.read_topology, files=(xml,)),
         Reader(name="nccl-graphs", read=graphs.read_graphs, files=({"g.xml": _GRAPHS},)),
         Reader(name="nccl-inspector", read=inspector.read_inspector, files=({"i.log": text},)),
@@ -402,25 +408,45 @@ def _nccl() -> list[Reader]:
 
 
 def _benchmarks() -> list[Reader]:
-    from tutti.formats import benchmarks
+    from tutti.base.files import limits
+    from tutti.base.files.reader import read_bytes
+    from tutti.formats.benchmarks.rows import BenchmarkInput
     from tutti.formats.measurements import read_measurements
+    from tutti.formats.measurements.logs import read_runs
 
     def measured(path: Path) -> Any:
-        return read_measurements(path, ranks=4, collective="all_reduce")
+        return read_measurements(path, ranks_per_node=4, collective="all_reduce")
+
+    def runs(path: Path) -> Any:
+        text = read_bytes(path, limits.Bytes.LOG, "a log").decode("utf-8", "replace")
+        return read_runs(text, BenchmarkInput(source=path.name, ranks=4))
 
     outputs = [path.read_bytes() for path in sorted(seeds.OUTPUTS.iterdir())]
+    outputs += [_prefixed(data) for data in outputs if not data.startswith(b"{")]
+    # Those of OSU do not state their ranks; the others refuse a number that differs.
+    needy = tuple({"osu.txt": data} for data in outputs if b"# OSU" in data)
+    stating = tuple({"all_reduce_perf.txt": data} for data in outputs if b"# OSU" not in data)
     tables = [
         {name: data for name, data in files.items() if name != "f.toml"}
         for files in _targets(seeds.measurements())
     ]
     return [
         Reader(
-            name="benchmarks",
-            read=lambda path: benchmarks.read(path, ranks=4),
-            files=tuple({"all_reduce_perf.txt": data} for data in outputs),
+            name="benchmarks-osu",
+            read=lambda path: read_measurements(path, ranks=4),
+            files=needy,
         ),
+        Reader(name="benchmarks", read=read_measurements, files=stating),
+        # Without data frames, whose threads take most of the time.
+        Reader(name="benchmarks-text", read=runs, files=needy + stating),
         Reader(name="measurements", read=measured, files=tuple(tables)),
     ]
+
+
+def _prefixed(data: bytes) -> bytes:
+    """Returns a log as `kubectl logs --timestamps` and `mpirun --tag-output` print it."""
+    prefix = b"2024-05-01T12:34:56.123Z [1,0]<stdout>:"
+    return b"".join(prefix + line + b"\n" for line in data.splitlines())
 
 
 def _tables() -> list[Reader]:

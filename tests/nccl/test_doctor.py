@@ -264,7 +264,7 @@ def test_a_late_rank_has_the_shortest_operations(tmp_path: Path) -> None:
 
 
 def test_json_of_nccl_tests_states_choice_ranks_nodes_and_late_processes(tmp_path: Path) -> None:
-    half = {"time": 1000.0, "alg_bw": 1.0, "bus_bw": 1.0, "nwrong": 0.0}
+    half = {"time": 1000.0, "alg_bw": 1.0, "bus_bw": 1.75, "nwrong": 0.0}
     times = [[100.0] * 6, [101.0] * 6, [99.0] * 6, [60.0] * 6]
     tables = {
         "version": 1,
@@ -368,3 +368,89 @@ def test_the_topology_is_shown_and_written(tmp_path: Path) -> None:
     assert len(json.loads(shown.stdout)["tables"]["gpus"]) == 8
     wrong = call("nccl", "topology", EXAMPLE / "topology.xml", "--rates", "x", cwd=tmp_path)
     assert (wrong.returncode, "one of link, nccl" in wrong.stderr) == (2, True)
+
+
+# --- results of nccl-tests ------------------------------------------------------------------------
+
+COLUMNS = (
+    "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n"
+)
+
+
+def results(folder: Path, name: str, devices: str, rows: str) -> str:
+    path = folder / name
+    path.write_text(f"# nThread 1 nGpus 1\n{devices}{COLUMNS}{rows}# Out of bounds values : 0 OK\n")
+    return str(path)
+
+
+def listed(ranks: int, hosts: int) -> str:
+    return "".join(
+        f"#  Rank {rank} Group 0 Pid 1 on n{rank * hosts // ranks} device 0 [0x1] NVIDIA H100\n"
+        for rank in range(ranks)
+    )
+
+
+SLOW = "536870912 134217728 float sum -1 48806.4 11.00 20.62 0 48806.4 11.00 20.62 0\n"
+"""16 ranks: busbw is 15/8 of algbw."""
+
+
+def test_results_without_their_collective_state_what_is_missing(tmp_path: Path) -> None:
+    """Versions before 2025 print no `Collective test concluded`."""
+    file = results(tmp_path, "old.txt", listed(16, 2), SLOW)
+    done = call("nccl", "doctor", file, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "does not state the collective: set --collective" in " ".join(done.stderr.split())
+    assert call("nccl", "doctor", file, "-c", "all_reduce", cwd=tmp_path).returncode == 0
+
+
+def test_processes_without_mpi_are_named(tmp_path: Path) -> None:
+    alone = "1310720000 327680000 float sum 3478.5 376.81 0.00 0e+00 6.60 198593.9 0.00 0e+00\n"
+    file = results(tmp_path, "all_reduce_perf.txt", 2 * listed(1, 1), alone)
+    text = (tmp_path / "all_reduce_perf.txt").read_text().replace("#wrong", "error")
+    (tmp_path / "all_reduce_perf.txt").write_text(text.replace("  root", ""))
+    for options in ((), ("--ranks", "2")):
+        done = call("nccl", "doctor", file, *options, cwd=tmp_path)
+        assert done.returncode == 2
+        printed = " ".join(done.stderr.split())
+        assert "every process ran alone (2 lines `Rank 0`, busbw 0)" in printed
+        assert "built without MPI=1" in printed
+
+
+def test_ranks_that_the_rates_contradict_are_refused(tmp_path: Path) -> None:
+    rows = "536870912 134217728 float sum -1 1806.7 297.16 586.06 0 1835.9 292.43 576.74 0\n"
+    last = "#  Rank 71 Group 0 Pid 1 on n171 device 3 [0x01] NVIDIA Graphics Device\n"
+    file = results(tmp_path, "last_rank.txt", last, rows)
+    arguments = ("nccl", "doctor", file, "-c", "all_reduce", "--ranks")
+    refused = call(*arguments, "16", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "expected: 72 ranks, as the file states" in refused.stderr
+    assert "all_reduce, 72 ranks" in call(*arguments, "72", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("choice", "level", "advice"),
+    [
+        ("ring/simple", "problem", "--choice (or NCCL_ALGO) or --nics contradicts the times"),
+        (None, "note", "a tree, NVLink SHARP or CollNet ran"),
+        ("collnet_direct/simple", "note", "a tree, NVLink SHARP or CollNet ran"),
+    ],
+)
+def test_a_choice_that_the_times_contradict(
+    choice: str | None, level: str, advice: str, tmp_path: Path
+) -> None:
+    """20.6 GB/s busbw on two nodes, with NICs whose rings reach 12.5 GB/s."""
+    file = results(tmp_path, "all_reduce_perf.txt", listed(16, 2), SLOW)
+    forced = ["--choice", choice] if choice else []
+    done = call("nccl", "doctor", file, "--nics", "1x12.5 GB/s", *forced, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    printed = " ".join(done.stdout.split())
+    assert advice in printed
+    assert f"{level}: all_reduce, 16 ranks on 2 nodes" in printed
+    assert ("tree, NVLink SHARP" in printed) != ("contradicts" in printed)
+
+
+def test_a_tree_below_the_bound_contradicts_the_links() -> None:
+    """Without reduction in switches, each node sends the vector once: 100 us at 5 GB/s."""
+    rows = [row(512 * 1024, 50.0, TREE)]
+    report = texts(found(rows, Rails(450e9, (5e9,), "--nics")))
+    assert "--choice (or NCCL_ALGO) or --nics contradicts the times" in report

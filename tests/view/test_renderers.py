@@ -23,7 +23,6 @@ from tutti.collectives import schedule_search, size_ranges
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
 from tutti.collectives.view import search
-from tutti.formats.benchmarks import read_all
 from tutti.formats.measurements import read_measurements
 from tutti.measured.advise import advise
 from tutti.measured.advise import view as advice
@@ -145,7 +144,7 @@ def tuned() -> View:
 
 def fitted() -> View:
     logs = [EXAMPLES / "19_calibrate_and_tune" / f"osu_{name}.txt" for name in ("latency", "bw")]
-    points = of_benchmarks(read_all(logs)).points
+    points = of_benchmarks(read_measurements(logs).rows).points
     models = [model_named(name) for name in ("postal", "loggp")]
     return calibration.fits_view([fit(model, points, statistic="mean") for model in models])
 

@@ -112,8 +112,9 @@ def diagnose(
     Raises:
         ConfigError: There is nothing to diagnose.
     """
-    if not (evidence.rows or evidence.logs or evidence.operations):
-        raise mistake("nothing to diagnose", source="the files",
+    if not (evidence.rows or evidence.wrong or evidence.logs or evidence.operations):
+        why = f": {evidence.why}" if evidence.why else ""
+        raise mistake(f"nothing to diagnose{why}", source="the files",
                       expected="results of nccl-tests, debug logs or Inspector output")  # fmt: skip
     if rails is None:
         rails = rails_of(topology) if topology is not None else gpu_rate(evidence.gpus)
@@ -134,8 +135,8 @@ def _findings(
 ) -> list[Finding]:
     """Returns what is suspicious in files, nodes and times."""
     findings = [
-        Finding("problem", file, f"line {line}: wrong results", "check memory, links and drivers")
-        for file, line in evidence.wrong
+        Finding("problem", file, f"line {line}: {reason}", "check memory, links and drivers")
+        for file, line, reason in evidence.wrong
     ]
     for log in evidence.logs.values():
         findings += of_log(log)
@@ -151,11 +152,14 @@ def _findings(
     for subject in subjects:
         findings += _poor(subject, rails)
         findings += _beyond_rings(subject)
+        findings += _impossible(subject)
         findings += _contradictions(subject)
         choices = {one.point.size_bytes: str(one.choice) for one in subject.sizes if one.choice}
         findings += suspicious(subject.series, choices)
+    if evidence.unused:
+        findings.append(Finding("note", "--collective", evidence.unused))
     if not evidence.rows and not evidence.operations:
-        findings.append(_NO_TIMES)
+        findings.append(_no_times(evidence))
     for file in {row.file: None for row in evidence.rows if row.nodes is None}:
         findings.append(
             Finding("note", file, "the number of nodes is unknown: 1 is assumed", "set --nodes N")
@@ -163,10 +167,10 @@ def _findings(
     return findings
 
 
-_NO_TIMES = Finding(
-    "warning", "the files", "no measured times were read",
-    "add output of nccl-tests with its heading and the lines `Rank`, or set --ranks",
-)  # fmt: skip
+def _no_times(evidence: Evidence) -> Finding:
+    why = f": {evidence.why}" if evidence.why else ""
+    do = "add output of nccl-tests with its heading and the lines `Rank`, or set --ranks"
+    return Finding("warning", "the files", f"no measured times were read{why}", do)
 
 
 def _contradictions(subject: Subject) -> Iterator[Finding]:
@@ -254,7 +258,7 @@ def _poor(subject: Subject, rails: Rails | None) -> Iterable[Finding]:
 
 def _beyond_rings(subject: Subject) -> Iterable[Finding]:
     """Yields a note on sizes at which no ring can be as fast, which narrows down the choice."""
-    beyond = [one for one in subject.sizes if one.beyond_rings]
+    beyond = [one for one in subject.sizes if one.beyond_rings and not _is_impossible(one)]
     if beyond:
         yield Finding(
             "note",
@@ -264,6 +268,38 @@ def _beyond_rings(subject: Subject) -> Iterable[Finding]:
             "NVLink SHARP ran" if subject.series.nodes == 1 else
             "a tree, NVLink SHARP or CollNet ran: fewer bytes cross the network than in rings",
         )  # fmt: skip
+
+
+def _is_impossible(sized: Sized) -> bool:
+    """Returns whether a stated choice cannot be as fast as measured, by the stated links."""
+    if sized.choice is None or sized.basis == "guess":
+        return False
+    if sized.choice.algorithm == "ring":
+        return sized.beyond_rings
+    # Only switches that reduce go below the bound.
+    beyond = sized.of_bound is not None and sized.of_bound > _BEYOND
+    return beyond and sized.choice.algorithm in {"tree", "pat"}
+
+
+def _impossible(subject: Subject) -> Iterable[Finding]:
+    """Yields a finding if the stated choice and the stated links contradict the times."""
+    first = next(filter(_is_impossible, subject.sizes), None)
+    if first is None:
+        return
+    if first.beyond_rings:
+        least = f"rings achieve at most {rate(subject.ring or 0)} busbw"
+    else:
+        least = f"the lower bound is {share(first.of_bound or 0)} of the time"
+    forced = first.basis == "user"
+    yield Finding(
+        "problem",
+        subject.series.title,
+        f"{'the forced choice' if forced else 'the choice of the debug log'} is {first.choice}, "
+        f"but {size(first.point)} reaches {rate(first.bus_bytes_per_s)}, and by {subject.limits} "
+        f"{least}",
+        f"{'--choice (or NCCL_ALGO)' if forced else 'the debug log'} or {subject.limits} "
+        "contradicts the times: correct one of them",
+    )
 
 
 # --- choices --------------------------------------------------------------------------------------

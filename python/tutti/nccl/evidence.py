@@ -16,7 +16,10 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import check_frame, read_bytes, read_frame
 from tutti.formats.benchmarks import nccl_tests
-from tutti.formats.measurements import parse_log
+from tutti.formats.benchmarks.prefixes import without_prefixes
+from tutti.formats.measurements import Measurements, parse_log
+from tutti.formats.measurements.logs import WRONG
+from tutti.formats.measurements.schema import concatenated
 from tutti.formats.nccl.debug import DebugLog, is_debug_log, parse_debug_log
 from tutti.formats.nccl.inspector import is_inspector, parse_inspector
 from tutti.formats.nccl.per_process import parse_per_process
@@ -32,11 +35,6 @@ _EXPECTED: Final = (
 _COLUMNS: Final = {"bytes": "positive", "out_of_place_us": "number?", "in_place_us": "number?"}
 _ECHOED: Final = re.compile(r"\bNCCL_(ALGO|PROTO)=([\w^,;:]{1,60})")
 _JSON_DEVICE: Final = re.compile(r'"device_info": ?"([^"\\]{1,80})"')
-_DEVICE: Final = re.compile(
-    r"^#\s+Rank\s+(?P<rank>\d{1,8})\b.{0,200}? on\s+(?P<host>\S+)\s+device\s+\d+ "
-    r"\[[^\]]{1,20}\] (?P<name>.{1,60})$",
-    re.MULTILINE,
-)
 
 
 class Selected(NamedTuple):
@@ -90,16 +88,25 @@ class Evidence:
         logs: Debug logs by file.
         operations: Operations of the Inspector.
         gpus: Names of GPUs in headings of nccl-tests.
-        wrong: Files and lines of wrong results.
+        wrong: Files, lines and reasons of wrong results.
         omitted: Files, lines and reasons of what was left out.
+        measured: What the reader of logs returned, for conflicts and reasons.
+        unused: What is not used of what the user states; empty if all is.
     """
 
     rows: list[Row] = field(default_factory=list)
     logs: dict[str, DebugLog] = field(default_factory=dict)
     operations: list[pl.DataFrame] = field(default_factory=list)
     gpus: set[str] = field(default_factory=set)
-    wrong: list[tuple[str, int]] = field(default_factory=list)
+    wrong: list[tuple[str, int, str]] = field(default_factory=list)
     omitted: list[tuple[str, int, str]] = field(default_factory=list)
+    measured: list[Measurements] = field(default_factory=list)
+    unused: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reasons of rows of nccl-tests that were left out; empty without any."""
+        return concatenated(self.measured).why()
 
 
 def selected(text: str, source: str) -> Selected:
@@ -121,7 +128,8 @@ def read_evidence(paths: Iterable[str | Path], given: Given) -> Evidence:
     """Reads files, each of any kind.
 
     Raises:
-        ConfigError: A file cannot be read or is of no known kind, or the rank count is missing.
+        ConfigError: A file cannot be read or is of no known kind, the rank count is missing, or a
+            file states another one than the user.
     """
     found = Evidence()
     for path in dict.fromkeys(Path(path) for path in paths):
@@ -130,6 +138,9 @@ def read_evidence(paths: Iterable[str | Path], given: Given) -> Evidence:
             continue
         data = read_bytes(path, limits.Bytes.TABLE, _EXPECTED)
         _add_text(found, data.decode("utf-8", "replace").removeprefix("\ufeff"), str(path), given)
+    measured = concatenated(found.measured)
+    measured.require_agreement()
+    found.unused = measured.without(given.collective)
     return found
 
 
@@ -139,31 +150,35 @@ def _add_text(found: Evidence, text: str, source: str, given: Given) -> None:
         found.operations.append(inspected.rows)
         found.omitted += [(source, *one) for one in inspected.omitted]
         return
-    tests, records = nccl_tests.recognises(text), is_debug_log(text)
+    lines = without_prefixes(text)
+    tests = nccl_tests.is_json(text) or nccl_tests.recognises(lines)
+    records = is_debug_log(text)
     if not tests and not records:
-        first = next((line for line in text.splitlines() if line.strip()), "")
+        first = next((line for line in lines if line.strip()), "")
         raise mistake("unknown kind of file", source=source, value=shown(first.strip()),
                       expected=_EXPECTED)  # fmt: skip
     if records:
         log = found.logs[source] = parse_debug_log(text, source=source)
         found.omitted += [(source, *one) for one in log.omitted]
     if tests:
-        _add_results(found, text, source, given)
+        _add_results(found, text, lines, source, given)
 
 
-def _add_results(found: Evidence, text: str, source: str, given: Given) -> None:
+def _add_results(
+    found: Evidence, text: str, lines: Sequence[str], source: str, given: Given
+) -> None:
     log = found.logs.get(source)
     measured = parse_log(text, source=source, ranks=given.ranks, collective=given.collective)
+    found.measured.append(measured)
     for one in measured.omitted.iter_rows(named=True):
-        if one["reason"] == "wrong results":
-            found.wrong.append((source, one["line"]))
-        else:
-            found.omitted.append((source, one["line"], one["reason"]))
-    if text.lstrip().startswith("{"):
+        to = found.wrong if one["reason"].startswith(WRONG) else found.omitted
+        to.append((source, one["line"], one["reason"]))
+    if nccl_tests.is_json(text):
         found.gpus |= set(_JSON_DEVICE.findall(text))
         found.operations.append(parse_per_process(text, source=source))
-    found.gpus |= {one["name"].strip() for one in _DEVICE.finditer(text)}
-    forced = _forced(text, log, source, given)
+    devices = (nccl_tests.device_of(line) for line in lines)
+    found.gpus |= {device.name for device in devices if device is not None and device.name}
+    forced = _forced(text, lines, log, source, given)
     for one in measured.rows.iter_rows(named=True):
         nodes = one["nodes"] or given.nodes or (log.nodes.get(one["ranks"]) if log else None)
         if one["ranks"] is None:
@@ -175,12 +190,14 @@ def _add_results(found: Evidence, text: str, source: str, given: Given) -> None:
         )  # fmt: skip
 
 
-def _forced(text: str, log: DebugLog | None, source: str, given: Given) -> Selected | None:
+def _forced(
+    text: str, lines: Sequence[str], log: DebugLog | None, source: str, given: Given
+) -> Selected | None:
     """Returns the choice that the user forced: given, or stated by NCCL or an echoed command."""
     if source in given.forced or "" in given.forced:
         return given.forced.get(source) or given.forced[""]
-    runs = sum(nccl_tests.is_heading(line) for line in text.splitlines())
-    if runs != 1 and not text.lstrip().startswith("{"):
+    runs = sum(nccl_tests.is_heading(line) for line in lines)
+    if runs != 1 and not nccl_tests.is_json(text):
         return None  # several runs may have different choices
     values = dict(_ECHOED.findall(text))
     if log is not None:

@@ -112,12 +112,98 @@ def test_lines_with_wrong_results_are_left_out(tmp_path: Path) -> None:
     done = calibrate(str(file), "--model", "postal", "--out", str(tmp_path))
     printed = "".join(done.output.split())
     assert done.exit_code == 0, done.output
-    assert (
-        "".join(f"discarded: {file}, line 6: wrong results of ping_pong of 4 B".split()) in printed
-    )
+    assert "".join(f"{file}, line 6: left out 1 row: wrong results".split()) in printed
     points = pl.read_parquet(tmp_path / "calibration.parquet")
     assert 4 not in points["size_bytes"]
     assert 8 in points["size_bytes"]
+
+
+def test_validation_failures_are_reported_in_both_inputs(tmp_path: Path) -> None:
+    """The library's file has wrong results, too: they are not compared, and not lost."""
+    failed = tmp_path / "all_reduce_perf.txt"
+    failed.write_text((OUTPUTS / "nccl.txt").read_text())
+    arguments = [*FILES, "--out", str(tmp_path), "--model", "pipelining_postal"]
+    done = calibrate(*arguments, "--against", str(failed))
+    assert done.exit_code == 0, done.output
+    assert "left out 1 row: wrong results" in " ".join(done.output.split())
+    assert pl.read_csv(tmp_path / "library.csv")["size_bytes"].to_list() == [1 << 20, 2 << 20]
+
+
+IMB = """# Benchmarking Allreduce
+# #processes = 8
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.04         0.05         0.04
+            4         1000         5.10         5.30         5.20
+         1024         1000         8.10         8.40         8.20
+      1048576           40       900.10       930.00       910.00
+# Benchmarking Allreduce
+# #processes = 32
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.04         0.05         0.04
+            4         1000         9.10         9.30         9.20
+         1024         1000        14.10        14.40        14.20
+      1048576           40      1100.10      1130.00      1110.00
+"""
+
+
+def test_collectives_of_no_bytes_are_not_fitted(tmp_path: Path) -> None:
+    """Libraries return at once: IMB measures 0.04 us."""
+    file = tmp_path / "imb.txt"
+    file.write_text(IMB)
+    arguments = (str(file), "-a", "recursive_doubling", "--model", "postal", "-o", str(tmp_path))
+    done = calibrate(*arguments)
+    assert done.exit_code == 0, done.output
+    assert "not used: 2 times of all_reduce of 0 B" in " ".join(done.output.split())
+    points = pl.read_parquet(tmp_path / "calibration.parquet")
+    assert points["size_bytes"].to_list() == 2 * [4, 1024, 1 << 20]
+    assert "postal mean alpha 2.08 us" in " ".join(done.output.split())
+    refused = calibrate(*arguments, "--ranks", "16")
+    assert refused.exit_code == 2
+    assert "expected: 8, 32 ranks, as the file states" in refused.output
+
+
+FULL = """$ srun -n 4 osu_allreduce -d cuda --full -m 1048576:16777216
+# OSU MPI-CUDA Allreduce Latency Test v7.0
+# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
+1048576               610.20            600.10            620.90         10
+16777216             8630.58           8619.50           8642.46         10
+"""
+
+
+def test_as_many_points_as_parameters_determine_no_interval(tmp_path: Path) -> None:
+    file = tmp_path / "full.txt"
+    file.write_text(FULL)
+    done = calibrate(str(file), "-a", "ring", "--model", "postal", "-o", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    printed = " ".join(done.output.split())
+    assert "alpha 12.6 us not determined" in printed
+    assert "no confidence interval: 2 points for 2 parameters" in printed
+    text = (tmp_path / "calibrated.toml").read_text()
+    # Three steps of a ring on four ranks send 1.5 times the size: 8020.38 us for 15 MiB.
+    assert "beta 0.34 ns/B" in printed
+    assert "determine no interval" in text
+    assert "95 %" not in text
+    # A repetition adds nothing: its time is the same.
+    file.write_text(FULL + FULL.replace("620.90", "620.91"))
+    again = calibrate(str(file), "-a", "ring", "--model", "postal", "-o", str(tmp_path))
+    assert "alpha 12.6 us not determined" in " ".join(again.output.split())
+
+
+@pytest.mark.parametrize(
+    ("title", "printed"),
+    [
+        ("Multiple Bandwidth / Message Rate", "measures several pairs at once: run osu_bw"),
+        ("Non-blocking Allreduce Latency", "overlap with computation: run osu_allreduce"),
+    ],
+)
+def test_benchmarks_that_cannot_serve_are_refused_with_one_that_does(
+    title: str, printed: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "osu.txt"
+    file.write_text(f"# OSU MPI {title} Test v7.4\n# Size   MB/s   Messages/s\n1   5.1   5100.0\n")
+    done = calibrate(str(file), "--out", str(tmp_path))
+    assert done.exit_code == 2
+    assert printed in " ".join(done.output.split())
 
 
 def multicasts(path: Path, model: str | None) -> Path:

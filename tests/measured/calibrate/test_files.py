@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tutti.base.errors import ConfigError
+from tutti.formats.measurements import read_measurements
 from tutti.measured.calibrate import MODELS, Observation, fit, of_results
 from tutti.measured.calibrate.against import against, choices
 from tutti.measured.calibrate.files import RESIDUALS, Provenance, platform_text, residual_frame
@@ -129,6 +130,24 @@ def test_results_become_points() -> None:
     ]  # fmt: skip
     with pytest.raises(ConfigError, match="tutti mpi bench"):
         of_results(pl.DataFrame({"a": [1]}), "median", source="r")
+
+
+def test_calibrate_and_advise_accept_the_same_results(tmp_path: Path) -> None:
+    """The library's collectives have no schedule; old results have no wrong elements."""
+    native = results().with_columns(
+        pl.lit("own").alias("implementation"), pl.lit(None, pl.String).alias("schedule")
+    )
+    file = tmp_path / "results.parquet"
+    pl.concat([results(), native]).write_parquet(file)
+    measured = read_measurements(file).rows
+    scheduled = measured.filter(pl.col("library_algorithm").is_not_null())
+    points = of_results(pl.read_parquet(file), "median", source="r")
+    times = [point.time_us for point in points]
+    assert times == pytest.approx(scheduled["time_us"].to_list())
+    assert measured.height == 5  # native: two rank counts
+    unnamed = results().with_columns(pl.lit(None, pl.String).alias("schedule"))
+    with pytest.raises(ConfigError, match="schedule"):
+        of_results(unnamed, "median", source="r")
 
 
 def test_blocks_with_wrong_results_are_excluded() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BENCHMARK = re.compile(r"^# Benchmarking (\S+)")
 _PROCESSES = re.compile(r"^# #processes = (\d+)")
 GROUPS = re.compile(r"^# \(\s*(\d+) groups of (\d+) processes")
-_DATATYPE = re.compile(r"^# MPI_Datatype(?: for reductions)?\s*:\s*(\S+)")
+DATATYPE = re.compile(r"^# MPI_Datatype(?: for reductions)?\s*:\s*(\S+)")
 FAILED = ("out-of-mem.", "int-overflow;", "time-out.;")
 _REDUCTIONS = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _TIMES = {"t[usec]": "time_us", "t_avg[usec]": "time_us", "t_pure[usec]": "time_us"}
@@ -51,8 +51,8 @@ _OPERATIONS = {
 
 class _Section(NamedTuple):
     benchmark: str
-    ranks: int | None = None
-    columns: tuple[str, ...] = ()
+    processes: str = ""
+    heading: str = ""
 
     @property
     def plain(self) -> str:
@@ -70,11 +70,6 @@ class _Section(NamedTuple):
         return _OPERATIONS.get(self.plain if self.blocking else self.plain[1:])
 
 
-def recognises(text: str) -> bool:
-    """Returns whether a text is output of this tool."""
-    return re.search(r"^# Benchmarking \S", text, re.MULTILINE) is not None
-
-
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
     """Yields the measurements of a file, without the sizes that IMB failed to measure.
 
@@ -82,23 +77,23 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
         ConfigError: A line is invalid; the message names it.
     """
     section: _Section | None = None
-    datatypes: list[str] = []
+    datatypes = [*given.datatypes]
     for number, line in given.lines(text):
-        if found := _DATATYPE.match(line):
+        if found := DATATYPE.match(line):
             datatypes.append(found[1])
         elif found := BENCHMARK.match(line):
             section = _Section(found[1])
         elif section is None or not line.strip():
             continue
         elif found := _PROCESSES.match(line):
-            section = section._replace(ranks=given.integer(found[1], number, "#processes", RANKS))
+            section = section._replace(processes=found[1])
         elif found := GROUPS.match(line):
-            section = section._replace(ranks=given.integer(found[2], number, "processes", RANKS))
+            section = section._replace(processes=found[2])
         elif "#repetitions" in line:
-            section = section._replace(columns=_columns(line, number, given))
+            section = section._replace(heading=line)
         elif line.lstrip().startswith("#"):
             continue
-        elif section.columns and not any(word in line for word in FAILED):
+        elif section.heading and not any(word in line for word in FAILED):
             make = partial(_rows, line.split(), number, section, datatypes, given)
             yield from given.attempt(number, make)
 
@@ -114,7 +109,8 @@ def _columns(heading: str, line: int, given: BenchmarkInput) -> tuple[str, ...]:
 def _rows(
     cells: list[str], line: int, section: _Section, datatypes: list[str], given: BenchmarkInput
 ) -> Iterator[dict[str, Any]]:
-    by_name = given.by_column(cells, section.columns, line)
+    columns = _columns(section.heading, line, given)
+    by_name = given.by_column(cells, columns, line)
     found: dict[str, Any] = {}
     for name, cell in by_name.items():
         if name in _TIMES:
@@ -125,7 +121,9 @@ def _rows(
             found["wrong"] = int(given.number(cell, line, name) > 0)
     if "time_us" not in found and "Mbytes/sec" in by_name:
         found["bytes_per_s"] = given.number(by_name["Mbytes/sec"], line, "Mbytes/sec") * 1e6
-    operation, ranks = section.operation, section.ranks
+    operation, ranks = section.operation, None
+    if section.processes:
+        ranks = given.integer(section.processes, line, "#processes", RANKS)
     size = given.integer(by_name.get("#bytes", "0"), line, "#bytes")
     datatype = datatypes[-1 if operation in _REDUCTIONS else 0] if datatypes else None
     yield row(

@@ -6,6 +6,8 @@ in some versions, then time, algbw, busbw and #wrong (formerly error) out of pla
 cputime, which is not read. Times are in us, GB are 10^9 bytes, sizes as in tutti. The job
 environment in JSON is ignored.
 
+Version 1 has the columns bytes, N, type, op, time in ms, algbw, busbw and res.
+
 Source: ``src/util.cu`` of nccl-tests 2.18 and its older versions.
 """
 
@@ -25,16 +27,25 @@ from tutti.base.files.validate import validated
 from tutti.formats.benchmarks.rows import BenchmarkInput, row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PROGRAM = re.compile(r"(all_reduce|all_gather|reduce_scatter|broadcast|reduce|gather|scatter"
                       r"|alltoallv|alltoall|sendrecv|hypercube)_perf")  # fmt: skip
 NAMED = re.compile(r"^# Collective test (?:starting|concluded): (\S+)", re.MULTILINE)
-_RANK = re.compile(r"^#\s+Rank\s+(\d+)\b", re.MULTILINE)
+_DEVICE = re.compile(
+    r"#\s+Rank\s+(?P<rank>\d{1,8})\b(?:\s+Group\s+(?P<group>\d{1,8}))?(?:.{0,200}?"
+    r"\bon\s+(?P<host>\S{1,255})\s+device\s+\d+(?:\s+\[[^\]]{1,20}\])?\s*(?P<name>.{0,60}))?"
+)
+_THREADS = re.compile(r"# nThread:? (\d{1,5}) nGpus:? (\d{1,5})\b")
+_FAILED = re.compile(r"# Out of bounds values\s*:\s*(\d{1,18})\s+FAILED")
 _OPERATIONS = {"alltoall": "all_to_all", "sendrecv": "send_recv", "alltoallv": "", "hypercube": ""}
+SET_COLLECTIVE = "set --collective, such as --collective all_reduce"
 _HALF = ("time", "algbw", "busbw")
+_MOST_RATE = 1e12
 _LEAST_CHECKED = 0.1e9
 """Least algbw that is compared with size and time, in B/s."""
+_VERSION_1 = ["bytes", "N"]
+_NAMES = {"bytes": "size", "N": "count", "op": "redop", "res": "error"}
 _WRONG = frozenset({"#wrong", "error"})
 
 
@@ -42,51 +53,101 @@ class _Columns(NamedTuple):
     names: tuple[str, ...]
     halves: tuple[int, ...]
     """The first columns of out of place and in place."""
+    us: float
+    """The unit of time in us."""
 
 
-def recognises(text: str) -> bool:
-    """Returns whether a text is output of this tool."""
-    if text.lstrip().startswith("{"):
-        return '"results"' in text or '"nccl_version"' in text
-    return any(is_heading(line) for line in text.splitlines())
+class Device(NamedTuple):
+    """A line of the list of devices; host and name are empty if the line is cut."""
+
+    rank: int
+    group: int
+    host: str
+    name: str
+
+
+def recognises(lines: Iterable[str]) -> bool:
+    """Returns whether lines, without prefixes, are output of this tool."""
+    return any(is_heading(line) for line in lines)
+
+
+def is_json(text: str) -> bool:
+    """Returns whether a text is the JSON of this tool."""
+    return text.lstrip().startswith("{") and ('"results"' in text or '"nccl_version"' in text)
+
+
+def device_of(line: str) -> Device | None:
+    """Returns the device of a line; None for other lines.
+
+    Examples:
+        >>> device_of("#  Rank  1 Group  0 Pid  9 on  node7 device  1 [0x0b] NVIDIA A100")
+        Device(rank=1, group=0, host='node7', name='NVIDIA A100')
+    """
+    match = _DEVICE.match(line)
+    if match is None:
+        return None
+    name = (match["name"] or "").strip()
+    return Device(int(match["rank"]), int(match["group"] or 0), match["host"] or "", name)
+
+
+def gpus_of_process(lines: Iterable[str]) -> int | None:
+    """Returns the number of GPUs of each process that the heading states; None without one."""
+    stated = {int(match[1]) * int(match[2]) for line in lines if (match := _THREADS.match(line))}
+    return stated.pop() if len(stated) == 1 else None
+
+
+def failures(lines: Iterable[str]) -> str:
+    """Returns the line that states failed validation; empty without one."""
+    return next((line.strip("# ") for line in lines if _FAILED.match(line)), "")
 
 
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
-    """Yields the measurements of a file: out of place, then in place.
+    """Yields the measurements of a run or of a JSON file: out of place, then in place.
 
     Raises:
         ConfigError: A line is invalid, or the collective is unknown.
     """
-    if text.lstrip().startswith("{"):
+    if is_json(text):
         yield from _json_rows(text, given)
         return
     named = NAMED.search(text)
     program = named[1] if named else given.source
-    ranks = len(set(_RANK.findall(text))) or given.ranks
-    columns: _Columns | None = None
+    heading = ""
     for number, line in given.lines(text):
         if is_heading(line):
-            columns = _columns(line, number, given)
-        elif columns is not None and line.strip() and line.strip()[0].isdigit():
-            cells = line.split()
-            make = partial(_rows, cells, number, columns, given, program=program, ranks=ranks)
+            heading = line
+        elif heading and is_row(line):
+            make = partial(_rows, line.split(), number, heading, given, program=program)
             yield from given.attempt(number, make)
+
+
+def is_row(line: str) -> bool:
+    """Returns whether a line has a size and a count, as no other line does."""
+    cells = line.split(maxsplit=3)
+    return len(cells) > 2 and cells[0].isdecimal() and cells[1].isdecimal()
 
 
 def is_heading(line: str) -> bool:
     """Returns whether a line names the columns."""
-    return line.startswith("#") and {"size", "count", "type", "busbw"} <= set(line.split())
+    names = set(columns_of(line)) if line.startswith("#") else set()
+    return {"size", "count", "type", "busbw"} <= names
+
+
+def columns_of(line: str) -> tuple[str, ...]:
+    """Returns the words of a line of column names, those of version 1 as in version 2."""
+    names = line.lstrip("# ").split()
+    old = names[:2] == _VERSION_1
+    return tuple(_NAMES.get(name, name) for name in names) if old else tuple(names)
 
 
 def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
-    names = tuple(line.lstrip("# ").split())
+    names = columns_of(line)
     if "cputime" in names:
         given.refuse(
             number,
-            "has CPU times",
+            "has CPU times: run nccl-tests without -C",
             value="cputime",
             expected="times of the collective",
-            hint="run nccl-tests without -C",
         )
     halves = tuple(at for at, name in enumerate(names) if name == "time")
     known = all(names[at : at + len(_HALF)] == _HALF for at in halves)
@@ -97,7 +158,8 @@ def _columns(line: str, number: int, given: BenchmarkInput) -> _Columns:
             value=line,
             expected="size count type ... time algbw busbw #wrong time algbw busbw #wrong",
         )
-    return _Columns(names, halves)
+    in_ms = line.lstrip("# ").split()[:2] == _VERSION_1
+    return _Columns(names, halves, 1e3 if in_ms else 1.0)
 
 
 def operation_of(program: str) -> str | None:
@@ -116,11 +178,10 @@ def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
         return found[-1] + "_perf" if found else given.operation, given.operation
     if not found:
         raise mistake(
-            "does not state the collective",
+            f"does not state the collective: {SET_COLLECTIVE}",
             source=given.source,
             expected="a line `# Collective test concluded: all_reduce_perf`, or a file name such "
             "as all_reduce_perf.txt",
-            hint="set it: --collective all_reduce",
         )
     return found[-1] + "_perf", operation_of(found[-1])
 
@@ -128,13 +189,12 @@ def _operation(program: str, given: BenchmarkInput) -> tuple[str, str | None]:
 def _rows(
     cells: list[str],
     line: int,
-    columns: _Columns,
+    heading: str,
     given: BenchmarkInput,
     *,
     program: str,
-    ranks: int | None,
 ) -> Iterator[dict[str, Any]]:
-    names, halves = columns
+    names, halves, us = _columns(heading, line, given)
     if names[-1] == "timestamp":
         names, cells = names[:-1], cells[: len(names) - 1]
     # The out-of-place half of in-place programs is empty.
@@ -152,7 +212,7 @@ def _rows(
     shared = {
         "benchmark": benchmark,
         "operation": operation,
-        "ranks": ranks,
+        "ranks": given.ranks,
         "size_bytes": size,
         "datatype": cells[names.index("type")],
     }
@@ -161,6 +221,7 @@ def _rows(
         end = start + len(_HALF) + 1
         half = dict(zip(names[start:end], cells[start:end], strict=True))
         found = _half(half, line, given)
+        found["time_us"] *= us
         _check_units(size, found, line, given)
         yield row(given, line, "nccl-tests", in_place=in_place, **shared, **found)
 
@@ -182,11 +243,37 @@ def _check_units(size: int, half: dict[str, Any], line: int, given: BenchmarkInp
         )
 
 
+def quotient(bus: str, alg: str) -> tuple[float, float] | None:
+    """Returns the bounds of busbw / algbw before both were rounded; None if it is not bounded.
+
+    Examples:
+        >>> [round(bound, 4) for bound in quotient("586.06", "297.16")]
+        [1.9722, 1.9723]
+    """
+    try:
+        over, under, over_step, under_step = float(bus), float(alg), _step(bus), _step(alg)
+    except (ValueError, OverflowError):  # such as 0e999
+        return None
+    if not (0 <= over <= _MOST_RATE and under_step < under <= _MOST_RATE):
+        return None
+    low = max(0.0, over - over_step) / (under + under_step)
+    return low, (over + over_step) / (under - under_step)
+
+
+def _step(cell: str) -> float:
+    """Returns half of the last digit of a number as printed, and the error of its binary form."""
+    digits, _, exponent = cell.lower().partition("e")
+    decimals = len(digits.partition(".")[2])
+    return float(0.501 * 10.0 ** (int(exponent or 0) - decimals))
+
+
 def _half(cells: dict[str, str], line: int, given: BenchmarkInput) -> dict[str, Any]:
     found = {
         "time_us": given.number(cells["time"], line, "time"),
         "bytes_per_s": given.number(cells["algbw"], line, "algbw") * 1e9,
+        "bus_per_alg": quotient(cells["busbw"], cells["algbw"]),
     }
+    given.number(cells["busbw"], line, "busbw")
     wrong = next((cell for name, cell in cells.items() if name in _WRONG), "N/A")
     # Old versions report the largest error, not the number of wrong elements.
     counted = "#wrong" in cells and wrong != "N/A"
@@ -204,7 +291,15 @@ class _Half(Table):
 
     time: Annotated[_Number, Field(description="A time; CPU times (-C) are not read.")]
     alg_bw: _Number
+    bus_bw: _Number | None = None
     nwrong: int | float | str | None = None
+
+    @property
+    def bus_per_alg(self) -> tuple[float, float] | None:
+        """The bounds of busbw / algbw; numbers have at least two decimals."""
+        if self.bus_bw is None:
+            return None
+        return quotient(_decimals(self.bus_bw), _decimals(self.alg_bw))
 
 
 class _Result(Table):
@@ -242,10 +337,23 @@ class _Written(Table):
         return processes * self.config.nthreads * self.config.ngpus or None
 
 
-def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
+def _decimals(number: float) -> str:
+    text = repr(number)
+    return text if len(text.partition(".")[2]) > 1 or "e" in text else f"{number:.2f}"
+
+
+def _written(text: str, source: str) -> _Written:
     expected = "the output of nccl-tests with -J FILE.json"
-    tables = parse_json(text, source=given.source, expected=expected)
-    written = validated(_Written, tables, source=given.source)
+    return validated(_Written, parse_json(text, source=source, expected=expected), source=source)
+
+
+def ranks_of_json(text: str, source: str) -> int | None:
+    """Returns the number of ranks that a JSON file states: devices x threads x GPUs; or None."""
+    return _written(text, source).ranks
+
+
+def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
+    written = _written(text, given.source)
     program = str(written.args[0]) if written.args else given.source
     for place, result in enumerate(written.results, start=1):
         for half, in_place in ((result.out_of_place, False), (result.in_place, True)):
@@ -258,12 +366,13 @@ def _json_rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
                 "nccl-tests",
                 benchmark=benchmark,
                 operation=operation,
-                ranks=written.ranks or given.ranks,
+                ranks=given.ranks,
                 size_bytes=result.size,
                 datatype=result.type,
                 in_place=in_place,
                 time_us=half.time,
                 bytes_per_s=half.alg_bw * 1e9,
+                bus_per_alg=half.bus_per_alg,
                 iterations=_optional_integer(result.actual_iterations),
                 wrong=_optional_integer(half.nwrong),
             )

@@ -1,11 +1,9 @@
 """OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and related programs.
 
 A run is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
-datatype, a line of column names, and a line per size. A log may have several runs with other output
-of the job between them. Other output ends a table and is skipped up to the next title; rows of
-numbers after it are refused. ``-f`` adds minimum, maximum and iterations, ``-z`` percentiles, and
-``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6 bytes. The number of ranks
-is not in the files.
+datatype, a line of column names, and a line per size. ``-f`` adds minimum, maximum and iterations,
+``-z`` percentiles, and ``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6
+bytes. The number of ranks is not in the files. Titles of benchmarks in Python start with OMB-Py.
 
 Source: ``c/util/osu_util.c`` and ``osu_util_mpi.c`` of versions 5.3 and 7.4.
 """
@@ -19,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti.formats.benchmarks.rows import BenchmarkInput, row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-TITLE = re.compile(r"^# (OSU .*?)(?: v(\S+))?$")
+TITLE = re.compile(r"^# ((?:OSU|OMB-Py) .*?)(?: v(\S+))?$")
 _DATATYPE = re.compile(r"^# Datatype: (\S+?)\.?\s*$")
 _COLUMN = re.compile(
     r"(?:[A-Z][\w.]* )*[A-Z][\w.]* ?\((?:us|MB/s|%)\)|Transmit Size|Size|Iterations|Validation"
@@ -31,6 +29,26 @@ _LONGEST_HEADING = 500
 _TIMES = ("Avg Latency", "Latency", "Pure Comm.")
 _BANDWIDTHS = ("Bandwidth", "MB/s")
 _POINT_TO_POINT = frozenset({"ping_pong", "window", "bidirectional"})
+
+_FAILED = re.compile(r"DATA VALIDATION ERROR.{0,300}? message size (\d{1,18})")
+_UNUSABLE = (
+    (r"mbw|multiple bandwidth", "measures several pairs at once", "osu_bw and osu_latency"),
+    (r"multi[- ]?(?:pair|thread|process|lat)|latency_m[tp]", "measures several pairs or threads",
+     "osu_latency"),
+    (r"(?:\b|_)(?:mem)?(?:put|get|accumulate|acc|fetch|compare|fop|cas)",
+     "measures one-sided communication", "osu_latency and osu_bw"),
+    (r"persistent|partitioned", "measures persistent requests", "osu_latency and osu_bw"),
+    (r"neighborhood|neighbor", "measures neighbours of a topology",
+     "osu_allgather or osu_alltoall"),
+    (r"all-?to-?all ?[vw]|personalized exchange ?[vw]", "has shards of unequal sizes",
+     "osu_alltoall"),
+    (r"allgather ?v", "has shards of unequal sizes", "osu_allgather"),
+    (r"gather ?v", "has shards of unequal sizes", "osu_gather"),
+    (r"scatter ?v", "has shards of unequal sizes", "osu_scatter"),
+    (r"fan[-_ ]?(?:in|out)|congestion", "measures congestion", "osu_latency and osu_bw"),
+    (r"\b(?:init|hello|startup)", "measures the start of MPI", "osu_latency"),
+)  # fmt: skip
+"""Words of titles, what such benchmarks measure, and which ones serve instead."""
 
 _WORDS = (
     # Longer names before names that they contain.
@@ -58,16 +76,49 @@ class _Block(NamedTuple):
     blocking: bool
     datatype: str | None = None
     columns: tuple[str, ...] = ()
-    ended: bool = False
 
 
-def recognises(text: str) -> bool:
-    """Returns whether a text is output of this tool."""
-    return re.search(r"^# OSU ", text, re.MULTILINE) is not None
+def unusable(title: str) -> str:
+    """Returns why a run cannot serve, and what would; empty if it can.
+
+    Examples:
+        >>> unusable("# OSU MPI_Put Latency Test v7.4")
+        'OSU MPI_Put Latency Test measures one-sided communication: run osu_latency and osu_bw'
+        >>> unusable("# OSU MPI Allreduce Latency Test v7.4")
+        ''
+    """
+    match = TITLE.match(title.rstrip())
+    name = match[1] if match else title
+    plain = name.lower()
+    if "non-blocking" in plain:
+        program = _programs().get(operation_of(name) or "", "the blocking collective")
+        return f"{name} measures overlap with computation: run {program}"
+    for words, what, instead in _UNUSABLE:
+        if re.search(words, plain):
+            return f"{name} {what}: run {instead}"
+    if operation_of(name) is None:
+        return f"{name} is unknown: run osu_latency, osu_bw or a blocking collective"
+    return ""
+
+
+def _programs() -> dict[str, str]:
+    """Returns the program of each collective."""
+    names = {"broadcast": "osu_bcast", "reduce_scatter": "osu_reduce_scatter"}
+    return {
+        operation: names.get(operation, f"osu_{operation.replace('_', '')}")
+        for _, operation in _WORDS
+        if operation
+    }
+
+
+def failed_sizes(lines: Iterable[str]) -> set[int]:
+    """Returns the sizes, as printed, of which lines of a run state that validation failed."""
+    found = (_FAILED.search(line[:_LONGEST_HEADING]) for line in lines)
+    return {int(match[1]) for match in found if match}
 
 
 def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
-    """Yields the measurements of a file, in order.
+    """Yields the measurements of a run whose lines are comments and rows.
 
     Raises:
         ConfigError: A line is invalid; the message names it.
@@ -84,33 +135,7 @@ def rows(text: str, given: BenchmarkInput) -> Iterator[dict[str, Any]]:
             columns = columns_of(line)
             block = block._replace(columns=columns) if columns else block
         elif block.columns:
-            cells = line.split()
-            if _is_of_the_job(cells, block):
-                block = block._replace(ended=True)
-            elif block.ended:
-                given.refuse(
-                    number,
-                    "has a row after other output of the job, which ended the table",
-                    value=line.strip(),
-                    expected="rows below a line of column names, or a title",
-                    hint="remove lines that are not output of the benchmark",
-                )
-            else:
-                yield from given.attempt(number, partial(_rows, cells, number, block, given))
-
-
-def _is_of_the_job(cells: list[str], block: _Block) -> bool:
-    """Returns whether a line is other output: a first word, or words and another width."""
-    numbers = [_is_number(cell) for cell in cells]
-    return not numbers[0] or (len(cells) != len(block.columns) and not all(numbers))
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+            yield from given.attempt(number, partial(_rows, line.split(), number, block, given))
 
 
 def operation_of(title: str) -> str | None:
@@ -161,6 +186,7 @@ def _rows(
         blocking=block.blocking,
         ranks=block.ranks,
         size_bytes=given.size(size, line, block.operation, block.ranks),
+        written_bytes=size,
         datatype=block.datatype,
         **found,
     )

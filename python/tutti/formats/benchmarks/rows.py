@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import parse_count
@@ -17,34 +15,23 @@ if TYPE_CHECKING:
 
     from tutti.base.errors import ConfigError
 
-BENCHMARKS: dict[str, type[pl.DataType]] = {
-    "file": pl.String,
-    "line": pl.Int64,
-    "tool": pl.String,
-    "benchmark": pl.String,
-    "operation": pl.String,
-    "blocking": pl.Boolean,
-    "ranks": pl.Int64,
-    "size_bytes": pl.Int64,
-    "datatype": pl.String,
-    "in_place": pl.Boolean,
-    "time_us": pl.Float64,
-    "min_us": pl.Float64,
-    "max_us": pl.Float64,
-    "bytes_per_s": pl.Float64,
-    "iterations": pl.Int64,
-    "wrong": pl.Int64,
-}
-"""The columns of benchmark results; values that a tool does not report are null.
+FIELDS: Final = (
+    "file", "line", "tool", "benchmark", "operation", "blocking", "ranks", "size_bytes",
+    "written_bytes", "datatype", "in_place", "time_us", "min_us", "max_us", "bytes_per_s",
+    "bus_per_alg", "iterations", "wrong",
+)  # fmt: skip
+"""The fields of a row; None for values that a tool does not report.
 
 - ``benchmark``: the name of the benchmark in the tool.
 - ``operation``: the collective, ``ping_pong`` (one-way time), ``window`` (many messages in flight
   to one peer), ``bidirectional`` (the same in both directions) or ``send_recv`` (each rank sends to
-  the next one). Null for other benchmarks.
+  the next one). None for other benchmarks.
 - ``line``: the line from 1, or the index among the results in JSON.
+- ``written_bytes``: the size as OSU prints it.
 - ``time_us``: the mean over iterations, and over ranks if the tool reports it.
 - ``min_us``, ``max_us``: the extremes over ranks.
 - ``bytes_per_s``: the bandwidth, algbw of nccl-tests.
+- ``bus_per_alg``: bounds of busbw / algbw of nccl-tests.
 - ``wrong``: the number of wrong elements, or 0 and 1 for pass and fail."""
 
 OF_ALL_SHARDS = DEALT_OUT - {"reduce_scatter"}
@@ -63,12 +50,14 @@ class BenchmarkInput:
         ranks: The number of ranks, if known.
         operation: The collective, if known.
         first: The number of the first line of the text in the file.
+        datatypes: The datatypes that the heading of IMB states in front of all sections.
     """
 
     source: str
     ranks: int | None = None
     operation: str | None = None
     first: int = 1
+    datatypes: tuple[str, ...] = ()
 
     def lines(self, text: str) -> Iterator[tuple[int, str]]:
         """Yields the lines of the text with their numbers in the file."""
@@ -145,9 +134,8 @@ class BenchmarkInput:
             self.refuse(
                 line,
                 f"sizes of {operation} are shards of one rank, and the file does not state the "
-                "number of ranks",
+                "number of ranks: use --ranks N",
                 expected="the number of ranks",
-                hint="set it: --ranks N",
             )
         if written * ranks > _MOST:
             problem = f"the size of {operation} on {ranks} ranks is too large"
@@ -156,6 +144,6 @@ class BenchmarkInput:
 
 
 def row(given: BenchmarkInput, line: int, tool: str, **cells: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Returns a row with the columns of :data:`BENCHMARKS`; missing cells are null."""
-    empty: dict[str, Any] = dict.fromkeys(BENCHMARKS)
+    """Returns a row with the fields of :data:`FIELDS`; None for missing cells."""
+    empty: dict[str, Any] = dict.fromkeys(FIELDS)
     return empty | {"file": given.source, "line": line, "tool": tool, "blocking": True} | cells

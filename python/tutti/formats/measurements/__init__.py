@@ -25,6 +25,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.base.errors import capped
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
@@ -35,7 +36,7 @@ from tutti.formats.measurements.schema import MEASUREMENTS, OMITTED, Measurement
 from tutti.formats.measurements.tables import header
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "MEASUREMENTS",
@@ -44,6 +45,7 @@ __all__ = [
     "parse_log",
     "read_measurements",
     "read_questions",
+    "read_reported",
 ]
 
 
@@ -82,17 +84,48 @@ def read_measurements(
         The rows, and those that were left out with their reasons.
 
     Raises:
-        ConfigError: A file cannot be read, is of no known format, or lacks a column; or `strict`,
-            and a row cannot be attributed. The message has file and line.
+        ConfigError: A file cannot be read, is of no known format, lacks a column, or states another
+            number of ranks than `ranks`; or `strict`, and a row cannot be attributed. The message
+            has file and line.
     """
     if isinstance(paths, str | Path):
         paths = [paths]
     files = dict.fromkeys(Path(path) for path in paths)
     given = _Absent(ranks, ranks_per_node, collective)
     found = concatenated([_read(path, given) for path in files])
+    found.require_agreement()
     if strict:
         found.require_complete()
     return found
+
+
+def read_reported(
+    paths: Sequence[Path],
+    remark: Callable[[str], None],
+    *,
+    ranks: int | None = None,
+    collective: str | None = None,
+) -> Measurements:
+    """Reads measurements as :func:`read_measurements`, and reports what was left out or merged.
+
+    Args:
+        paths: The files.
+        remark: Reports a line.
+        ranks: The number of ranks of rows that do not state it.
+        collective: The collective of files that do not state it.
+
+    Raises:
+        ConfigError: As :func:`read_measurements`, or no row can be used.
+    """
+    measured = read_measurements(paths, ranks=ranks, collective=collective)
+    measured.require_rows(", ".join(map(str, paths)), _EXPECTED)
+    for line in measured.remarks():
+        remark(capped(line))
+    if text := measured.without(collective):
+        remark(text)
+    if measured.merged:
+        remark(f"{measured.merged:,} rows of equal configuration were merged into their median")
+    return measured
 
 
 def _read(path: Path, given: _Absent) -> Measurements:

@@ -22,9 +22,31 @@ _COLUMNS: Final = {
 _OPTIONAL: Final = {
     "wrong": "count?",
     "emulated": "flag?",
+    "each": "positive?",
     **dict.fromkeys(("model", "mpi", "host", "started", "datatype"), "text?"),
 }
 _NATIVE: Final = "own"
+
+
+_TYPES: Final = {"flag?": pl.Boolean, "text?": pl.String}
+
+
+def checked_blocks(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Returns blocks of `tutti mpi bench` with all columns; absent ones are null.
+
+    Args:
+        frame: results.parquet; a row is a block of `each` calls.
+        source: The name of the file in errors.
+
+    Raises:
+        ConfigError: A column is missing or invalid.
+    """
+    there = {name: kind for name, kind in _OPTIONAL.items() if name in frame.columns}
+    checked = check_frame(frame, _COLUMNS | there, source=source, expected=_EXPECTED)
+    absent = [name for name in _OPTIONAL if name not in there]
+    return checked.with_columns(
+        pl.lit(None, _TYPES.get(_OPTIONAL[name], pl.Int64)).alias(name) for name in absent
+    )
 
 
 def read_bench(path: Path) -> Measurements:
@@ -40,12 +62,8 @@ def read_bench(path: Path) -> Measurements:
         ConfigError: The file cannot be read, or has other columns.
     """
     source = str(path)
-    frame = read_frame(path, _EXPECTED)
-    there = {name: kind for name, kind in _OPTIONAL.items() if name in frame.columns}
-    frame = check_frame(frame, _COLUMNS | there, source=source, expected=_EXPECTED)
-    frame = frame.with_columns(
-        pl.lit(None, pl.String).alias(name) for name in _OPTIONAL if name not in frame.columns
-    ).with_row_index("line", offset=1)
+    blocks = checked_blocks(read_frame(path, _EXPECTED), source)
+    frame = blocks.with_row_index("line", offset=1)
     frame = frame.with_columns(
         pl.lit(source).alias("file"),
         pl.col("line").cast(pl.Int64),

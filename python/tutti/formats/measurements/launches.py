@@ -1,7 +1,8 @@
 """Numbers of ranks and nodes that a job log states: in echoed commands of launchers, in headings.
 
-Read are `mpirun` and `mpiexec` of Open MPI, MPICH and Intel MPI, `srun`, `flux run`, `aprun` and
-`ibrun`. A number that is not written as digits, such as `-n $RANKS`, is unknown.
+Read are `mpirun` and `mpiexec` of Open MPI, MPICH and Intel MPI, `mpirun_rsh`, `srun`, `flux run`,
+`jsrun`, `aprun` and `ibrun`. A number that is not written as digits, such as `-n $RANKS`, is
+unknown.
 """
 
 from __future__ import annotations
@@ -36,15 +37,25 @@ _SLURM: Final = _Options(
 _ALPS: Final = _Options(
     ranks=frozenset({"-n", "--pes"}), per_node=frozenset({"-N", "--pes-per-node"})
 )
+_JSRUN: Final = _Options(ranks=frozenset({"-p", "--np"}))
+_SETS: Final = _Options(
+    ranks=frozenset({"-n", "--nrs"}),
+    nodes=frozenset({"-r", "--rs_per_host"}),
+    per_node=frozenset({"-a", "--tasks_per_rs"}),
+)
+"""Resource sets of `jsrun`: how many, of each host, and ranks of each."""
 _LAUNCHERS: Final = {
     **dict.fromkeys(("mpirun", "mpiexec", "orterun", "prun", "prterun", "mpiexec.hydra"), _MPI),
     **dict.fromkeys(("mpirun.openmpi", "mpirun.mpich", "mpiexec.openmpi", "mpiexec.mpich"), _MPI),
     **dict.fromkeys(("srun", "flux"), _SLURM),
+    **dict.fromkeys(("mpirun_rsh", "mpiexec.mpirun_rsh"), _MPI),
     "aprun": _ALPS,
+    "jsrun": _JSRUN,
     "ibrun": _Options(ranks=frozenset({"-n"})),
 }
 _ONE_PER_NODE: Final = frozenset({"-pernode", "--pernode"})
-_PROGRAM: Final = re.compile(r"osu_\w+|IMB-\w+|\w+_perf")
+_PROGRAM: Final = re.compile(r"osu_\w+|IMB-\w+|\w+_perf(?:_mpi)?")
+_PERF: Final = re.compile(r"_perf(?:_mpi)?$")
 _PER_RESOURCE: Final = re.compile(r"ppr:(\d+):node\b")
 _GLUED: Final = re.compile(r"(-[nN])(\d+)")
 
@@ -71,6 +82,8 @@ def launch_of(line: str) -> Launch | None:
         Launch(program='osu_allreduce', ranks=8, nodes=2)
         >>> launch_of("$ mpirun -np $RANKS osu_bcast")
         Launch(program='osu_bcast', ranks=None, nodes=None)
+        >>> launch_of("$ ./build/all_reduce_perf -b 8 -e 128M -g 8")
+        Launch(program='all_reduce_perf', ranks=None, nodes=None)
         >>> print(launch_of("mpirun was called on 4 nodes"))
         None
     """
@@ -78,18 +91,29 @@ def launch_of(line: str) -> Launch | None:
     names = [word.rpartition("/")[2] for word in words]
     starts = [place for place, name in enumerate(names) if name in _LAUNCHERS]
     ends = [place for place, name in enumerate(names) if _PROGRAM.fullmatch(name)]
+    if ends and not starts and _is_alone(words, ends[0]):
+        return Launch(names[ends[0]].removesuffix("_mpi"), None, None)
     if not starts or not ends or ends[0] < starts[0]:
         return None
-    program = names[ends[0]]
+    program = names[ends[0]].removesuffix("_mpi")
     if sum(start < ends[0] for start in starts) > 1 or ":" in words[ends[0] :]:
         return Launch(program, None, None)  # nested launchers, or several programs
     options = _LAUNCHERS[names[starts[0]]]
-    ranks, nodes, per_node = _numbers(words[starts[0] + 1 : ends[0]], options)
+    arguments = words[starts[0] + 1 : ends[0]]
+    if options is _JSRUN:
+        return Launch(program, *_of_sets(arguments))
+    ranks, nodes, per_node = _numbers(arguments, options)
     if ranks is None and nodes is not None and per_node is not None:
         ranks = nodes * per_node
     if nodes is None and ranks and per_node and ranks % per_node == 0:
         nodes = ranks // per_node
     return Launch(program, ranks or None, nodes or None)
+
+
+def _is_alone(words: list[str], place: int) -> bool:
+    """Returns whether a program of nccl-tests starts without launcher; others print their name."""
+    options = words[place + 1 : place + 2]
+    return bool(_PERF.search(words[place])) and bool(options) and options[0].startswith("-")
 
 
 def _numbers(words: list[str], options: _Options) -> tuple[int | None, int | None, int | None]:
@@ -107,6 +131,15 @@ def _numbers(words: list[str], options: _Options) -> tuple[int | None, int | Non
         next(iter(values)) if len(values) == 1 else None for values in found.values()
     )
     return ranks, nodes, per_node
+
+
+def _of_sets(words: list[str]) -> tuple[int | None, int | None]:
+    """Returns ranks and nodes of `jsrun`: resource sets have one rank by default."""
+    sets, of_host, each = _numbers(words, _SETS)
+    ranks, _, _ = _numbers(words, _JSRUN)
+    if ranks is None and sets is not None:
+        ranks = sets * (each or 1)
+    return ranks or None, sets // of_host if sets and of_host and sets % of_host == 0 else None
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -137,12 +170,14 @@ class Size(NamedTuple):
         nodes: The number of nodes, None if unknown.
         source: `launcher` or `file`: what states the ranks.
         contradictory: Whether the log states several numbers of ranks.
+        stated: The numbers of ranks that it states.
     """
 
     ranks: int | None = None
     nodes: int | None = None
     source: str | None = None
     contradictory: bool = False
+    stated: frozenset[int] = frozenset()
 
 
 def size_of(launches: Iterable[Launch], lines: Iterable[str]) -> Size:
@@ -154,7 +189,7 @@ def size_of(launches: Iterable[Launch], lines: Iterable[str]) -> Size:
 
     Examples:
         >>> size_of([Launch("osu_bcast", 8, None)], ["# Number of nodes: 2"])
-        Size(ranks=8, nodes=2, source='launcher', contradictory=False)
+        Size(ranks=8, nodes=2, source='launcher', contradictory=False, stated=frozenset({8}))
         >>> size_of([Launch("osu_bcast", 8, 2), Launch("osu_bcast", 4, 2)], []).contradictory
         True
     """
@@ -168,7 +203,8 @@ def size_of(launches: Iterable[Launch], lines: Iterable[str]) -> Size:
     nodes, _ = _agreed({one.nodes for one in launches}, stated[True])
     echoed = any(one.ranks is not None for one in launches)
     source = ("launcher" if echoed else "file") if ranks is not None else None
-    return Size(ranks, nodes, source, contradictory=not clear)
+    numbers = {one.ranks for one in launches if one.ranks is not None} | stated[False]
+    return Size(ranks, nodes, source, contradictory=not clear, stated=frozenset(numbers))
 
 
 def _agreed(launched: set[int | None], stated: set[int]) -> tuple[int | None, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -13,6 +13,8 @@ from tutti.base.files.mistakes import mistake, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+
+    from tutti.base.errors import ConfigError
 
 MEASUREMENTS: Final[dict[str, type[pl.DataType]]] = {
     "file": pl.String,
@@ -48,7 +50,7 @@ MEASUREMENTS: Final[dict[str, type[pl.DataType]]] = {
 - ``line``: the first line of the row in ``file``, from 1; of JSON and Parquet, the row from 1.
 - ``library_algorithm``: the algorithm in the library's own words, such as ``ring_ompi``.
 - ``collective``: a collective of tutti, or ``ping_pong`` (one-way time), ``window``,
-  ``bidirectional`` or ``send_recv``, as in :data:`tutti.formats.benchmarks.BENCHMARKS`.
+  ``bidirectional`` or ``send_recv``, as in :data:`tutti.formats.benchmarks.rows.FIELDS`.
 - ``nodes``, ``shape``: the number of nodes; its factors as text, such as ``4x4x4``, if stated.
 - ``ranks_source``: ``file``, ``launcher`` (a command that the log echoes), ``product`` (of nodes
   and ranks per node) or ``argument`` (of the reader).
@@ -72,6 +74,7 @@ OMITTED: Final[dict[str, type[pl.DataType]]] = {
 _VALUES: Final = ("time_us", "low_us", "high_us", "min_us", "bytes_per_s")
 _MERGED: Final = frozenset({*_VALUES, "file", "line", "repetitions", "series"})
 _MOST_TEXT: Final = 80
+_MOST_REASONS: Final = 3
 _MOST_COUNT: Final = 1 << 53
 _MOST_TIME_US: Final = 1e15
 _BANDWIDTHS: Final = ("window", "bidirectional")
@@ -85,10 +88,12 @@ class Measurements:
     Attributes:
         rows: A row per configuration and file, with the columns of :data:`MEASUREMENTS`.
         omitted: A row per row that was left out, with the columns of :data:`OMITTED`.
+        conflicts: Errors of files that state another number of ranks than the user.
     """
 
     rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=MEASUREMENTS))
     omitted: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=OMITTED))
+    conflicts: tuple[ConfigError, ...] = ()
 
     @property
     def merged(self) -> int:
@@ -100,12 +105,58 @@ class Measurements:
         grouped = self.omitted.group_by("file", "reason", maintain_order=True).agg(
             pl.len().alias("rows"), pl.col("line").first(), pl.col("text").first()
         )
-        return [
+        left = [
             f"{one['file']}, line {one['line']}: left out {one['rows']:,} "
             f"row{'s' if one['rows'] > 1 else ''}: {one['reason']}"
             + (f" ({_beginning(one['text'])})" if one["text"] else "")
             for one in grouped.iter_rows(named=True)
         ]
+        return left + [
+            f"{one.fields['source']}: {one.fields['problem']}: {one.fields['value']} is not used"
+            for one in self.conflicts
+        ]
+
+    def without(self, collective: str | None) -> str:
+        """Returns a remark if the files state other collectives than the user; empty otherwise.
+
+        Args:
+            collective: The collective of files that do not state it; None without one.
+        """
+        stated = self.rows.filter(~pl.col("collective").is_in(POINT_TO_POINT))["collective"]
+        if collective is None or stated.is_empty() or collective in stated:
+            return ""
+        listed = ", ".join(stated.unique().sort())
+        return f"{collective} is not used: the files state {listed}"
+
+    def require_agreement(self) -> None:
+        """Checks that no file states another number of ranks than the user, if no file needs it.
+
+        Raises:
+            ConfigError: A file does, and no row has its number of ranks from the user.
+        """
+        if self.conflicts and not (self.rows["ranks_source"] == "argument").any():
+            raise self.conflicts[0]
+
+    def require_rows(self, source: str, expected: str) -> None:
+        """Checks that there is a row.
+
+        Args:
+            source: The name of the files in the error.
+            expected: What was expected in them.
+
+        Raises:
+            ConfigError: There is none; the message has the reasons of those that were left out.
+        """
+        if self.rows.is_empty():
+            why = f": {self.why()}" if self.omitted.height else ""
+            raise mistake(f"no row can be used{why}", source=source, expected=expected)
+
+    def why(self) -> str:
+        """Returns the reasons of rows that were left out, the most frequent first."""
+        counts = self.omitted.group_by("reason", maintain_order=True).len()
+        reasons = counts.sort("len", descending=True, maintain_order=True)["reason"]
+        more = len(reasons) - _MOST_REASONS
+        return "; ".join(reasons[:_MOST_REASONS]) + (f"; {more} more reasons" if more > 0 else "")
 
     def of_algorithms(self, known: Collection[str]) -> Measurements:
         """Leaves out rows whose library algorithm is not among `known`, except null."""
@@ -114,7 +165,7 @@ class Measurements:
             self.rows.with_columns(text=pl.col("library_algorithm")),
             [(unknown, "unknown algorithm")],
         )
-        return Measurements(rows.drop("text"), pl.concat([self.omitted, omitted]))
+        return replace(self, rows=rows.drop("text"), omitted=pl.concat([self.omitted, omitted]))
 
     def require_complete(self) -> None:
         """Checks that no row was left out.
@@ -143,12 +194,38 @@ def concatenated(parts: list[Measurements]) -> Measurements:
     if not parts:
         return Measurements()
     return Measurements(
-        pl.concat([part.rows for part in parts]), pl.concat([part.omitted for part in parts])
+        pl.concat([part.rows for part in parts]),
+        pl.concat([part.omitted for part in parts]),
+        tuple(one for part in parts for one in part.conflicts),
     )
 
 
+def conflicts_of(rows: pl.DataFrame, ranks: int | None) -> tuple[ConfigError, ...]:
+    """Returns an error if collectives of a file state another number of ranks than the user.
+
+    Args:
+        rows: The rows of one file.
+        ranks: The number that the user states; None without one.
+    """
+    if ranks is None:
+        return ()
+    stated = ~pl.col("collective").is_in(POINT_TO_POINT) & (pl.col("ranks_source") != "argument")
+    other = rows.filter(stated & (pl.col("ranks") != ranks))
+    if other.is_empty():
+        return ()
+    first, counts = other.row(0, named=True), other["ranks"].unique().sort()
+    error = mistake(
+        "the file states another number of ranks",
+        source=f"{first['file']}, line {first['line']}",
+        value=f"{ranks} ranks",
+        expected=f"{', '.join(map(str, counts))} ranks, as the file states",
+        hint="leave the number of ranks out, which is for files that do not state it",
+    )
+    return (error,)
+
+
 def partition(
-    frame: pl.DataFrame, checks: list[tuple[pl.Expr, str]]
+    frame: pl.DataFrame | pl.LazyFrame, checks: list[tuple[pl.Expr, str]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Separates the rows that fail a check.
 
@@ -162,11 +239,15 @@ def partition(
     reason = pl.coalesce(
         [pl.when(bad).then(pl.lit(why)) for bad, why in checks] + [pl.lit(None, pl.String)]
     )
-    checked = frame.with_columns(reason.alias("_reason"))
-    valid = checked.filter(pl.col("_reason").is_null()).drop("_reason")
-    invalid = checked.filter(pl.col("_reason").is_not_null())
-    omitted = invalid.select("file", "line", pl.col("_reason").alias("reason"), "text")
-    return valid, omitted.cast(pl.Schema(OMITTED))
+    checked = frame.lazy().with_columns(reason.alias("_reason")).collect()
+    reasons = checked.drop_in_place("_reason")
+    bad = reasons.is_not_null()
+    if not bad.any():
+        return checked, pl.DataFrame(schema=OMITTED)
+    omitted = checked.filter(bad).select(
+        "file", "line", reasons.filter(bad).alias("reason"), "text"
+    )
+    return checked.filter(~bad), omitted.cast(pl.Schema(OMITTED))
 
 
 def finished(
@@ -180,15 +261,17 @@ def finished(
         ranks_per_node: That of rows that state nodes, but neither ranks nor ranks per node.
     """
     absent = [name for name in MEASUREMENTS if name not in frame.columns]
-    frame = frame.with_columns(
-        pl.lit(None, MEASUREMENTS[name]).alias(name) for name in absent
-    ).with_columns(pl.col("emulated").fill_null(value=False), pl.col("series").fill_null(1))
-    frame = _with_ranks(frame, ranks, ranks_per_node)
-    valid, omitted = partition(frame, _checks())
+    # One query: a small frame costs as much per operation as a large one.
+    full = (
+        frame.lazy()
+        .with_columns(pl.lit(None, MEASUREMENTS[name]).alias(name) for name in absent)
+        .with_columns(pl.col("emulated").fill_null(value=False), pl.col("series").fill_null(1))
+    )
+    valid, omitted = partition(_with_ranks(full, ranks, ranks_per_node), _checks())
     return Measurements(_merged(valid.select(list(MEASUREMENTS))), omitted)
 
 
-def _with_ranks(frame: pl.DataFrame, ranks: int | None, each: int | None) -> pl.DataFrame:
+def _with_ranks(frame: pl.LazyFrame, ranks: int | None, each: int | None) -> pl.LazyFrame:
     nodes, per_node, stated = pl.col("nodes"), pl.col("ranks_per_node"), pl.col("ranks")
     alone = nodes.is_not_null() & stated.is_null() & per_node.is_null()
     if ranks is None and each is not None:
@@ -267,7 +350,9 @@ def _merged(rows: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col("repetitions").is_not_null().all()).then(pl.col("repetitions").sum()),
             pl.col("series").sum(),
         )
-    return rows.select(list(MEASUREMENTS)).cast(pl.Schema(MEASUREMENTS))
+        rows = rows.select(list(MEASUREMENTS))
+    schema = pl.Schema(MEASUREMENTS)
+    return rows if rows.schema == schema else rows.cast(schema)
 
 
 # --- cells of text --------------------------------------------------------------------------------

@@ -13,6 +13,17 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _UNIT: Final = re.compile(r"\((?:[nmu]?s|sec|[mu]sec|[KMGT]i?B/s|[KMGT]?bit/s)\)")
+_LIBRARY: Final = re.compile(
+    r"^\[[^\]]{1,200}\]|\bR?NCCL\b|\bUC[CXPTS]\b|\bUC[CX]_|\b(?:MVAPICH|OFI|PML)"
+    r"|\b(?:MPI startup|libfabric|INFO|WARN|WARNING|DEBUG|TRACE)\b"
+    r"|^(?:WARNING|Warning|warning|Rank \d+):?\s"
+)
+"""Lines of communication libraries, which appear between rows of a table and do not end it."""
+_RECORD: Final = re.compile(
+    r"(?:\[\d{1,8}\] ?)?[A-Za-z][\w.-]{0,254}:\d{1,10}:\d{1,10} \[-?\d{1,4}\] .{0,300}?"
+    r"NCCL (?:INFO|WARN)"
+)
+"""A record of NCCL, which may follow a part of a row without a space."""
 _WORDS: Final = frozenset({"Pass", "Fail"})
 
 
@@ -50,13 +61,29 @@ def of(lines: list[str], tool: ModuleType, start: int, end: int) -> Table:
 
 
 def _of_nccl(table: Table, lines: list[str], start: int) -> None:
-    """Keeps the lines of a size, a count and a type: other lines never have this form."""
+    """Keeps the lines of a size, a count and a type: other lines never have this form.
+
+    nccl-tests prints a row in three parts. Records of NCCL between them are removed, and the parts
+    are joined in the line of the first.
+    """
+    width, at = 0, -1
     for place, line in enumerate(lines):
-        cells = line.split()
-        if len(cells) > 2 and cells[0].isdecimal() and cells[1].isdecimal():
-            table.lines[place] = line
+        if nccl_tests.is_heading(line):
+            width, at = len(nccl_tests.columns_of(line)), -1
+            continue
+        record = _RECORD.search(line) if "NCCL" in line else None
+        part = line[: record.start()] if record else line
+        cells = part.split()
+        if nccl_tests.is_row(part):
+            table.lines[place] = part
+            at = place if len(cells) < width else -1
             if table.first_row is None:
                 table.first_row = start + place
+        elif at >= 0 and cells and all(_number(cell) or cell == "N/A" for cell in cells):
+            table.lines[at] += f" {part}"
+            at = at if len(table.lines[at].split()) < width else -1
+        elif cells and record is None and "NCCL" not in line:
+            at = -1
 
 
 class _Rows:
@@ -74,6 +101,7 @@ class _Rows:
         self.reason = "has no line of column names above it"
         self.ended = False
         self.sizes: list[float] = []
+        self.decimals: list[int] = []
         self.kept: list[int] = []
         self.sized = False
 
@@ -125,7 +153,7 @@ class _Rows:
     def _line(self, place: int, line: str, cells: list[str]) -> None:
         failed = self.tool is imb and any(word in line for word in imb.FAILED)
         if not _number(cells[0]) or failed:
-            self.ended = self.ended or not failed
+            self.ended = self.ended or not (failed or _LIBRARY.search(line.lstrip()))
             return
         numeric = is_numeric(cells)
         fits = len(cells) == self.width
@@ -138,6 +166,7 @@ class _Rows:
         self.kept.append(place)
         if numeric:
             self.sizes.append(float(cells[0]))
+            self.decimals = _decimals(cells)
         else:
             self.ended = True
 
@@ -151,12 +180,17 @@ class _Rows:
         self.table.omitted[self.start + place + 1] = reason
 
     def _continues(self, cells: list[str]) -> bool:
-        """Returns whether a row has the size after the last one: the next of the same series."""
+        """Returns whether a row has the form of the last one, and the next size of the series.
+
+        Any larger size with three or more columns: other output never has all their decimals.
+        """
         if not self.sizes:
             return not self.kept
         if not self.sized:
             return False
         size, last = float(cells[0]), self.sizes[-1]
+        if len(cells) > 2 and size > last and _decimals(cells) == self.decimals:
+            return True
         before = self.sizes[-2] if len(self.sizes) > 1 else None
         if size == 2 * last or (last == 0 and size == 1):
             return True
@@ -168,6 +202,24 @@ class _Rows:
         if not self.sized:
             return len(self.sizes) <= 1
         return all(one < other for one, other in zip(self.sizes, self.sizes[1:], strict=False))
+
+
+def may_be_cut(lines: list[str]) -> bool:
+    """Returns whether the last line of a log, which has no line ending, may be a part of a row.
+
+    Benchmarks print a fixed number of decimals: a row with those of the row before is complete.
+    """
+    last = lines[-1].split() if len(lines[-1]) <= limits.LOG_LINE else []
+    if not is_numeric(last):
+        return False
+    others = (line.split() for line in reversed(lines[:-1]) if len(line) <= limits.LOG_LINE)
+    before = next((cells for cells in others if is_numeric(cells)), [])
+    decimals = [cells[-1].partition(".")[2] for cells in (before, last) if cells]
+    return len(before) != len(last) or len(decimals[0]) != len(decimals[1])
+
+
+def _decimals(cells: list[str]) -> list[int]:
+    return [len(cell.partition(".")[2]) for cell in cells]
 
 
 def _number(word: str) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
+from tutti.formats.benchmarks.prefixes import without_prefixes
 from tutti.formats.nccl.graphs import PATTERNS, ChannelGraph
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def parse_debug_log(text: str, *, source: str) -> DebugLog:
     """
     found = DebugLog(source)
     seen = False
-    lines = text.split("\n")
+    lines = without_prefixes(text)
     for number, line in enumerate(lines, start=1):
         if (version := _VERSION.search(line[: limits.LOG_LINE])) and "NCCL INFO" not in line:
             _add_version(found, version, number, "")

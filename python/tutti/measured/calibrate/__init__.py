@@ -1,7 +1,7 @@
 """Calibration: fits parameters of network models to measurements of a machine.
 
-Points come from benchmark files (:mod:`tutti.formats.benchmarks`) or from a live run of the probe.
-The function :func:`fit` finds the parameters of a model with 95 % confidence intervals, and states
+Points come from files (:mod:`tutti.formats.measurements`) or from a live run of the probe. The
+function :func:`fit` finds the parameters of a model with 95 % confidence intervals, and states
 which of them the data do not determine. :mod:`tutti.measured.calibrate.files` writes them as a
 platform file.
 

@@ -132,11 +132,11 @@ def median_error(fitted: Fit) -> str:
 
 
 def _sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
-    low, high = (
-        written(fitted, parameter, parameter.low),
-        written(fitted, parameter, parameter.high),
-    )
-    source = f"fitted, 95 % of resampled fits from {low} to {high}"
+    if parameter.low is None or parameter.high is None:
+        source = "fitted; as many points as parameters determine no interval"
+    else:
+        low, high = (written(fitted, parameter, value) for value in (parameter.low, parameter.high))
+        source = f"fitted, 95 % of resampled fits from {low} to {high}"
     if parameter.name in fitted.vague:
         source += "; wide confidence interval"
     value = text_of(fitted.model, fitted.theta)[parameter.name]

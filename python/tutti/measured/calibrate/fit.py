@@ -73,14 +73,19 @@ class Parameter:
     Attributes:
         name: the field's name.
         value: in us, us/B, or a count.
-        low: lower end of the 95 % interval.
-        high: its upper end.
+        low: lower end of the 95 % interval; None if there are no more points than parameters.
+        high: its upper end, likewise.
     """
 
     name: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half of the interval; None without one."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,11 @@ class Fit:
     def determined(self) -> bool:
         """Whether the data determine all parameters."""
         return not self.undetermined
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are more points than parameters."""
+        return all(one.low is not None for one in self.parameters.values())
 
     @property
     def theta(self) -> dict[str, float]:
@@ -239,21 +249,31 @@ def _fitted(
     x, weights = _minimised(problem)
     jacobian = problem.jacobian(x)
     undetermined, condition = _undetermined(problem, x, jacobian, weights)
-    low, high = _intervals(problem.errors(x), jacobian, weights, x)
-    parameters = {
-        name: Parameter(name, float(x[at]), float(low[at]), float(high[at]))
-        for at, name in enumerate(problem.names)
-    }
+    parameters = {name: Parameter(name, float(x[at]), None, None)
+                  for at, name in enumerate(problem.names)}  # fmt: skip
+    if _distinct(points) > len(problem.names):
+        low, high = _intervals(problem.errors(x), jacobian, weights, x)
+        parameters = {
+            name: replace(one, low=float(low[at]), high=float(high[at]))
+            for at, (name, one) in enumerate(parameters.items())
+        }
     vague = [
         name
         for name, one in parameters.items()
-        if name not in undetermined and (one.high - one.low) / 2 > _VAGUE * one.value
-    ]
+        if name not in undetermined and one.half_width is not None
+        and one.half_width > _VAGUE * one.value
+    ]  # fmt: skip
     parameters |= {name: Parameter(name, value, value, value) for name, value in fixed.items()}
     return Fit(
         model, statistic, parameters, undetermined, vague, absent, condition, points,
         problem.predicted(x),
     )  # fmt: skip
+
+
+def _distinct(points: Sequence[Observation]) -> int:
+    """Returns the number of points without repetitions, which show no noise."""
+    cases = {(one.described, one.size, one.pause_us, one.in_a_row, one.time_us) for one in points}
+    return len(cases)
 
 
 def _absent(model: FittedModel, points: Sequence[Observation]) -> dict[str, str]:

@@ -9,7 +9,8 @@ import polars as pl
 from tutti import _core
 from tutti.base.files.mistakes import mistake
 from tutti.collectives.simulation import compare
-from tutti.formats.benchmarks import read_all
+from tutti.formats.measurements import read_reported
+from tutti.study.console import remark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,8 @@ def compare_library(
     Raises:
         ConfigError: The file cannot be read, or has no collective.
     """
-    measured = _collectives(read_all([file], ranks=ranks, operation=collective))
+    read = read_reported([file], remark, ranks=ranks, collective=collective)
+    measured = _collectives(read.rows)
     if measured.is_empty():
         raise mistake("has no times of collectives with correct results", source=str(file),
                       expected="output of a collective, such as osu_allreduce")  # fmt: skip
@@ -58,14 +60,10 @@ def _collectives(frame: pl.DataFrame) -> pl.DataFrame:
     """Returns the median times of collectives, by collective, ranks and size."""
     known = [name for name in _core.collectives() if name != "barrier"]
     case = ["operation", "ranks", "size_bytes"]
-    correct = pl.col("wrong").fill_null(0) == 0
+    used = pl.col("operation").is_in(known) & (pl.col("time_us") > 0) & (pl.col("size_bytes") > 0)
     return (
-        frame.filter(
-            pl.col("operation").is_in(known)
-            & correct
-            & pl.col("blocking")
-            & (pl.col("time_us") > 0)
-        )
+        frame.rename({"collective": "operation"})
+        .filter(used & (pl.col("ranks").fill_null(2) > 1))
         .group_by(case, maintain_order=True)
         .agg(pl.col("time_us").median().alias("library_us"))
         .sort(case)

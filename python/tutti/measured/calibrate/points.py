@@ -9,6 +9,7 @@ import polars as pl
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import check_frame, read_frame
+from tutti.formats.measurements.bench import checked_blocks
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
@@ -71,13 +72,11 @@ class Observations:
 
     Attributes:
         points: points that models predict.
-        unused: number of rows that no model predicts, by operation.
-        wrong: rows with wrong results, by file and line.
+        unused: number of rows that no model predicts, by operation and reason.
     """
 
     points: list[Observation] = field(default_factory=list)
     unused: dict[str, int] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
 
 
 def of_benchmarks(
@@ -89,51 +88,62 @@ def of_benchmarks(
     """Returns the points of benchmarks.
 
     Args:
-        frame: rows of :func:`tutti.formats.benchmarks.read`.
+        frame: rows of :func:`tutti.formats.measurements.read_measurements`.
         window: messages in flight where bandwidth was measured.
         algorithm: algorithm of the collectives, if it is known or was forced; without it
             collectives are not used.
 
     Raises:
-        ConfigError: A collective without its number of ranks.
         AlgorithmError: The algorithm does not support these ranks or collectives.
     """
     taken = Observations()
     for row in frame.iter_rows(named=True):
         origin = f"{row['file']}, line {row['line']}"
-        if row["wrong"]:
-            of = row["operation"] or row["benchmark"]
-            taken.wrong.append(f"{origin}: wrong results of {of} of {row['size_bytes']} B")
-            continue
         point = _of_row(row, origin, window, algorithm)
         if point is not None:
             taken.points.append(point)
         else:
-            name = row["operation"] or row["benchmark"]
-            taken.unused[name] = taken.unused.get(name, 0) + 1
+            reason = _why_unused(row, algorithm)
+            taken.unused[reason] = taken.unused.get(reason, 0) + 1
     return taken
 
 
 def _of_row(
     row: dict[str, Any], origin: str, window: int, algorithm: str | None
 ) -> Observation | None:
-    operation, size = row["operation"], row["size_bytes"]
+    operation, size = row["collective"], row["size_bytes"]
     if operation == "ping_pong" and row["time_us"]:
         return Observation("one_way", row["time_us"], size, origin=origin)
     if operation == "window" and row["bytes_per_s"] and size:
         time = window * size / row["bytes_per_s"] * 1e6
         return Observation("burst", time, size, messages=window, origin=origin)
-    if algorithm is not None and _is_collective(row):
+    if algorithm is not None and _is_used(row):
         schedule = _schedule(algorithm, operation, row["ranks"], origin)
         return Observation("collective", row["time_us"], size, schedule=schedule, origin=origin)
     return None
 
 
-def _is_collective(row: dict[str, object]) -> bool:
+def _is_used(row: dict[str, Any]) -> bool:
+    """Returns whether a row is a collective whose time depends on the network."""
+    return _is_collective(row) and row["size_bytes"] > 0 and (row["ranks"] or 2) > 1
+
+
+def _why_unused(row: dict[str, Any], algorithm: str | None) -> str:
+    """Returns the operation of a row that gives no point, and why or what would."""
+    name = row["collective"]
+    if not _is_collective(row):
+        return f"{name}, which no model predicts: run osu_latency and osu_bw"
+    if row["size_bytes"] == 0:
+        return f"{name} of 0 B"  # libraries return at once
+    if not _is_used(row):
+        return f"{name} on 1 rank"
+    return name if algorithm else f"{name}: name their schedule with --algorithm"
+
+
+def _is_collective(row: dict[str, Any]) -> bool:
     from tutti import _core
 
-    known = set(_core.collectives()) - {"barrier"}
-    return row["operation"] in known and bool(row["time_us"]) and bool(row["blocking"])
+    return row["collective"] in set(_core.collectives()) - {"barrier"} and bool(row["time_us"])
 
 
 def _schedule(algorithm: str, collective: str, ranks: int | None, origin: str) -> Schedule:
@@ -167,12 +177,7 @@ def emulated(results: pl.DataFrame) -> list[str]:
 
 _EXPECTED = "results.parquet or multicasts.parquet of `tutti mpi bench`"
 _MULTICASTS = {"peers": "positive", "received_ps": "positive", "blocking": "flag"}
-_COLLECTIVES = {
-    **dict.fromkeys(("collective", "schedule", "implementation"), "text"),
-    **dict.fromkeys(("ranks", "each", "time_ps"), "positive"),
-    "size_bytes": "count",
-}
-_IF_THERE = {"wrong": "count?", "emulated": "flag?", "model": "text?"}
+_IF_THERE = {"emulated": "flag?", "model": "text?"}
 
 
 def read_results(path: Path) -> pl.DataFrame:
@@ -185,9 +190,10 @@ def read_results(path: Path) -> pl.DataFrame:
 
 
 def _checked(results: pl.DataFrame, source: str) -> pl.DataFrame:
-    columns = _MULTICASTS if set(_MULTICASTS) <= set(results.columns) else _COLLECTIVES
+    if not set(_MULTICASTS) <= set(results.columns):
+        return checked_blocks(results, source)
     there = {name: kind for name, kind in _IF_THERE.items() if name in results.columns}
-    return check_frame(results, columns | there, source=source, expected=_EXPECTED)
+    return check_frame(results, _MULTICASTS | there, source=source, expected=_EXPECTED)
 
 
 def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Observation]:
@@ -212,8 +218,8 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Ob
     mine = results.filter(
         (pl.col("implementation") == "schedule") & (pl.col("collective") != "barrier")
     )
-    if "wrong" in results.columns:
-        mine = mine.filter(pl.col("wrong") == 0)
+    mine = mine.filter(pl.col("wrong").fill_null(0) == 0)
+    mine = check_frame(mine, {"schedule": "text"}, source=source, expected=_EXPECTED)
     origin = _origin(results, source)
     return [
         Observation(
@@ -221,7 +227,7 @@ def of_results(results: pl.DataFrame, statistic: str, *, source: str) -> list[Ob
             row["taken_ps"] / 1e6,
             row["size_bytes"],
             schedule=schedule(row["schedule"], collective=row["collective"], ranks=row["ranks"]),
-            in_a_row=row["each"],
+            in_a_row=row["each"] or 1,
             origin=origin,
         )
         for row in _taken(mine, case, "time_ps", statistic)

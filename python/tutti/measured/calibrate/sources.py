@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.benchmarks import read_all
+from tutti.formats.measurements import read_reported
 from tutti.measured.calibrate.files import Provenance
 from tutti.measured.calibrate.live import probe
 from tutti.measured.calibrate.points import (
@@ -84,13 +84,10 @@ class Sources:
         if not texts:
             return
         self.emulated.append("")
-        frame = read_all(texts, ranks=ranks, operation=collective)
-        taken = of_benchmarks(frame, window=window, algorithm=algorithm)
-        for line in taken.wrong:
-            remark(f"discarded: {line}")
+        measured = read_reported(texts, remark, ranks=ranks, collective=collective)
+        taken = of_benchmarks(measured.rows, window=window, algorithm=algorithm)
         for operation, count in taken.unused.items():
-            hint = "" if algorithm else ": name their schedule with --algorithm"
-            remark(f"not used: {count} times of {operation}{hint}")
+            remark(f"not used: {count} times of {operation}")
         self._add("mean", taken.points)
 
     def add_live(self, mpi: Mpi, samples: int, options: Sequence[str], to: Path) -> None:

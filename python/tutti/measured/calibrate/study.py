@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.formats.measurements import read_measurements
+from tutti.formats.measurements import read_reported
 from tutti.measured.calibrate.against import against
 from tutti.measured.calibrate.files import Provenance, platform_text
 from tutti.measured.calibrate.fit import Fit, fit
@@ -188,11 +188,7 @@ def calibrate_jointly(
 
 def _read(paths: Sequence[Path], ranks: int | None, collective: str | None) -> pl.DataFrame:
     """Returns the usable rows, and reports those that are left out."""
-    measured = read_measurements(paths, ranks=ranks, collective=collective)
-    for line in measured.remarks():
-        remark(line)
-    if measured.merged:
-        remark(f"{measured.merged:,} rows of equal configuration were merged into their median")
+    measured = read_reported(paths, remark, ranks=ranks, collective=collective)
     rows = usable(measured.rows).filter(pl.col("collective") != "ping_pong")
     names = rows.group_by("collective", "library_algorithm", maintain_order=True).len()
     for kind, name, count in names.iter_rows():

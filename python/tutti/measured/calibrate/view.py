@@ -76,8 +76,10 @@ def _value(row: Fitted) -> str:
 
 
 def _interval(row: Fitted) -> str:
-    low, high = row.text(row.parameter.low), row.text(row.parameter.high)
-    return f"{low} to {high}" if row.is_determined else "not determined"
+    low, high = row.parameter.low, row.parameter.high
+    if not row.is_determined or low is None or high is None:
+        return "not determined"
+    return f"{row.text(low)} to {row.text(high)}"
 
 
 def _unit(row: Fitted) -> str:
@@ -187,6 +189,11 @@ def _log(fitted: Fit) -> Iterator[str]:
         yield f"{_name(fitted)}: {' and '.join(names)} not determined: {reason}"
     for parameter, reason in fitted.absent.items():
         yield f"{_name(fitted)}: {parameter} assumed 0: {reason}"
+    if fitted.determined and not fitted.has_intervals:
+        yield (
+            f"{_name(fitted)}: no confidence interval: {len(fitted.points)} points for "
+            f"{len(fitted.parameters)} parameters; measure more sizes"
+        )
     if fitted.vague:
         yield (
             f"{_name(fitted)}: {' and '.join(fitted.vague)}: wide confidence interval; use a "
