@@ -18,7 +18,7 @@ from tutti.base.errors import UnitError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import check_lines, parse_count, read_text
-from tutti.formats.link_values import cables_of, gbps_of, rate_of_bits
+from tutti.formats.link_values import cables_of, gbps_of, hashes, rate_of_bits
 from tutti.formats.messages import Messages
 from tutti.topologies import Topology
 from tutti.topologies.errors import TopologyError
@@ -123,7 +123,7 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
         lost.append("numbers of nodes: switches are not the last ones")
     if simai:
         lost.append(f"{servers} GPUs per server of type {shown(gpu)}")
-    return topology, tuple(lost)
+    return topology, (*lost, hashes("ns-3"))
 
 
 def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> Topology:
@@ -138,7 +138,7 @@ def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> To
         raise TopologyError(
             f"{path}: {error.problem}", kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
-    return Topology(core)
+    return Topology(core, routing="ecmp")
 
 
 def _read_links(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import networkx as nx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,11 +12,12 @@ from tutti.base.errors import TuttiError
 from tutti.base.files.mistakes import did_you_mean, shown
 from tutti.base.units import Length, Time, TimePerByte  # noqa: TC001 - pydantic looks at it
 from tutti.topologies.errors import TopologyError
+from tutti.topologies.graph import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
-    from tutti.topologies.graph import Topology
+    from tutti.topologies.graph import Rule, Topology
 
 
 class _Attributes(BaseModel):
@@ -71,6 +72,25 @@ def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Top
         )
     except TopologyError as error:
         raise _at(source, error) from None
+
+
+def routing_of(graph: nx.Graph[Any], *, source: str) -> Rule | None:
+    """Returns the routing rule that a graph states, or None."""
+    stated = graph.graph.get("routing")
+    for rule in RULES:
+        if stated == rule:
+            return cast("Rule", rule)
+    if stated is None:
+        return None
+    raise attribute_mistake(
+        "unknown routing rule",
+        source=source,
+        place="the graph",
+        attribute="routing",
+        value=stated,
+        expected=f"one of {', '.join(RULES)}",
+        hint=did_you_mean(str(stated), RULES),
+    )
 
 
 def _at(source: str, error: TopologyError) -> TopologyError:
@@ -216,7 +236,8 @@ def attribute_mistake(
 
 def networkx_of(topology: Topology) -> nx.MultiDiGraph[str]:
     """Returns a node per vertex and an edge per link, with the attributes that are read back."""
-    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name)
+    routing = {} if topology.routing is None else {"routing": topology.routing}
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name, **routing)
     for vertex in topology.vertices:
         rank = {} if vertex.rank is None else {"rank": vertex.rank}
         graph.add_node(vertex.name, kind=vertex.kind, **rank)

@@ -159,7 +159,8 @@ class Experiment:
             table = self.platform.topology
             value = table.build or table.file or ""
             seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
-            known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
+            rule = self.machine().routing
+            known["topology"] = {"value": value, "source": f"routes: {rule}{seed}"}
             kind = self.machine().network
         return {
             "name": self.platform.name,
