@@ -98,7 +98,7 @@ def growing_sizes(
     return growing(first, last, factor or 2)
 
 
-RANKS = "4,8,12, each of 4-12, or a range 4:1024 (doubling) or 4:1024:4 (factor 4)"
+RANK_NOTATION = "4,8,12, each of 4-12, or a range 4:1024 (doubling) or 4:1024:4 (factor 4)"
 """The notation of rank counts, for the help of options and errors."""
 
 
@@ -122,7 +122,7 @@ def _numbers(part: str) -> list[int]:
     numbers = part.strip().split(":")
     is_valid = all(n.isascii() and n.isdigit() and len(n) < 12 for n in numbers)
     if not is_valid or len(numbers) > 3:
-        raise _no_ranks(part, RANKS)
+        raise _no_ranks(part, RANK_NOTATION)
     return [*map(int, numbers), *([2] if len(numbers) == 2 else [])]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tutti.base.ranges import RANKS
+from tutti.base.ranges import RANK_NOTATION
 
 if TYPE_CHECKING:
     from tutti.mpi.distance import Distance
@@ -36,7 +36,7 @@ Rules = Annotated[
 ]  # fmt: skip
 Ranks = Annotated[
     str, typer.Option("--ranks", "-r",
-        help=f"Rank counts, required: {RANKS}.")
+        help=f"Rank counts, required: {RANK_NOTATION}.")
 ]  # fmt: skip
 ForEvery = Annotated[
     list[str] | None, typer.Option("--for-every", metavar="ALGORITHM",

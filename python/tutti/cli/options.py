@@ -11,7 +11,7 @@ import typer
 from tutti.base import ranges
 from tutti.base.datatypes import NCCL_NAMES
 from tutti.base.files.mistakes import mistake
-from tutti.base.ranges import RANKS, SIZE, rank_counts, size
+from tutti.base.ranges import RANK_NOTATION, SIZE, rank_counts, size
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.keyed import Key, keyed
 from tutti.study.console import remark
@@ -78,7 +78,7 @@ Datatype = Annotated[
 Ranks = Annotated[
     str | None,
     typer.Option("--ranks", "-r",
-                 help=f"Rank counts: {RANKS}."),
+                 help=f"Rank counts: {RANK_NOTATION}."),
     Key("ranks", read=rank_counts),
 ]  # fmt: skip
 RankCount = Annotated[

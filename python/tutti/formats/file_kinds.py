@@ -102,9 +102,7 @@ _LOGS: Final = (
     ),
     (
         re.compile(rb"NCCL INFO "),
-        FileKind(
-            "is a log of NCCL_DEBUG", ("nccl doctor",), "`tutti nccl doctor {file}` reads it"
-        ),
+        FileKind("is a log of NCCL_DEBUG", ("nccl doctor",), "`tutti nccl doctor {file}` reads it"),
     ),
 )
 _READ_TOML: Final = (
@@ -120,7 +118,9 @@ def kind_of_file(path: Path) -> FileKind | None:
         return None
     try:
         start = head(path)
-        kind = _of_toml(path) if path.suffix == ".toml" else _of_log(start) or _of_format(path, start)
+        kind = (
+            _of_toml(path) if path.suffix == ".toml" else _of_log(start) or _of_format(path, start)
+        )
     except ConfigError:
         return None
     if kind is None:

@@ -137,14 +137,14 @@ def _read(path: Path) -> _File:
 def _read_head(file: _File, rows: Iterable[tuple[int, list[str]]]) -> str | None:
     """Reads the lines before the links; returns the unit of times, or None without times."""
     for line, cells in rows:
-        if cells[:4] != _HEADER:
-            _read_count(file, line, cells)
-            continue
-        found = _CHUNKS.fullmatch(cells[4]) if len(cells) == 5 else None
-        if found is None:
-            file.refuse(line, "unknown heading of the chunks", "Chunks or Chunks (ID:ns:ns)")
-        return found["unit"]
-    file.refuse(1, "has no heading of links", ",".join([*_HEADER, "Chunks"]))
+        if cells[:4] == _HEADER:
+            found = _CHUNKS.fullmatch(cells[4]) if len(cells) == 5 else None
+            if found is None:
+                file.refuse(line, "unknown heading of the chunks", "Chunks or Chunks (ID:ns:ns)")
+            return found["unit"]
+        _read_count(file, line, cells)
+    raise mistake("has no heading of links", source=file.source,
+                  expected=",".join([*_HEADER, "Chunks"]))  # fmt: skip
 
 
 def _read_count(file: _File, line: int, cells: Sequence[str]) -> None:
@@ -153,7 +153,8 @@ def _read_count(file: _File, line: int, cells: Sequence[str]) -> None:
     if name in _COUNTS:
         count = parse_count(value, most=_COUNTS[name])
         if not count:
-            file.refuse(line, f"{name} is {shown(value)}", f"an integer from 1 to {_COUNTS[name]:,}")
+            expected = f"an integer from 1 to {_COUNTS[name]:,}"
+            file.refuse(line, f"{name} is {shown(value)}", expected)
         file.counts[name] = count
         return
     if name not in {"Chunk Size", *_TIMES}:

@@ -17,7 +17,8 @@ import typer
 from tutti.base.errors import ExitCode, TuttiError
 from tutti.base.files.mistakes import mistake
 from tutti.study.console import out, record, record_table, remark, wrote
-from tutti.study.document import record_legends
+from tutti.study.document import record_legends, started
+from tutti.study.files import Earlier, siblings
 from tutti.study.files import folder as create
 from tutti.study.progress import Progress
 
@@ -41,6 +42,28 @@ def _plural(count: int, noun: str) -> str:
     from tutti.view.quantity import plural  # commands that show no view do not load it
 
     return plural(count, noun)
+
+
+def _remark_replaced(earlier: Earlier) -> None:
+    """Names the files of an earlier run that a command replaced in its folder."""
+    if replaced := earlier.differing():
+        names = ", ".join(path.name for path in replaced)
+        remark(f"replaced {names}, which had other content")
+
+
+def _refuse_replaced(earlier: Earlier) -> None:
+    """Refuses to replace files with other content.
+
+    Raises:
+        ConfigError: A file has changed.
+    """
+    if replaced := earlier.differing():
+        raise mistake(
+            "the file exists, and has other content",
+            source=str(replaced[0]),
+            expected="a file that does not exist, or has the same content",
+            hint="--force replaces it",
+        )
 
 
 class Study(Generic[Result]):
@@ -174,33 +197,47 @@ class Study(Generic[Result]):
             record_table(name, rows)
         if self.output is not None:
             with Progress("writing", writes=True):
+                earlier = Earlier(self.output / name for name in folder.names(view))
                 paths = folder.write(view, self.output)
             wrote(*paths)
+            _remark_replaced(earlier)
 
     def write(self, path: Path, write: Callable[[Path], Path | Sequence[Path]]) -> None:
         """Writes a file that the user named, and lists it with those that belong to it.
+
+        A file that the user named and that has other content is replaced with `--force` only.
 
         Args:
             path: The file; its folder is created.
             write: Writes it, and returns the paths that it wrote.
 
         Raises:
-            ConfigError: The folder cannot be created, or the file cannot be written.
+            ConfigError: The folder cannot be created, the file cannot be written, or it exists with
+                other content.
             ReportError: The function does not support the suffix or the data.
         """
         with Progress("writing", writes=True):
             create(path.parent)
+            earlier = Earlier(siblings(path))
             try:
                 paths = write(path)
-            except TuttiError:
-                raise  # already a complete message
+                document = started()
+                if document is not None and not document.may_replace:
+                    _refuse_replaced(earlier)
             except (ValueError, OSError) as error:
+                earlier.restore()
+                if isinstance(error, TuttiError):
+                    raise  # already a complete message
                 raise mistake(str(error), source=str(path)) from None
+            except BaseException:
+                earlier.restore()
+                raise
         each = [paths] if isinstance(paths, Path) else paths
         for _, group in groupby(each, attrgetter("suffix")):
             first, *others = group
             note = f" to {others[-1].name}, {len(others) + 1:,} files" if others else ""
             wrote(first, *others, note=note, first=True)
+        _remark_replaced(earlier)
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.

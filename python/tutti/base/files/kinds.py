@@ -94,7 +94,9 @@ def _of_another_kind(
     )
 
 
-def kind_of_tables(tables: Mapping[str, Any], expected: TableKind | None = None) -> TableKind | None:
+def kind_of_tables(
+    tables: Mapping[str, Any], expected: TableKind | None = None
+) -> TableKind | None:
     """Returns the kind of a file with these tables, `expected` among equals; None if unknown."""
     best = max(_KINDS, key=lambda kind: (_known(kind.model, tables), kind is expected))
     return best if _required(best.model) & tables.keys() else None

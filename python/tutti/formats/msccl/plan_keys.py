@@ -45,9 +45,9 @@ def unread_keys(plan: Table) -> list[str]:
     while pending:
         parent, value, path = pending.pop()
         if isinstance(value, list):
-            pending += [
-                (parent, each, f"{path}[{number}]") for number, each in enumerate(value)
-            ][::-1]
+            pending += [(parent, each, f"{path}[{number}]") for number, each in enumerate(value)][
+                ::-1
+            ]
         elif isinstance(value, dict):
             for key in value:
                 place = f"{path}.{key}" if path else key

@@ -88,7 +88,7 @@ def read_plan_program(plan: Table) -> tuple[Program, list[str]]:
     names = ("min_message_size", "max_message_size", "num_threads_per_block")
     losses += [f"{name} {plan.count(name, limits.MOST)}" for name in names if name in plan]
     losses += [name for name in ("reuse_resources", "use_double_scratch_buffer") if plan.flag(name)]
-    if plan.count("buffer_alignment", _MOST, 16) != 16:  # noqa: PLR2004 - of the executor
+    if plan.count("buffer_alignment", _MOST, 16) != 16:
         losses.append(f"buffer_alignment {plan.count('buffer_alignment', _MOST)}")
     losses += unread_keys(plan)
     if "inplace" not in plan:

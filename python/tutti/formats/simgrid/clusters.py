@@ -101,7 +101,7 @@ def _check_backbone(network: Network, element: Element, topology: str) -> None:
         raise mistake(
             "the cluster has `bb_lat` without `bb_bw`",
             source=element.place,
-            expected="the rate of the backbone, such as bb_bw=\"1GBps\"",
+            expected='the rate of the backbone, such as bb_bw="1GBps"',
         )
     unused = {"topo_parameters"} if topology == "FLAT" else {"bb_bw", "router_id"}
     for name in sorted(unused):

@@ -31,7 +31,9 @@ GRAMMAR: Final[dict[str, Content]] = {
         "prop",
     ),
     "cabinet": content("id prefix suffix radical speed bw lat"),
-    "peer": content("id speed bw_in bw_out lat coordinates speed_file availability_file state_file"),
+    "peer": content(
+        "id speed bw_in bw_out lat coordinates speed_file availability_file state_file"
+    ),
     "router": content("id coordinates"),
     "backbone": content("id bandwidth latency"),
     "link": content(

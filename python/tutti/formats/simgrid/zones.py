@@ -153,7 +153,9 @@ class Zones:
         gateway, name = element.text(f"gw_{end}"), element.text(end)
         place = self._places.get(gateway)
         if place is None:
-            known = [each for each, zone in self._places.items() if self._zones[name].contains(zone)]
+            known = [
+                each for each, zone in self._places.items() if self._zones[name].contains(zone)
+            ]
             element.refuse(
                 f"gw_{end}", f"a host or router of zone {name}", did_you_mean(gateway, known)
             )
