@@ -419,7 +419,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
-    ("run", "step.0.et"): ("looks like a Chakra trace", 'model = "chakra:step" in the file'),
+    ("run", "step.0.et"): ("chakra, which holds a trace", 'model = "chakra:step" in the file'),
     ("compare", "rin"): ("expected: an experiment file", "did you mean `ring`?"),
     ("run", "gpt3_175b"): ("no such file", "hint: gpt3_175b is a model: `tutti train list`"),
     ("run", "r.xml"): ("has the format msccl-xml, which holds a schedule", "`tutti convert r.xml "),
@@ -432,6 +432,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
 
 
 OTHER_FORMATS = {
+    "step.0.et": "\x05trace",
     "r.xml": '<algo name="r" ngpus="2">\n</algo>\n',
     "r.goal": "num_ranks 1\nrank 0 {\ncalc 5\n}\n",
     "r.anynet": "router 0 node 0 router 1 1\nrouter 1 node 1\n",

@@ -59,8 +59,8 @@ class LargerJob:
     """What to decide."""
 
     ranks: Annotated[
-        str | None, _larger("--ranks", "-r", help=f"Rank counts: {RANK_NOTATION}; default: 4 and 16 "
-                            "times the largest measured.")
+        str | None, _larger("--ranks", "-r", help=f"Rank counts: {RANK_NOTATION}; "
+                            "default: 4 and 16 times the largest measured.")
     ] = None  # fmt: skip
     ranks_per_node: Annotated[
         int | None, _larger("--ranks-per-node", min=1, max=RANKS,
