@@ -42,5 +42,5 @@ def test_a_range_that_misses_its_end_is_refused(parse: Any) -> None:
 
 def test_a_range_of_loads_that_misses_its_end_is_refused() -> None:
     assert load_values("0.1:0.4:0.1") == [0.1, 0.2, 0.3, 0.4]
-    with pytest.raises(ConfigError, match="the last load is 0.4"):
+    with pytest.raises(ConfigError, match=r"the last load is 0\.4"):
         load_values("0.1:0.5:0.3")

@@ -78,7 +78,7 @@ def test_a_short_name_has_one_long_name(commands: dict[str, Any]) -> None:
 
 
 def test_commands_that_write_a_named_file_have_force(commands: dict[str, Any]) -> None:
-    """Results in a folder are replaced with a remark, and plans contain the time of their making."""
+    """Results in a folder are replaced with a remark. Plans contain the time of their making."""
     outputs = {
         name
         for name, long, one in options(commands)

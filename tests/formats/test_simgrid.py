@@ -250,7 +250,7 @@ OUTER = f'<zone id="x" routing="Full">{INNER}</zone>'
         (f'<cluster {CLUSTER} radical="5-2"/>', "the smaller number first: 2-5"),
         (f'<cluster {CLUSTER} radical="0-3,2"/>', 'have the name "n2"'),
         (f'<cluster {CLUSTER} radical="0-3" bb_lat="5us"/>', "has `bb_lat` without `bb_bw`"),
-        (f'<cluster {CLUSTER} radical="0-3" bb_sharing_policy="SPLITDUPLEX"/>', "SHARED or FATPIPE"),
+        (f'<cluster {CLUSTER} radical="0-3" bb_sharing_policy="X"/>', "SHARED or FATPIPE"),
         (f'<cluster {CLUSTER} radical="0-3" bb_bandwidth="1Bps"/>', "attribute `bb_bandwidth`"),
         (zone('<host id="a" speed="1f"><cpu/></host>'), "unknown element <cpu> in <host>"),
         (zone('<link id="l" bandwidth="1Bps" sharing_policy="SPLITDUPLEX"/>'

@@ -105,7 +105,7 @@ def test_the_messages_are_those_of_the_links(tmp_path: Path) -> None:
             EXCHANGE,
             "Time,60.0",
             "Time,61.0",
-            "Collective Time is 61 ns, but the last transfer ends",
+            "Collective Time is 61 ns, but the last transfer",
         ),
         (EXCHANGE, "2:20:40,7", "2:10:40,7", "chunk 2 is sent from 10 to 40"),
         (EXCHANGE, "7:20:40,3", "4:20:40,3", "NPU 2 sends chunk 4, which it never has"),

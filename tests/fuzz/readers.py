@@ -217,7 +217,7 @@ _ZONES = b"""  <zone id="z" routing="Full">
 
 _MSCCL = b"".join(
     (
-        b'<algo name="a2a" nchannels="1" nchunksperloop="2" proto="LL" ngpus="2" coll="alltoall">\n',
+        b'<algo name="a" nchannels="1" nchunksperloop="2" proto="LL" ngpus="2" coll="alltoall">\n',
         *(
             b'<gpu id="%d" i_chunks="2" o_chunks="2" s_chunks="0"><copy i_off="%d" o_off="%d"/>\n'
             b'<tb id="0" send="%d" recv="-1" chan="0"><step s="0" type="s" srcbuf="i" srcoff="%d" '

@@ -95,7 +95,7 @@ def _is_output(option: OptionInfo | ArgumentInfo) -> bool:
 
 
 def _is_named(context: typer.Context, parameter: str) -> bool:
-    """Returns whether the command line has an output file; the default is no file of the user."""
+    """Returns whether the user named an output file: a default may be replaced."""
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"
 

@@ -72,7 +72,7 @@ _OF_FORMATS: Final = {
         is_referred_to=True,
     ),
 }
-"""Formats with verbs of their own."""
+"""Formats that verbs beside `convert` read."""
 
 _MEASUREMENTS: Final = ("calibrate", "advise")
 _LOGS: Final = (

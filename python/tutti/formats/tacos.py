@@ -43,7 +43,7 @@ _MOST_TRANSFERS: Final = 1 << 20
 
 
 class _Transfer(NamedTuple):
-    """A chunk that crosses a link; `start` and `end` are None in files without times."""
+    """A chunk that crosses a link; files without times have neither `start` nor `end`."""
 
     chunk: int
     source: int
@@ -366,7 +366,7 @@ def _received(file: _File, sent: _Transfer, receives: dict[tuple[int, int], int]
 
 
 class _Places:
-    """Where an NPU holds a chunk: in its input, its output, or scratch memory on the way."""
+    """Where an NPU holds a chunk: in its input, its output, or scratch memory of a relay."""
 
     def __init__(self, file: _File, placed: _Placed) -> None:
         self._npus, self._placed = file.npus, placed

@@ -64,7 +64,7 @@ class Earlier:
         self._digests: dict[Path, bytes] = {}
         self._contents: dict[Path, bytes] = {}
         for path in paths:
-            with suppress(OSError):  # what cannot be read is no earlier result
+            with suppress(OSError):  # such as a file without read permission
                 if path.is_file() and not path.is_symlink():
                     self._digests[path] = _digest(path)
                     if path.stat().st_size <= _MOST_HELD:

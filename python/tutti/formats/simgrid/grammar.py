@@ -50,4 +50,4 @@ GRAMMAR: Final[dict[str, Content]] = {
     "process": _ACTOR,
     "prop": content("id value"),
 }
-"""Children are None where the reader refuses them with the reason, such as the zone's routing."""
+"""`None` where the reader checks the children, and names the reason, such as a zone's routing."""
