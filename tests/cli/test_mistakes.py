@@ -446,3 +446,14 @@ def test_misplaced_arguments_give_a_hint(arguments: tuple[str, ...], tmp_path: P
     for name, text in OTHER_FORMATS.items():
         (tmp_path / name).write_text(text)
     refused(tutti(*arguments, cwd=tmp_path), *ELSEWHERE[arguments])
+
+
+def test_libraries_that_lack_a_file_are_reported_after_the_others(tmp_path: Path) -> None:
+    """pmodels/mpich#7456: what was decided for Open MPI is shown and written, and then the hint."""
+    line = "tune broadcast --ranks 8 --for openmpi --for mpich -p cray_xc30 --by model --out out"
+    done = tutti(*line.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "broadcast" in done.stdout
+    assert "wrote out/openmpi.rules" in done.stdout
+    assert "mpich: MPICH's stock selections are unknown" in done.stderr
+    assert "--csel-base" in done.stderr

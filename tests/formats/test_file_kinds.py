@@ -25,6 +25,8 @@ FILES = {
     "p.toml": 'name = "p"\n[models.m]\nkind = "postal"\nalpha = "1 us"\n',
     "e.toml": 'platform = "cray_xc30"\ncollective = "all_reduce"\nsizes = "8 B"\nranks = 4\n',
     "r.schedule": "tutti schedule 1\n",
+    "plan.tutti": "TUTTIPLN",
+    "results.parquet": "PAR1",
 }
 
 MISPLACED = {
@@ -49,6 +51,9 @@ MISPLACED = {
     "schedule verify p.toml": 'platform = "p.toml" in an experiment',
     "trace run e.toml": "tutti run e.toml, or tutti compare e.toml",
     "calibrate r.schedule --ranks 4": "`tutti run r.schedule`",
+    "run plan.tutti": "`tutti mpi show plan.tutti`",
+    "schedule verify plan.tutti": "`tutti mpi show plan.tutti`",
+    "compare results.parquet": "`tutti plot results.parquet`",
 }
 
 

@@ -218,6 +218,17 @@ def test_nvswitches_are_the_switches_of_npus_only(tmp_path: Path) -> None:
     assert losses == ("the GPU type, which is written as H100",)
 
 
+def test_counts_of_a_file_agree(tmp_path: Path) -> None:
+    link = "0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n"
+    read("ns3-simai", tmp_path / "t.txt", f"3 2 0 1 2 A100\n2\n{link}")
+    for name, text, problem in (
+        ("ns3-topology", f"4 2 2\n2 2\n{link}", "line 2: node 2 is a switch already"),
+        ("ns3-simai", f"3 3 0 1 2 A100\n2\n{link}", "3 GPUs per server do not divide the 2 GPUs"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            read(name, tmp_path / "t.txt", text)
+
+
 RAILS = "".join(
     [
         "22 4 0 6 24 H100\n16 17 18 19 20 21\n",

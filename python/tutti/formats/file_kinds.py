@@ -1,7 +1,7 @@
 """Kinds of files, and the verbs that read them: for files that are given to another verb.
 
-The kinds are the formats of `tutti convert`, logs of benchmarks and of NCCL, and the TOML files of
-tutti. Only an error needs them.
+The kinds are the formats of `tutti convert`, logs of benchmarks and of NCCL, and the files of tutti.
+Only an error needs them.
 """
 
 from __future__ import annotations
@@ -72,10 +72,22 @@ _OF_FORMATS: Final = {
         is_referred_to=True,
     ),
 }
-"""Formats that verbs beside `convert` read."""
+"""Formats that other verbs than `convert` read, too."""
 
 _MEASUREMENTS: Final = ("calibrate", "advise")
-_LOGS: Final = (
+_OTHERS: Final = (
+    (
+        re.compile(rb"\ATUTTIPLN"),
+        FileKind("is a plan", ("mpi",), "`tutti mpi show {file}` shows it"),
+    ),
+    (
+        re.compile(rb"\APAR1"),
+        FileKind(
+            "is a table of results",
+            ("plot", *_MEASUREMENTS),
+            "`tutti plot {file}` plots results of `tutti compare` and `tutti sweep`",
+        ),
+    ),
     (
         re.compile(rb"# nThread \d+|#\s+size\s+count\s+type\b"),
         FileKind(
@@ -105,6 +117,7 @@ _LOGS: Final = (
         FileKind("is a log of NCCL_DEBUG", ("nccl doctor",), "`tutti nccl doctor {file}` reads it"),
     ),
 )
+"""Files that `tutti convert` does not read, by their first bytes."""
 _READ_TOML: Final = (
     *("run", "compare", "search", "sweep", "explore", "noc", "coherence", "train", "moe", "tune"),
     *("platforms", "energy", "bypass", "init", "schema", "mpi", "paper", "workload", "glossary"),
@@ -119,7 +132,9 @@ def kind_of_file(path: Path) -> FileKind | None:
     try:
         start = head(path)
         kind = (
-            _of_toml(path) if path.suffix == ".toml" else _of_log(start) or _of_format(path, start)
+            _of_toml(path)
+            if path.suffix == ".toml"
+            else _of_start(start) or _of_format(path, start)
         )
     except ConfigError:
         return None
@@ -139,8 +154,8 @@ def _of_toml(path: Path) -> FileKind | None:
     return FileKind(f"looks like {kind.what}", _READ_TOML, kind.verb)
 
 
-def _of_log(start: bytes) -> FileKind | None:
-    return next((kind for pattern, kind in _LOGS if pattern.search(start)), None)
+def _of_start(start: bytes) -> FileKind | None:
+    return next((kind for pattern, kind in _OTHERS if pattern.search(start)), None)
 
 
 def _of_format(path: Path, start: bytes) -> FileKind | None:

@@ -108,11 +108,11 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
     switches = first + words.integer("the number of switches", nodes)
     cables = words.integer("the number of links", _MOST_LINKS)
     gpu = words.text("the GPU type") if simai else ""
-    kinds: dict[int, str] = {}
-    for index in range(switches):
-        node = words.integer("a switch", nodes - 1)
-        kinds[node] = f"nvswitch{index}" if index < first else f"switch{index - first}"
+    kinds = _read_switches(words, nodes, first, switches)
     npus = [node for node in range(nodes) if node not in kinds]
+    if servers and len(npus) % servers:
+        problem = f"{servers} GPUs per server do not divide the {len(npus)} GPUs"
+        words.refuse(problem, "as many GPUs in each server")
     index_of = {node: number for number, node in enumerate([*npus, *kinds])}
     links, errors = _read_links(words, cables, nodes, index_of)
     topology = _built(path, len(npus), list(kinds.values()), links)
@@ -124,6 +124,17 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
     if simai:
         lost.append(f"{servers} GPUs per server of type {shown(gpu)}")
     return topology, (*lost, hashes("ns-3"))
+
+
+def _read_switches(words: _Words, nodes: int, first: int, count: int) -> dict[int, str]:
+    """Returns the names of switches by node; the first ones are NVSwitches."""
+    kinds: dict[int, str] = {}
+    for index in range(count):
+        node = words.integer("a switch", nodes - 1)
+        if node in kinds:
+            words.refuse(f"node {node} is a switch already", f"{count} different switches")
+        kinds[node] = f"nvswitch{index}" if index < first else f"switch{index - first}"
+    return kinds
 
 
 def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> Topology:
