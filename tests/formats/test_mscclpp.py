@@ -245,13 +245,15 @@ def test_keys_that_the_executor_does_not_read_are_listed(tmp_path: Path) -> None
     text = json.dumps(GATHER)
     tree = json.loads(text.replace('"size": 1', '"size": 1, "sise": 2'))
     tree |= {"weird": [1], "buffer_alignment": 128, "use_double_scratch_buffer": True}
-    del tree["inplace"]
     _, losses = read(tmp_path, tree)
     assert "key weird: MSCCL++ does not read it" in losses
-    first = "key gpus[0].threadblocks[0].ops[0].src_buff[0].sise"
+    first = "key gpus[0].threadblocks[0].ops[2].src_buff[0].sise"
     assert f"{first}: MSCCL++ does not read it; did you mean `size`?" in losses
     assert {"buffer_alignment 128", "use_double_scratch_buffer"} < set(losses)
-    assert "inferred: inplace false, which the plan does not state" in losses
+    del tree["inplace"]
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, tree)
+    assert "assumed: inplace false" in str(caught.value)
 
 
 def places(tree: Any) -> list[tuple[Any, Any]]:

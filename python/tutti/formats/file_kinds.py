@@ -1,6 +1,6 @@
 """Kinds of files, and the verbs that read them: for files that are given to another verb.
 
-The kinds are the formats of `tutti convert`, logs of benchmarks and of NCCL, and the files of tutti.
+The kinds are the formats of `tutti convert`, logs of benchmarks and of NCCL, and files of tutti.
 Only an error needs them.
 """
 

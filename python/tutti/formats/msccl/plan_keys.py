@@ -49,7 +49,7 @@ def unread_keys(plan: Table) -> list[str]:
                 ::-1
             ]
         elif isinstance(value, dict):
-            for key in value:
+            for key in reversed(value):
                 place = f"{path}.{key}" if path else key
                 if key not in _KEYS[parent]:
                     first.setdefault((parent, key), place)

@@ -18,7 +18,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import parse_json, read_text
 from tutti.formats.formats import INFERRED
-from tutti.formats.msccl.build import built
+from tutti.formats.msccl.build import assuming, built
 from tutti.formats.msccl.plan_keys import unread_keys
 from tutti.formats.msccl.plan_ops import ThreadBlock
 from tutti.formats.msccl.plan_sync import Synchronisation
@@ -56,7 +56,8 @@ def read_plan(path: Path, _options: Options) -> tuple[Schedule, tuple[str, ...]]
     loads = partial(json.loads, parse_int=_bounded)
     plan = Table(parse_json(text, source=str(path), expected=_EXPECTED, parse=loads), str(path))
     program, losses = read_plan_program(plan)
-    schedule, more = built(program)
+    with assuming([] if "inplace" in plan else ["inplace false"]):
+        schedule, more = built(program)
     return schedule, (*losses, *more)
 
 

@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from tutti.base.errors import ConfigError, TuttiError
+from tutti.base.errors import TuttiError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_bytes
 from tutti.formats.formats import INFERRED
-from tutti.formats.msccl.build import built
+from tutti.formats.msccl.build import assuming, built
 from tutti.formats.msccl.program import Action, ChunkRange, Event, Held, Program
 from tutti.formats.xml_files import (
     Limits,
@@ -28,6 +28,7 @@ from tutti.formats.xml_files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tutti.base.errors import ConfigError
     from tutti.formats.formats import Options
     from tutti.formats.msccl.program import Ref
     from tutti.formats.xml_files import Element
@@ -87,15 +88,11 @@ def read_xml_program(path: Path, _options: Options) -> tuple[Schedule, tuple[str
     check_elements(algo, _GRAMMAR)
     program = read_program(algo)
     assumed = _assumed(algo)
-    try:
+    with assuming(assumed):
         schedule, losses = _rooted(program)
         if algo.text("inplace", "0") == algo.text("outofplace", "0") == "1":
             built(replace(program, in_place=True))
             losses.append("verified in place and out of place; the schedule is out of place")
-    except ConfigError as error:
-        if assumed:
-            error.hint = "; ".join(filter(None, [error.hint, f"assumed: {', '.join(assumed)}"]))
-        raise
     inferred = [f"{INFERRED}{each}, which the file does not state" for each in assumed]
     return schedule, (*_losses(algo), *_unread(algo), *losses, *inferred)
 
