@@ -153,9 +153,9 @@ def _in_group(name: str, place: str) -> Any:  # noqa: ANN401 - as above
 def _alone(name: str, function: Any) -> Any:  # noqa: ANN401 - as above
     """Returns the command of a function; those behind the program of `exec` are the program's."""
     # The stdout of `exec` is that of the program, which leaves no place for a document.
-    kind, settings = Commands, None
-    if name == "exec":
-        kind, settings = typer.Typer, {"allow_interspersed_args": False}
+    kind, settings = (
+        (typer.Typer, {"allow_interspersed_args": False}) if name == "exec" else (Commands, None)
+    )
     alone = kind(rich_markup_mode=None, add_completion=False)
     alone.command(name, context_settings=settings)(function)
     return typer.main.get_command(alone)

@@ -144,7 +144,7 @@ class Topology:
         """
         from tutti.topologies.interchange import core_of, routing_of
 
-        routing = routing_of(graph, source=source)
+        routing = routing_of(graph, get_args(Rule), source=source)
         return cls(core_of(graph, name=name, source=source), routing=routing)
 
     @classmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import networkx as nx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,12 +12,11 @@ from tutti.base.errors import TuttiError
 from tutti.base.files.mistakes import did_you_mean, shown
 from tutti.base.units import Length, Time, TimePerByte  # noqa: TC001 - pydantic looks at it
 from tutti.topologies.errors import TopologyError
-from tutti.topologies.graph import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from tutti.topologies.graph import Rule, Topology
+    from tutti.topologies.graph import Topology
 
 
 class _Attributes(BaseModel):
@@ -48,6 +47,7 @@ class EdgeAttributes(_Attributes):
 
 
 A = TypeVar("A", bound=_Attributes)
+R = TypeVar("R", bound=str)
 
 
 def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Topology:
@@ -74,12 +74,12 @@ def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Top
         raise _at(source, error) from None
 
 
-def routing_of(graph: nx.Graph[Any], *, source: str) -> Rule | None:
-    """Returns the routing rule that a graph states, or None."""
+def routing_of(graph: nx.Graph[Any], rules: Sequence[R], *, source: str) -> R | None:
+    """Returns the routing rule that a graph states, one of `rules`, or None."""
     stated = graph.graph.get("routing")
-    for rule in RULES:
+    for rule in rules:
         if stated == rule:
-            return cast("Rule", rule)
+            return rule
     if stated is None:
         return None
     raise attribute_mistake(
@@ -88,8 +88,8 @@ def routing_of(graph: nx.Graph[Any], *, source: str) -> Rule | None:
         place="the graph",
         attribute="routing",
         value=stated,
-        expected=f"one of {', '.join(RULES)}",
-        hint=did_you_mean(str(stated), RULES),
+        expected=f"one of {', '.join(rules)}",
+        hint=did_you_mean(str(stated), rules),
     )
 
 
@@ -236,8 +236,9 @@ def attribute_mistake(
 
 def networkx_of(topology: Topology) -> nx.MultiDiGraph[str]:
     """Returns a node per vertex and an edge per link, with the attributes that are read back."""
-    routing = {} if topology.routing is None else {"routing": topology.routing}
-    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name, **routing)
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name)
+    if topology.routing is not None:
+        graph.graph["routing"] = topology.routing
     for vertex in topology.vertices:
         rank = {} if vertex.rank is None else {"rank": vertex.rank}
         graph.add_node(vertex.name, kind=vertex.kind, **rank)

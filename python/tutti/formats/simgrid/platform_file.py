@@ -218,13 +218,13 @@ class _Reader:
         """Joins the hosts and routers of a zone with routing Cluster at its backbone."""
         network = self.network
         entry = exit_ = network.point("", "switch")
-        backbone, *more = [*element.each("backbone")] or [None]
-        if more:
+        backbones = list(element.each("backbone"))
+        for second in backbones[1:]:
             raise mistake(
-                "the zone has a second <backbone>", source=more[0].place, expected="one per zone"
+                "the zone has a second <backbone>", source=second.place, expected="one per zone"
             )
         costs = []
-        if backbone is not None:
+        for backbone in backbones:
             exit_ = network.point("", "switch")
             costs = [cost_of(network, backbone, "bandwidth", "latency")]
             network.edge(entry, exit_, costs[0])
