@@ -92,7 +92,7 @@ def test_a_named_file_with_other_content_is_replaced_with_force_only(tmp_path: P
     assert sorted(before) == ["t.0.et", "t.1.et"]
     again = call(*line, "--size", "1KiB", cwd=tmp_path)
     assert (again.returncode, "replaced" in again.stderr) == (0, False)
-    refused = call(*line, "--size", "2KiB", cwd=tmp_path)
+    refused = call(*line[:-1], "3", "--size", "2KiB", cwd=tmp_path)
     assert refused.returncode == 2
     assert "t.0.et: the file exists, and has other content" in refused.stderr
     assert "hint: --force replaces it" in refused.stderr

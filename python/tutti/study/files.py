@@ -70,16 +70,19 @@ class Earlier:
                     if path.stat().st_size <= _MOST_HELD:
                         self._contents[path] = path.read_bytes()
 
-    def differing(self) -> list[Path]:
-        """Returns the paths whose content has changed since, in their order."""
+    def differing(self, paths: Iterable[Path]) -> list[Path]:
+        """Returns those of these paths whose content has changed since."""
         return [
             path
-            for path, digest in self._digests.items()
-            if path.is_file() and _digest(path) != digest
+            for path in paths
+            if path in self._digests and path.is_file() and _digest(path) != self._digests[path]
         ]
 
-    def restore(self) -> None:
-        """Writes the earlier contents back."""
+    def restore(self, written: Iterable[Path] = ()) -> None:
+        """Writes the earlier contents back, and removes written files that did not exist."""
+        for path in written:
+            if path not in self._digests and path.is_file():
+                path.unlink()
         for path, content in self._contents.items():
             if not path.is_file() or path.read_bytes() != content:
                 path.write_bytes(content)
@@ -91,8 +94,8 @@ def _digest(path: Path) -> bytes:
 
 
 def siblings(path: Path) -> list[Path]:
-    """Returns the existing files whose names start with the stem of a path: those of its format."""
+    """Returns a path, and the files of its folder that a format with several files may write."""
     stem = path.name.partition(".")[0]
     with suppress(OSError):
-        return sorted(each for each in path.parent.iterdir() if each.name.startswith(stem))
-    return []
+        return [path, *(each for each in path.parent.iterdir() if each.name.startswith(stem))]
+    return [path]

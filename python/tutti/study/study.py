@@ -25,6 +25,7 @@ from tutti.study.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tutti.base.errors import ConfigError
     from tutti.view.view import View
 
 
@@ -44,26 +45,21 @@ def _plural(count: int, noun: str) -> str:
     return plural(count, noun)
 
 
-def _remark_replaced(earlier: Earlier) -> None:
-    """Names the files of an earlier run that a command replaced in its folder."""
-    if replaced := earlier.differing():
-        names = ", ".join(path.name for path in replaced)
+def _remark_replaced(paths: Sequence[Path]) -> None:
+    """Names the files with other content that a command replaced."""
+    if paths:
+        names = ", ".join(path.name for path in paths)
         remark(f"replaced {names}, which had other content")
 
 
-def _refuse_replaced(earlier: Earlier) -> None:
-    """Refuses to replace files with other content.
-
-    Raises:
-        ConfigError: A file has changed.
-    """
-    if replaced := earlier.differing():
-        raise mistake(
-            "the file exists, and has other content",
-            source=str(replaced[0]),
-            expected="a file that does not exist, or has the same content",
-            hint="--force replaces it",
-        )
+def _exists(path: Path) -> ConfigError:
+    """Returns the error for a file that the command would replace."""
+    return mistake(
+        "the file exists, and has other content",
+        source=str(path),
+        expected="a file that does not exist, or has the same content",
+        hint="--force replaces it",
+    )
 
 
 class Study(Generic[Result]):
@@ -200,7 +196,7 @@ class Study(Generic[Result]):
                 earlier = Earlier(self.output / name for name in folder.names(view))
                 paths = folder.write(view, self.output)
             wrote(*paths)
-            _remark_replaced(earlier)
+            _remark_replaced(earlier.differing(paths))
 
     def write(self, path: Path, write: Callable[[Path], Path | Sequence[Path]]) -> None:
         """Writes a file that the user named, and lists it with those that belong to it.
@@ -221,9 +217,12 @@ class Study(Generic[Result]):
             earlier = Earlier(siblings(path))
             try:
                 paths = write(path)
+                each = [paths] if isinstance(paths, Path) else list(paths)
+                replaced = earlier.differing(each)
                 document = started()
-                if document is not None and not document.may_replace:
-                    _refuse_replaced(earlier)
+                if replaced and document is not None and not document.may_replace:
+                    earlier.restore(each)
+                    raise _exists(replaced[0])
             except (ValueError, OSError) as error:
                 earlier.restore()
                 if isinstance(error, TuttiError):
@@ -232,12 +231,11 @@ class Study(Generic[Result]):
             except BaseException:
                 earlier.restore()
                 raise
-        each = [paths] if isinstance(paths, Path) else paths
         for _, group in groupby(each, attrgetter("suffix")):
             first, *others = group
             note = f" to {others[-1].name}, {len(others) + 1:,} files" if others else ""
             wrote(first, *others, note=note, first=True)
-        _remark_replaced(earlier)
+        _remark_replaced(replaced)
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.
