@@ -22,9 +22,13 @@ def test_written_experiment_runs(tmp_path: Path) -> None:
     done = call("compare", "mine/experiment.toml", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "all_reduce on dgx_h100" in done.stdout
+    assert call("init", "mine", "--platform", "dgx_h100", cwd=tmp_path).returncode == 0
     again = call("init", "mine", cwd=tmp_path)
     assert again.returncode == 2
-    assert "the file exists" in again.stderr
+    assert "experiment.toml: the file exists, and has other content" in again.stderr
+    assert "dgx_h100" in (tmp_path / "mine/experiment.toml").read_text()
+    assert call("init", "mine", "--force", cwd=tmp_path).returncode == 0
+    assert "loggp_cluster" in (tmp_path / "mine/experiment.toml").read_text()
 
 
 def test_unknown_platform_writes_nothing(tmp_path: Path) -> None:

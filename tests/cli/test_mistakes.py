@@ -419,7 +419,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
-    ("run", "step.0.et"): ("looks like a Chakra trace", 'model = "chakra:step" in the file'),
+    ("run", "step.0.et"): ("chakra, which holds a trace", 'model = "chakra:step" in the file'),
     ("compare", "rin"): ("expected: an experiment file", "did you mean `ring`?"),
     ("run", "gpt3_175b"): ("no such file", "hint: gpt3_175b is a model: `tutti train list`"),
     ("run", "r.xml"): ("has the format msccl-xml, which holds a schedule", "`tutti convert r.xml "),
@@ -432,6 +432,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
 
 
 OTHER_FORMATS = {
+    "step.0.et": "\x05trace",
     "r.xml": '<algo name="r" ngpus="2">\n</algo>\n',
     "r.goal": "num_ranks 1\nrank 0 {\ncalc 5\n}\n",
     "r.anynet": "router 0 node 0 router 1 1\nrouter 1 node 1\n",
@@ -455,3 +456,14 @@ def test_options_of_the_other_benchmark_are_refused(
     words: tuple[str, ...], option: str, tmp_path: Path
 ) -> None:
     refused(tutti("mpi", "bench", *words, cwd=tmp_path), f"{option}: has no effect")
+
+
+def test_libraries_that_lack_a_file_are_reported_after_the_others(tmp_path: Path) -> None:
+    """pmodels/mpich#7456: what was decided for Open MPI is shown and written, and then the hint."""
+    line = "tune broadcast --ranks 8 --for openmpi --for mpich -p cray_xc30 --by model --out out"
+    done = tutti(*line.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "broadcast" in done.stdout
+    assert "wrote out/openmpi.rules" in done.stdout
+    assert "mpich: MPICH's stock selections are unknown" in done.stderr
+    assert "--csel-base" in done.stderr

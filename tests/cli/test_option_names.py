@@ -77,6 +77,17 @@ def test_a_short_name_has_one_long_name(commands: dict[str, Any]) -> None:
     assert not {short: names for short, names in longs.items() if len(names) > 1}
 
 
+def test_commands_that_write_a_named_file_have_force(commands: dict[str, Any]) -> None:
+    """Results in a folder are replaced with a remark. Plans contain the time of their making."""
+    outputs = {
+        name
+        for name, long, one in options(commands)
+        if long in {"--out", "--write", "--draw"} and one.metavar == "FILE"
+    }
+    found = {name for name, long, _ in options(commands) if long == "--force"}
+    assert found == {*outputs, "init"} - {"mpi plan", "mpi exec"}
+
+
 def test_commands_that_write_have_out(commands: dict[str, Any]) -> None:
     found = {name for name, long, _ in options(commands) if long == "--out"}
     assert found == WRITES

@@ -321,6 +321,77 @@ def test_work_has_no_counterpart(tmp_path: Path) -> None:
         rewritten(tmp_path, gather)
 
 
+def copied(name: str = "copy", **attributes: str) -> str:
+    """An all_to_all of two GPUs, whose own blocks an element of `<gpu>` copies."""
+    extra = "".join(f' {key}="{value}"' for key, value in attributes.items())
+    text = program(
+        "alltoall",
+        2,
+        [
+            (
+                "2 2 0",
+                [
+                    f"{1 - rank} -1 0: s i {1 - rank} o {rank} 1",
+                    f"-1 {1 - rank} 0: r i {rank} o {1 - rank} 1",
+                ],
+            )
+            for rank in range(2)
+        ],
+        inplace=0,
+    )
+    for rank in range(2):
+        start = f'<gpu id="{rank}" i_chunks="2" o_chunks="2" s_chunks="0">'
+        element = f'<{name} i_off="{rank}" o_off="{rank}"{extra}/>'
+        text = text.replace(start, f"{start}{element}")
+    return text
+
+
+def test_copies_of_ncclize_are_performed(tmp_path: Path) -> None:
+    """msccl-tools 2a3becf writes <copy> for blocks that stay; without it, chunk 0 is missing."""
+    schedule, losses = read(tmp_path, copied())
+    assert volumes(schedule) == {(0, 1): [0.5], (1, 0): [0.5]}
+    assert not any("copy" in loss for loss in losses)
+    without = re.sub(r"<copy [^>]*>", "", copied())
+    with pytest.raises(ConfigError, match="nothing was written to chunk 0"):
+        read(tmp_path, without)
+    with pytest.raises(ConfigError, match=r"line 2.*\n.*\n.*a chunk below 2"):
+        read(tmp_path, copied().replace('o_off="0"', 'o_off="2"', 1))
+
+
+def test_unknown_elements_are_refused(tmp_path: Path) -> None:
+    for text, problem in (
+        (copied("frobnicate"), "line 2: unknown element <frobnicate> in <gpu>"),
+        (copied("copi"), "did you mean `copy`?"),
+        (ring(3).replace("</algo>", "<gpus/></algo>"), "unknown element <gpus> in <algo>"),
+        (ring(3).replace("</tb>", "<stop/></tb>", 1), "unknown element <stop> in <tb>"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            read(tmp_path, text)
+        assert problem in str(caught.value)
+
+
+def test_attributes_that_no_runtime_reads_are_listed(tmp_path: Path) -> None:
+    text = ring(3).replace('cnt="1"', 'cnt="1" weird="3"').replace("<algo ", '<algo redop="sum" ')
+    _, losses = read(tmp_path, text)
+    assert 'attribute weird="3" of <step>, 15 x from line 4: no runtime reads it' in losses
+    assert "redop sum" in losses
+    _, losses = read(tmp_path, copied(o_of="1"))
+    assert losses[-1].endswith("2 x from line 2: no runtime reads it; did you mean `o_off`?")
+
+
+def test_assumed_values_are_named(tmp_path: Path) -> None:
+    text = re.sub(' depid="-1" deps="-1" hasdep="0"', "", copied().replace(' inplace="0"', ""))
+    _, losses = read(tmp_path, text)
+    assert [loss.partition(", which")[0] for loss in losses if loss.startswith("inferred")] == [
+        'inferred: inplace="0"',
+        'inferred: depid="-1" of 4 steps',
+        'inferred: hasdep="0" of 4 steps',
+    ]
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, ring(3).replace(' inplace="1"', ""))
+    assert 'assumed: inplace="0"' in str(caught.value)
+
+
 def test_the_format_is_recognised(tmp_path: Path) -> None:
     path = tmp_path / "a.xml"
     assert recognised(path, PAIR.encode(), option="--from").name == "msccl-xml"

@@ -241,6 +241,21 @@ VALUES: tuple[object, ...] = (
 )
 
 
+def test_keys_that_the_executor_does_not_read_are_listed(tmp_path: Path) -> None:
+    text = json.dumps(GATHER)
+    tree = json.loads(text.replace('"size": 1', '"size": 1, "sise": 2'))
+    tree |= {"weird": [1], "buffer_alignment": 128, "use_double_scratch_buffer": True}
+    _, losses = read(tmp_path, tree)
+    assert "key weird: MSCCL++ does not read it" in losses
+    first = "key gpus[0].threadblocks[0].ops[2].src_buff[0].sise"
+    assert f"{first}: MSCCL++ does not read it; did you mean `size`?" in losses
+    assert {"buffer_alignment 128", "use_double_scratch_buffer"} < set(losses)
+    del tree["inplace"]
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, tree)
+    assert "assumed: inplace false" in str(caught.value)
+
+
 def places(tree: Any) -> list[tuple[Any, Any]]:
     """Each container of a tree with each of its keys."""
     items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))

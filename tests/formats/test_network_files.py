@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import pytest
 
+from called import call
 from damaged import refused
 from network_files import FILES
 from tutti.base.errors import ConfigError, TuttiError
@@ -205,11 +207,60 @@ def test_nvswitches_are_the_switches_of_npus_only(tmp_path: Path) -> None:
     )
     topology, losses = read("ns3-simai", tmp_path / "t.txt", text)
     assert str(topology.routes().pair(0, 3).latency) == "1 us"
-    assert losses == ("1 error rates of links", '2 GPUs per server of type "A100"')
+    assert losses == (
+        "1 error rates of links",
+        '2 GPUs per server of type "A100"',
+        "inferred: routing ecmp, as ns-3 distributes flows over equal paths",
+    )
     found, losses = through("ns3-simai", topology, tmp_path / "u.txt")
     assert found == topology
     assert (tmp_path / "u.txt").read_text().startswith("7 2 2 1 8 H100\n4 5 6\n")
     assert losses == ("the GPU type, which is written as H100",)
+
+
+def test_counts_of_a_file_agree(tmp_path: Path) -> None:
+    link = "0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0\n"
+    read("ns3-simai", tmp_path / "t.txt", f"3 2 0 1 2 A100\n2\n{link}")
+    for name, text, problem in (
+        ("ns3-topology", f"4 2 2\n2 2\n{link}", "line 2: node 2 is a switch already"),
+        ("ns3-simai", f"3 3 0 1 2 A100\n2\n{link}", "3 GPUs per server do not divide the 2 GPUs"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            read(name, tmp_path / "t.txt", text)
+
+
+RAILS = "".join(
+    [
+        "22 4 0 6 24 H100\n16 17 18 19 20 21\n",
+        *(f"{gpu} {16 + gpu % 4} 200Gbps 0.0005ms 0\n" for gpu in range(16)),
+        *(f"{leaf} {spine} 400Gbps 0.0005ms 0\n" for leaf in range(16, 20) for spine in (20, 21)),
+    ]
+)
+"""aliyun/SimAI#138: 16 GPUs, 4 rails under 2 spines, no NVSwitch."""
+
+
+@pytest.mark.parametrize(("states", "time"), [(True, 31.76), (False, 40.33)])
+def test_imported_fabrics_route_over_equal_paths(tmp_path: Path, states: bool, time: float) -> None:
+    """ns-3 hashes flows over both spines; the first of equal paths leaves one of them idle.
+
+    The lower bound is 2 x 15/16 x 256 MiB / 25 GB/s = 20.13 ms.
+    """
+    (tmp_path / "t.simai").write_text(RAILS)
+    assert call("convert", "t.simai", "t.json", cwd=tmp_path).returncode == 0
+    graph = json.loads((tmp_path / "t.json").read_text())
+    assert graph["graph"].pop("routing") == "ecmp"
+    if not states:
+        (tmp_path / "t.json").write_text(json.dumps(graph))
+    (tmp_path / "p.toml").write_text(
+        'name = "p"\n[topology]\nfile = "t.json"\n'
+        '[models.pp]\nkind = "pipelining_postal"\nalpha_p = "1 ns"\nalpha_r = "1 ns"\n'
+    )
+    done = call("run", "ring", "--ranks", "16", "--size", "256MiB", "-p", "p.toml", "--json",
+                cwd=tmp_path)  # fmt: skip
+    document = json.loads(done.stdout)
+    assert round(document["result"]["time_ps"] / 1e9, 2) == time
+    text = '8 links between switches are on no route; routing = "ecmp" uses them'
+    assert (text in document["remarks"]) != states
 
 
 def test_flows_of_hpcc(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tutti.formats.simgrid.platform_file import read_platform
 from tutti.topologies.errors import TopologyError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tutti.topologies import Topology
@@ -115,7 +116,7 @@ LINKS = "".join(
 HOSTS = "".join(f'<host id="{name}" speed="1Gf"/>' for name in "abc")
 
 
-def route(source: str, target: str, links: str, extra: str = "") -> str:
+def route(source: str, target: str, links: Sequence[str], extra: str = "") -> str:
     inner = "".join(f'<link_ctn id="{name}"/>' for name in links)
     return f'<route src="{source}" dst="{target}" {extra}>{inner}</route>'
 
@@ -194,6 +195,95 @@ def test_invalid_platforms_are_refused_with_their_line(
     with pytest.raises(ConfigError, match=r"p\.xml, line 3") as caught:
         platform(tmp_path, body)
     assert problem in str(caught.value)
+
+
+THREE = "".join(
+    f'<cluster id="{name}" router_id="r{name}" prefix="{name}" suffix="" radical="0-1" '
+    'speed="1Gf" bw="125MBps" lat="50us"/>'
+    for name in "abc"
+) + "".join(
+    f'<link id="{ends}" bandwidth="{rate}" latency="{latency}"/>'
+    for ends, rate, latency in (("ab", "1GBps", "10us"), ("ac", "10MBps", "7ms"),
+                                ("bc", "1GBps", "20us"))
+)  # fmt: skip
+
+
+def gateways(first: str, second: str = "rb") -> str:
+    """Three clusters, of which the route from a to b has these gateways."""
+    ends = (("a", "b", first, second), ("a", "c", "ra", "rc"), ("b", "c", "rb", "rc"))
+    routes = "".join(
+        f'<zoneRoute src="{a}" dst="{b}" gw_src="{up}" gw_dst="{down}"><link_ctn id="{a}{b}"/>'
+        "</zoneRoute>"
+        for a, b, up, down in ends
+    )
+    return zone(THREE + routes)
+
+
+def test_gateways_are_in_their_zone(tmp_path: Path) -> None:
+    """oar-team/batsim#57: with a gateway of zone c, messages from a to b would pass c."""
+    topology, _ = platform(tmp_path, gateways("ra"))
+    assert wire(topology, "a0", "b0")[0] == "110 us"  # 50 us + 10 us + 50 us
+    with pytest.raises(ConfigError) as caught:
+        platform(tmp_path, gateways("rc"))
+    assert 'gw_src "rc" of the zoneRoute from "a" to "b" belongs to zone "c"' in str(caught.value)
+    with pytest.raises(ConfigError, match="may be swapped"):
+        platform(tmp_path, gateways("rb", "ra"))
+
+
+INNER = '<zone id="y" routing="Full"><host id="h" speed="1f"/></zone>'
+OUTER = f'<zone id="x" routing="Full">{INNER}</zone>'
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (gateways("ra", "a0"), 'gw_dst "a0"'),
+        (gateways("a"), "attribute `gw_src` is invalid"),
+        (zone(THREE + route("a", "b", ["ab"])), "is a zone: <zoneRoute> joins zones"),
+        (zone(THREE + route("a0", "b0", ["ab"])), 'src "a0" of <route> belongs to zone "a"'),
+        (zone(HOSTS + LINKS + route("a", "b", "1", 'symmetrical="Yes"')), "YES, NO, yes or no"),
+        (zone(HOSTS + LINKS + route("a", "a", "1") + route("a", "a", "2")), "a route already"),
+        (zone(HOSTS + LINKS + route("a", "b", "1"), "None"), "zone with routing None"),
+        (zone(HOSTS + LINKS + route("a", "b", "1"), "Cluster"), "zone with routing Cluster"),
+        (zone(OUTER.replace('"y"', '"x"')), "two zones, hosts or routers have the name"),
+        (zone(OUTER.replace('"h"', '"x"')), "two zones, hosts or routers have the name"),
+        (f'<cluster {CLUSTER} radical="5-2"/>', "the smaller number first: 2-5"),
+        (f'<cluster {CLUSTER} radical="0-3,2"/>', 'have the name "n2"'),
+        (f'<cluster {CLUSTER} radical="0-3" bb_lat="5us"/>', "has `bb_lat` without `bb_bw`"),
+        (f'<cluster {CLUSTER} radical="0-3" bb_sharing_policy="X"/>', "SHARED or FATPIPE"),
+        (f'<cluster {CLUSTER} radical="0-3" bb_bandwidth="1Bps"/>', "attribute `bb_bandwidth`"),
+        (zone('<host id="a" speed="1f"><cpu/></host>'), "unknown element <cpu> in <host>"),
+        (zone('<link id="l" bandwidth="1Bps" sharing_policy="SPLITDUPLEX"/>'
+              '<link id="l_UP" bandwidth="1Bps"/>'), "two links have the name"),
+        (zone('<host id="a" speed="1f"/><link id="l" bandwidth="1Bps"/>'
+              '<host_link id="a" up="l" down="l"/><host_link id="a" up="l" down="l"/>',
+              "Cluster"), "without another <host_link>"),
+        (zone('<backbone id="b" bandwidth="1Bps" latency="0"/>'
+              '<backbone id="c" bandwidth="1Bps" latency="0"/>', "Cluster"), "a second <backbone>"),
+    ],
+)  # fmt: skip
+def test_what_a_platform_states_twice_agrees(tmp_path: Path, body: str, problem: str) -> None:
+    """SimGrid 4.1 refuses these, except for values that it would replace or ignore."""
+    with pytest.raises(ConfigError, match=r"p\.xml, line 3") as caught:
+        platform(tmp_path, body)
+    assert problem in str(caught.value)
+
+
+def test_gateways_may_be_in_inner_zones(tmp_path: Path) -> None:
+    other = '<zone id="v" routing="Full"><host id="w" speed="1f"/></zone>'
+    link = '<link id="l" bandwidth="1MBps" latency="1us"/>'
+    between = '<zoneRoute src="x" dst="v" gw_src="h" gw_dst="w"><link_ctn id="l"/></zoneRoute>'
+    topology, _ = platform(tmp_path, zone(OUTER + other + link + between))
+    assert wire(topology, "h", "w") == ("1 us", "1 MB/s")
+
+
+def test_attributes_without_effect_are_listed(tmp_path: Path) -> None:
+    body = 'topology="TORUS" topo_parameters="2,2" bb_bw="1GBps" router_id="r"'
+    _, losses = platform(tmp_path, f'<cluster {CLUSTER} radical="0-3" {body}/>')
+    assert [loss for loss in losses if "no effect" in loss] == [
+        "1 x `bb_bw` of TORUS clusters, which has no effect in SimGrid",
+        "1 x `router_id` of TORUS clusters, which has no effect in SimGrid",
+    ]
 
 
 def test_hosts_without_routes_are_refused(tmp_path: Path) -> None:

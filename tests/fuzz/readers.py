@@ -162,6 +162,8 @@ def _trace() -> Any:
 
 def _seeded(name: str, work: Path) -> tuple[Files, ...]:
     """Returns valid inputs of a format beyond those that tutti writes."""
+    from tutti.formats.formats import named
+
     if name == "nccl-topology-xml":
         path = seeds.EXAMPLES / "23_nccl_doctor" / "topology.xml"
         return ({"topology.xml": path.read_bytes()},)
@@ -169,10 +171,13 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
         return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
     if name == "kineto":
         return (seeds.profiles(), *made.profiles(work))
+    if name == "tacos-csv":
+        return ({"t.csv": _TACOS}, {"t.csv": _TACOS_TIMES})
+    if name == "msccl-xml":
+        return (*_written(named(name, option="name"), work), {"m.xml": _MSCCL})
     if name != "chakra":
         return ()
     from tutti.formats.chakra import reader as chakra
-    from tutti.formats.formats import named
 
     written = _written(named("chakra", option="name"), work)
     files: Files = {}
@@ -209,6 +214,43 @@ _ZONES = b"""  <zone id="z" routing="Full">
     <route src="b" dst="c"><link_ctn id="2"/></route>
     <route src="a" dst="c"><link_ctn id="1" direction="UP"/><link_ctn id="2"/></route>
   </zone>
+"""
+
+
+_MSCCL = b"".join(
+    (
+        b'<algo name="a" nchannels="1" nchunksperloop="2" proto="LL" ngpus="2" coll="alltoall">\n',
+        *(
+            b'<gpu id="%d" i_chunks="2" o_chunks="2" s_chunks="0"><copy i_off="%d" o_off="%d"/>\n'
+            b'<tb id="0" send="%d" recv="-1" chan="0"><step s="0" type="s" srcbuf="i" srcoff="%d" '
+            b'dstbuf="o" dstoff="%d" cnt="1"/></tb>\n<tb id="1" send="-1" recv="%d" chan="0">'
+            b'<step s="0" type="r" srcbuf="i" srcoff="%d" dstbuf="o" dstoff="%d" cnt="1"/></tb>'
+            b"</gpu>\n" % (a, a, a, b, b, a, b, a, b)
+            for a, b in ((0, 1), (1, 0))
+        ),
+        b"</algo>\n",
+    )
+)
+
+_TACOS = b"""NPUs Count,3
+Links Count,3
+Chunks Count,6
+Chunk Size,1.04858e+06,B
+SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks
+0,1,500,50,0,3,2,5
+1,2,500,50,1,4,0,3
+2,0,500,50,2,5,1,4
+"""
+
+_TACOS_TIMES = b"""NPUs Count,3
+Links Count,3
+Chunks Count,9
+Chunk Size,1000
+Collective Time,60.0,ns
+SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)
+0,1,5,1,1:0:20,2:20:40,7:40:60
+1,2,5,1,5:0:20,3:20:40,2:40:60
+2,0,5,1,6:0:20,7:20:40,3:40:60
 """
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
+from called import call
 from tutti.base.errors import ConfigError, ExitCode
 from tutti.study.study import Study
 
@@ -82,3 +83,38 @@ def test_named_files_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="Is a directory"):
         Study().write(tmp_path, write)
+
+
+def test_a_named_file_with_other_content_is_replaced_with_force_only(tmp_path: Path) -> None:
+    line = ("convert", "ring", "t", "--to", "chakra", "--ranks", "2")
+    assert call(*line, "--size", "1KiB", cwd=tmp_path).returncode == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(before) == ["t.0.et", "t.1.et"]
+    again = call(*line, "--size", "1KiB", cwd=tmp_path)
+    assert (again.returncode, "replaced" in again.stderr) == (0, False)
+    refused = call(*line[:-1], "3", "--size", "2KiB", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "t.0.et: the file exists, and has other content" in refused.stderr
+    assert "hint: --force replaces it" in refused.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    forced = call(*line, "--size", "2KiB", "--force", cwd=tmp_path)
+    assert forced.returncode == 0
+    assert "replaced t.0.et, t.1.et, which had other content" in forced.stderr
+
+
+def test_files_without_a_name_of_the_user_are_replaced_with_a_remark(tmp_path: Path) -> None:
+    assert call("schedule", "draw", "ring", "--ranks", "2", cwd=tmp_path).returncode == 0
+    again = call("schedule", "draw", "ring", "--ranks", "3", cwd=tmp_path)
+    assert again.returncode == 0
+    assert "replaced schedule.svg, which had other content" in again.stderr
+    named = ("schedule", "draw", "ring", "--ranks", "2", "--out", "schedule.svg")
+    assert call(*named, cwd=tmp_path).returncode == 2
+
+
+def test_results_of_an_earlier_run_are_replaced_with_a_remark(tmp_path: Path) -> None:
+    line = ("run", "ring", "--ranks", "2", "--out", "out", "--size")
+    for size, text in (("8", ""), ("8", ""), ("16", "replaced ranks.parquet, ")):
+        done = call(*line, size, cwd=tmp_path)
+        assert done.returncode == 0
+        assert ("replaced" in done.stderr) == bool(text)
+        assert text in done.stderr

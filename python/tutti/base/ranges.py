@@ -15,8 +15,6 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.units import Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tutti.base.errors import ConfigError
 
 SIZE = r"a size such as 8, 64K, 128MiB or '1.5 KB'"
@@ -64,19 +62,23 @@ def growing(first: int, last: int, factor: int) -> list[int]:
     return numbers
 
 
-def unreached(sizes: list[int], last: int, factor: int) -> str:
-    """Returns a remark if growing sizes end before the last one; empty if they do not.
+def unreached(numbers: list[int], last: int, factor: int, *, what: str = "size") -> str:
+    """Returns a remark if growing numbers end before the last one; empty if they do not.
 
     Examples:
         >>> unreached(growing(8, 100, 4), 100, 4)
         'the last size is 32 B: 100 B is not 8 B times a power of 4'
+        >>> unreached(growing(4, 6, 2), 6, 2, what="rank count")
+        'the last rank count is 4: 6 is not 4 times a power of 2'
         >>> unreached(growing(8, 128, 4), 128, 4)
         ''
     """
-    if sizes[-1] == last:
+    if numbers[-1] == last:
         return ""
-    ends = Size(bytes=sizes[-1]), Size(bytes=last), Size(bytes=sizes[0])
-    return "the last size is {}: {} is not {} times a power of {}".format(*ends, factor)
+    ends: list[object] = [numbers[-1], last, numbers[0]]
+    if what == "size":
+        ends = [Size(bytes=numbers[-1]), Size(bytes=last), Size(bytes=numbers[0])]
+    return "the last {} is {}: {} is not {} times a power of {}".format(what, *ends, factor)
 
 
 def growing_sizes(
@@ -96,15 +98,23 @@ def growing_sizes(
     return growing(first, last, factor or 2)
 
 
+RANK_NOTATION = "4,8,12, each of 4-12, or a range 4:1024 (doubling) or 4:1024:4 (factor 4)"
+"""The notation of rank counts, for the help of options and errors."""
+
+
 def rank_counts(text: str) -> list[Any]:
     """Parses rank counts to numbers and ranges, as in a file.
 
     Raises:
-        ConfigError: A part is neither a number nor a range.
+        ConfigError: A part is neither a number nor a range, or a range misses its end.
     """
-    counts = [_numbers(part) for part in text.split(",")]
     names = "from", "to", "factor"
-    return [dict(zip(names, each, strict=True)) if len(each) > 1 else each[0] for each in counts]
+    counts: list[Any] = []
+    for part in text.split(","):
+        numbers = _expanded(part)
+        ends = _numbers(part) if ":" in part else ()
+        counts += [dict(zip(names, ends, strict=True))] if ends else numbers
+    return counts
 
 
 def _numbers(part: str) -> list[int]:
@@ -112,7 +122,7 @@ def _numbers(part: str) -> list[int]:
     numbers = part.strip().split(":")
     is_valid = all(n.isascii() and n.isdigit() and len(n) < 12 for n in numbers)
     if not is_valid or len(numbers) > 3:
-        raise _no_ranks(part, "numbers and ranges such as 4,8,12 or 4:1024 or 4:1024:4")
+        raise _no_ranks(part, RANK_NOTATION)
     return [*map(int, numbers), *([2] if len(numbers) == 2 else [])]
 
 
@@ -120,12 +130,12 @@ def expanded_ranks(text: str) -> list[int]:
     """Parses rank counts to sorted, distinct numbers; ``2-16`` is each number from 2 to 16.
 
     Raises:
-        ConfigError: The text is not a list of rank counts.
+        ConfigError: The text is not a list of rank counts, or a range misses its end.
     """
     return sorted({count for part in text.split(",") for count in _expanded(part)})
 
 
-def _expanded(part: str) -> Iterable[int]:
+def _expanded(part: str) -> list[int]:
     every = re.fullmatch(r"\s*([0-9]{1,7})-([0-9]{1,7})\s*", part)
     numbers = [*map(int, every.groups())] if every else _numbers(part)
     if len(numbers) == 1:
@@ -136,10 +146,22 @@ def _expanded(part: str) -> Iterable[int]:
     if not factor:
         if last - first >= _MOST_COUNTS:
             raise _no_ranks(part, f"at most {_MOST_COUNTS:,} of them")
-        return range(first, last + 1)
+        return [*range(first, last + 1)]
     if factor[0] < 2 or first < 1:
         raise _no_ranks(part, "a range that grows: a factor of 2 or more, from 1 on")
-    return growing(first, last, factor[0])
+    counts = growing(first, last, factor[0])
+    if missed := unreached(counts, last, factor[0], what="rank count"):
+        next_ = counts[-1] * factor[0]
+        expected = f"{first}-{last} for each, or {_range(first, counts[-1], factor[0])}"
+        raise mistake(missed, source="--ranks", value=shown(part),
+                      expected=f"{expected}, or {_range(first, next_, factor[0])}")  # fmt: skip
+    return counts
+
+
+def _range(first: int, last: int, factor: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first}:{last}" + (f":{factor}" if factor != 2 else "")
 
 
 def _no_ranks(text: str, expected: str) -> ConfigError:

@@ -11,7 +11,7 @@ import typer
 
 from tutti.base.files.limits import RANKS
 from tutti.base.files.mistakes import known_word, mistake
-from tutti.base.ranges import expanded_ranks, size_bytes
+from tutti.base.ranges import RANK_NOTATION, expanded_ranks, size_bytes
 from tutti.cli import options
 from tutti.measured.advise import AdviceRequest, library_family
 from tutti.measured.advise.questions import CANDIDATES
@@ -59,8 +59,8 @@ class LargerJob:
     """What to decide."""
 
     ranks: Annotated[
-        str | None, _larger("--ranks", "-r", help="Rank counts: a list 64,1024 or a range "
-                            "64:1024; default: 4 and 16 times the largest measured.")
+        str | None, _larger("--ranks", "-r", help=f"Rank counts: {RANK_NOTATION}; "
+                            "default: 4 and 16 times the largest measured.")
     ] = None  # fmt: skip
     ranks_per_node: Annotated[
         int | None, _larger("--ranks-per-node", min=1, max=RANKS,

@@ -152,8 +152,11 @@ def _in_group(name: str, place: str) -> Any:  # noqa: ANN401 - as above
 
 def _alone(name: str, function: Any) -> Any:  # noqa: ANN401 - as above
     """Returns the command of a function; those behind the program of `exec` are the program's."""
-    alone = Commands(rich_markup_mode=None, add_completion=False)
-    settings = {"allow_interspersed_args": False} if name == "exec" else None
+    # The stdout of `exec` is that of the program, which leaves no place for a document.
+    kind, settings = (
+        (typer.Typer, {"allow_interspersed_args": False}) if name == "exec" else (Commands, None)
+    )
+    alone = kind(rich_markup_mode=None, add_completion=False)
     alone.command(name, context_settings=settings)(function)
     return typer.main.get_command(alone)
 
@@ -182,6 +185,7 @@ class _Root(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as its base has it
         """Notes `--json` for usage errors, which end a command before it starts."""
+        ctx.meta[_WORDS] = list(args)
         ctx.meta[_JSON] = "--json" in args[: args.index("--") if "--" in args else None]
         return super().parse_args(ctx, args)
 
@@ -208,7 +212,7 @@ class _Root(TyperGroup):
         try:
             return super().invoke(ctx)
         except TuttiError as error:
-            fail(error)
+            fail(_misplaced(error, ctx.meta[_WORDS]))
             raise typer.Exit(int(error.exit_code)) from None
         except typer.TyperException as error:
             raise _reported(error, is_json=ctx.meta[_JSON]) from None
@@ -224,6 +228,14 @@ class _Root(TyperGroup):
 
 
 _JSON = "tutti.json"
+_WORDS = "tutti.words"
+
+
+def _misplaced(error: TuttiError, words: list[str]) -> TuttiError:
+    """Returns the error to report: that of a file which another command reads, if it is one."""
+    from tutti.formats.file_kinds import misplaced
+
+    return misplaced(error, words) or error
 
 
 def _reported(error: typer.TyperException, *, is_json: bool = False) -> Exception:

@@ -9,46 +9,62 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.models import ArgumentInfo, OptionInfo
 
 from tutti.study.document import started
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace the output file, also if its content differs.")
+]
+
+
 class Commands(typer.Typer):
-    """Commands that all have the option `--json`."""
+    """Commands that all have the option `--json`, and `--force` if they write a named file."""
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - as its base has it
         """Returns a decorator that adds a command."""
         add = super().command
 
         def added(function: Any) -> Any:  # noqa: ANN401 - as its base has it
-            add(name, **settings)(_with_json(function))
+            add(name, **settings)(_with_shared(function))
             return function
 
         return added
 
 
-def _with_json(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function of a command, with the option `--json`.
+def _with_shared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function of a command, with the options that commands share.
 
     A parameter `context` of the function gets the command line: typer passes it only once.
     """
     signature = inspect.signature(function, eval_str=True)
     own = [one for one in signature.parameters.values() if one.name != "context"]
     takes_context = len(own) < len(signature.parameters)
+    outputs = _outputs(function, signature)
+    is_init = function.__module__ == "tutti.cli.init"  # its default is a file that users edit
 
     @functools.wraps(function)
     def called(
-        *arguments: object, json_requested: bool, context: typer.Context, **options: object
+        *arguments: object,
+        json_requested: bool,
+        context: typer.Context,
+        force: bool = False,
+        **options: object,
     ) -> object:
         document = started()
-        if json_requested and document is not None:
-            document.activate(context.command_path)
+        if document is not None:
+            named = (_is_named(context, name) for name in outputs)
+            document.may_replace = force or not (is_init or any(named))
+            if json_requested:
+                document.activate(context.command_path)
         return function(*arguments, **options, **({"context": context} if takes_context else {}))
 
     parameters = [
         *own,
+        *([_FORCE] if outputs or is_init else []),
         inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
         inspect.Parameter(
             "json_requested", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
@@ -57,6 +73,36 @@ def _with_json(function: Callable[..., Any]) -> Callable[..., Any]:
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {one.name: one.annotation for one in parameters}
     return called
+
+
+_FORCE = inspect.Parameter("force", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Force)
+_OUTPUTS = {"--out", "--write", "--draw"}
+"""Options that name an output file."""
+
+
+def _outputs(function: Callable[..., Any], signature: inspect.Signature) -> list[str]:
+    """Returns the parameters by which a user names a file that `Study.write` writes."""
+    if function.__module__.startswith("tutti.cli.mpi"):
+        return []  # plans and reports contain the time at which they were made
+    return [
+        parameter.name
+        for parameter in signature.parameters.values()
+        for each in getattr(parameter.annotation, "__metadata__", ())
+        if isinstance(each, OptionInfo | ArgumentInfo)
+        and (each.metavar == "OUT" or _is_output(each))
+    ]
+
+
+def _is_output(option: OptionInfo | ArgumentInfo) -> bool:
+    # Within `Annotated`, the first name of an option is its `default`.
+    names = [option.default, *(option.param_decls or ())]
+    return option.metavar == "FILE" and not _OUTPUTS.isdisjoint(names)
+
+
+def _is_named(context: typer.Context, parameter: str) -> bool:
+    """Returns whether the user named an output file: a default may be replaced."""
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 class CommandGroup(TyperGroup):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import read_toml
 from tutti.collectives.files.definition import DEFAULTS
@@ -19,11 +17,9 @@ from tutti.study.console import remark
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.formats.formats import Format
     from tutti.schedules.ir import Schedule
 
 _EXPECTED = "an experiment file (TOML), or an algorithm"
-_CHAKRA = ".et"
 
 
 def tables_of(
@@ -95,60 +91,9 @@ def _read(path: Path) -> dict[str, Any]:
     """Reads an experiment file.
 
     Raises:
-        ConfigError: The file is missing or not TOML; the hint names the command for its format.
+        ConfigError: The file is missing or not TOML.
     """
-    if path.suffix == _CHAKRA:
-        raise _chakra(path)
-    try:
-        return read_toml(path, _EXPECTED, hint="" if path.is_file() else _hint(path))
-    except ConfigError:
-        other = _other_format(path)
-        if other is None:
-            raise
-        raise mistake(
-            f"has the format {other.name}, which holds {_HELD[other.content]}",
-            source=str(path),
-            expected=_EXPECTED,
-            hint=_COMMANDS[other.content].format(file=path, stem=path.stem),
-        ) from None
-
-
-_HELD = {
-    "schedule": "a schedule",
-    "trace": "a trace",
-    "topology": "a topology",
-    "messages": "messages",
-}
-_COMMANDS = {
-    "schedule": "`tutti convert {file} {stem}.schedule`, then use `-a {stem}.schedule`",
-    "trace": "`tutti trace run {file}` simulates it",
-    "topology": "`tutti convert {file} {stem}.json`, then set `file` in [platform.topology]",
-    "messages": "`tutti convert --list` lists the formats",
-}
-"""What to do with a file of each content, instead of using it as an experiment file."""
-
-
-def _other_format(path: Path) -> Format | None:
-    """Returns the format of a file that `tutti convert` reads, or None."""
-    from tutti.formats.formats import head, recognised
-
-    if not path.is_file() or path.suffix == ".toml":
-        return None
-    try:
-        return recognised(path, head(path), option="--from")
-    except ConfigError:
-        return None
-
-
-def _chakra(path: Path) -> ConfigError:
-    prefix = re.sub(r"\.[0-9]+$", "", path.stem)
-    return mistake(
-        "this looks like a Chakra trace",
-        source=str(path),
-        expected=_EXPECTED,
-        hint=f'`tutti trace run {path}`, or `tutti train run` with model = "chakra:{prefix}" in '
-        "the file",
-    )
+    return read_toml(path, _EXPECTED, hint="" if path.is_file() else _hint(path))
 
 
 def _hint(path: Path) -> str:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import parse_toml
 from tutti.cli.schema import File, schema_text
 from tutti.collectives.files.resolve import resolve
@@ -77,8 +76,6 @@ def init(
     record(text=text)
     to = one_of(to, option, "FOLDER") or Path()
     file = to / "experiment.toml"
-    if file.exists():
-        raise mistake("the file exists", source=str(file), expected="a folder without it")
     folder(to)
     for path, content in (
         (file, text),

@@ -42,6 +42,9 @@ def load_values(text: str) -> list[float]:
         count = math.floor((end - start) / step + 1e-9) + 1
         if count > _MOST_LOADS:
             raise refused(f"has {count:,} loads; the limit is {_MOST_LOADS:,}")
+        if not math.isclose(start + (count - 1) * step, end, abs_tol=1e-9):
+            last = f"{start + (count - 1) * step:.12g}"
+            raise refused(f"has a range that misses its end: the last load is {last}")
         found |= {round(start + index * step, 12) for index in range(count)}
     if 0.0 in found:
         raise refused("has a load of 0, which injects no packets")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tutti.base.files.mistakes import known_word, mistake, shown
-from tutti.base.ranges import expanded_ranks
+from tutti.base.ranges import RANK_NOTATION, expanded_ranks
 from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
 from tutti.workloads import build
@@ -78,7 +78,7 @@ class MachineOptions:
 
     ranks: Annotated[
         str, typer.Option("--ranks", "-r", rich_help_panel=_MACHINE,
-                          help="Rank counts: a list 8,16 or a range 8:64.")
+                          help=f"Rank counts: {RANK_NOTATION}.")
     ] = "8,16,32"  # fmt: skip
     platform: Annotated[
         str, typer.Option("--platform", "-p", rich_help_panel=_MACHINE,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tutti.base.files.extras import check_extra
-from tutti.base.ranges import expanded_ranks
+from tutti.base.ranges import RANK_NOTATION, expanded_ranks
 from tutti.cli import mpi_options, options
 from tutti.mpi.bench import Benchmark
 from tutti.mpi.bench_job import Settings
@@ -42,7 +42,7 @@ Align = Annotated[
 ]
 Root = Annotated[int, typer.Option("--root", min=0, help="Root of a rooted collective.")]
 Ranks = Annotated[
-    str, typer.Option("--ranks", "-r", help="Rank counts: 4,8,12 or 4:64; one run each.")
+    str, typer.Option("--ranks", "-r", help=f"Rank counts: {RANK_NOTATION}; one run each.")
 ]
 Algorithms = Annotated[
     list[str] | None, typer.Option("--algorithm", "-a", metavar="NAME[:ARG]",

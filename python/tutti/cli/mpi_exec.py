@@ -9,7 +9,6 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import mpi_options
-from tutti.study.document import active
 
 Words = Annotated[
     list[str] | None,
@@ -58,10 +57,6 @@ def exec_(
         --emulate pipelining_postal:alpha_p=4ms,alpha_r=1ms -- \\
         mpiexec -n 4 python app.py
     """
-    if active():
-        raise mistake("is not possible here: stdout belongs to the program", source="--json",
-                      expected="no --json before the program",
-                      hint="--out FILE writes the report as JSON")  # fmt: skip
     if plan is None:
         raise mistake("no plan", source="tutti mpi exec", expected="--plan FILE",
                       hint="`tutti mpi plan` writes one")  # fmt: skip

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.ranges import RANK_NOTATION
+
 if TYPE_CHECKING:
     from tutti.mpi.distance import Distance
 
@@ -34,8 +36,7 @@ Rules = Annotated[
 ]  # fmt: skip
 Ranks = Annotated[
     str, typer.Option("--ranks", "-r",
-        help="Rank counts, required: 8, a list 4,8,12, each of 2-16, or a range 4:64 or 4:64:4 "
-             "(with its factor).")
+        help=f"Rank counts, required: {RANK_NOTATION}.")
 ]  # fmt: skip
 ForEvery = Annotated[
     list[str] | None, typer.Option("--for-every", metavar="ALGORITHM",

@@ -11,7 +11,7 @@ import typer
 from tutti.base import ranges
 from tutti.base.datatypes import NCCL_NAMES
 from tutti.base.files.mistakes import mistake
-from tutti.base.ranges import SIZE, rank_counts, size
+from tutti.base.ranges import RANK_NOTATION, SIZE, rank_counts, size
 from tutti.cli.command_group import CommandGroup, Commands
 from tutti.cli.keyed import Key, keyed
 from tutti.study.console import remark
@@ -96,7 +96,7 @@ Datatype = Annotated[
 Ranks = Annotated[
     str | None,
     typer.Option("--ranks", "-r",
-                 help="Rank counts: a list 4,8,12 or a range 4:1024 or 4:1024:4 (factor 4)."),
+                 help=f"Rank counts: {RANK_NOTATION}."),
     Key("ranks", read=rank_counts),
 ]  # fmt: skip
 RankCount = Annotated[

@@ -43,6 +43,8 @@ _ELSEWHERE = {
 def _elsewhere(error: Any, command: str) -> str:  # noqa: ANN401 - typer's own, not public
     """Returns a hint if another command has the option, or this one under another name."""
     if type(error).__name__ == "NoSuchOption":
+        if error.option_name == "--json":  # of `tutti mpi exec` only
+            return "stdout belongs to the program: --out FILE writes the report as JSON"
         options = {name for one in error.ctx.command.params for name in one.opts}
         if error.option_name == "--set" or {"-b", "-e"} <= options:
             return _ELSEWHERE.get(error.option_name, "").format(command=command)

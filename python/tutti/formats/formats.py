@@ -392,5 +392,14 @@ _FORMATS = (
         read=_at("simgrid.platform_file:read_platform", takes_options=False),
         matches=lambda head: b"<platform" in head,
     ),
+    Format(
+        name="tacos-csv",
+        content="schedule",
+        endings=(".csv",),
+        summary="Schedules of TACOS: the chunks that each link carries.",
+        source="astra-sim/tacos bf38faf, src/writer/csv_writer.cpp",
+        read=_at("tacos:read_schedule"),
+        matches=lambda head: head.startswith(b"NPUs Count,"),
+    ),
 )
 """In the order of their names. Modules are imported when a format reads or writes."""

@@ -1,4 +1,4 @@
-"""Rates of links as exact numbers, for files in bits per second."""
+"""Values of links and routes that the files of several network simulators share."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.units import TimePerByte
+from tutti.formats.formats import INFERRED
 
 if TYPE_CHECKING:
     from tutti.topologies import Link
 
 _PREFIXES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def hashes(tool: str) -> str:
+    """Returns the line about the routing of a fabric, which the tool's files do not state."""
+    return f"{INFERRED}routing ecmp, as {tool} distributes flows over equal paths"
 
 
 def gbps_of(rate: TimePerByte) -> tuple[Decimal, bool]:

@@ -18,7 +18,7 @@ from tutti.base.errors import UnitError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import check_lines, parse_count, read_text
-from tutti.formats.link_values import cables_of, gbps_of, rate_of_bits
+from tutti.formats.link_values import cables_of, gbps_of, hashes, rate_of_bits
 from tutti.formats.messages import Messages
 from tutti.topologies import Topology
 from tutti.topologies.errors import TopologyError
@@ -108,11 +108,11 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
     switches = first + words.integer("the number of switches", nodes)
     cables = words.integer("the number of links", _MOST_LINKS)
     gpu = words.text("the GPU type") if simai else ""
-    kinds: dict[int, str] = {}
-    for index in range(switches):
-        node = words.integer("a switch", nodes - 1)
-        kinds[node] = f"nvswitch{index}" if index < first else f"switch{index - first}"
+    kinds = _read_switches(words, nodes, first, switches)
     npus = [node for node in range(nodes) if node not in kinds]
+    if servers and len(npus) % servers:
+        problem = f"{servers} GPUs per server do not divide the {len(npus)} GPUs"
+        words.refuse(problem, "as many GPUs in each server")
     index_of = {node: number for number, node in enumerate([*npus, *kinds])}
     links, errors = _read_links(words, cables, nodes, index_of)
     topology = _built(path, len(npus), list(kinds.values()), links)
@@ -123,7 +123,18 @@ def read_network(path: Path, *, simai: bool) -> tuple[Topology, _Losses]:
         lost.append("numbers of nodes: switches are not the last ones")
     if simai:
         lost.append(f"{servers} GPUs per server of type {shown(gpu)}")
-    return topology, tuple(lost)
+    return topology, (*lost, hashes("ns-3"))
+
+
+def _read_switches(words: _Words, nodes: int, first: int, count: int) -> dict[int, str]:
+    """Returns the names of switches by node; the first ones are NVSwitches."""
+    kinds: dict[int, str] = {}
+    for index in range(count):
+        node = words.integer("a switch", nodes - 1)
+        if node in kinds:
+            words.refuse(f"node {node} is a switch already", f"{count} different switches")
+        kinds[node] = f"nvswitch{index}" if index < first else f"switch{index - first}"
+    return kinds
 
 
 def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> Topology:
@@ -138,7 +149,7 @@ def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> To
         raise TopologyError(
             f"{path}: {error.problem}", kind=error.kind, hint=error.hint, fields=error.fields
         ) from None
-    return Topology(core)
+    return Topology(core, routing="ecmp")
 
 
 def _read_links(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from xml.parsers import expat
 
 from tutti.base.files import limits
@@ -34,6 +34,14 @@ class Element:
     line: int
     source: str
     children: list[Element] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Element]:
+        """Yields this element and all elements in it, in the order of the file."""
+        pending = [self]
+        while pending:
+            element = pending.pop()
+            pending += reversed(element.children)
+            yield element
 
     def each(self, tag: str) -> Iterator[Element]:
         """Yields the children of a tag."""
@@ -93,7 +101,7 @@ class Element:
             self.refuse(name, "a number, 0 or more")
         return float(text)
 
-    def refuse(self, name: str, expected: str) -> NoReturn:
+    def refuse(self, name: str, expected: str, hint: str = "") -> NoReturn:
         """Raises the error of an attribute.
 
         Raises:
@@ -104,6 +112,7 @@ class Element:
             source=self.place,
             value=shown(self.attributes.get(name, "")),
             expected=expected,
+            hint=hint,
         )
 
     @property
@@ -150,6 +159,69 @@ def parse_xml(
             expected=f"{expected}, which starts with <{root}>",
         )
     return found
+
+
+class Content(NamedTuple):
+    """The attributes and the children of an element; None if another check covers the children."""
+
+    attributes: frozenset[str]
+    children: frozenset[str] | None
+
+
+def content(attributes: str, children: str | None = "") -> Content:
+    """Returns the content of an element from names separated by spaces."""
+    return Content(
+        frozenset(attributes.split()), None if children is None else frozenset(children.split())
+    )
+
+
+def check_elements(root: Element, grammar: Mapping[str, Content]) -> None:
+    """Checks the children of all elements that a grammar has.
+
+    Raises:
+        ConfigError: An element is unknown. The message has its line.
+    """
+    for element in root.walk():
+        allowed = grammar.get(element.tag)
+        if allowed is None or allowed.children is None:
+            continue
+        for child in element.children:
+            if child.tag not in allowed.children:
+                tags = ", ".join(f"<{name}>" for name in sorted(allowed.children))
+                raise mistake(
+                    f"unknown element <{shown(child.tag)[1:-1]}> in <{element.tag}>",
+                    source=child.place,
+                    expected=f"<{element.tag}> with {tags or 'no elements'}",
+                    hint=did_you_mean(child.tag, allowed.children),
+                )
+
+
+def unknown_attributes(
+    root: Element, grammar: Mapping[str, Content]
+) -> Iterator[tuple[Element, str]]:
+    """Yields the attributes that a grammar does not have, with their elements."""
+    for element in root.walk():
+        allowed = grammar.get(element.tag)
+        if allowed is not None:
+            for name in element.attributes:
+                if name not in allowed.attributes:
+                    yield element, name
+
+
+def check_attributes(root: Element, grammar: Mapping[str, Content]) -> None:
+    """Checks the attributes of all elements that a grammar has.
+
+    Raises:
+        ConfigError: An attribute is unknown. The message has its line.
+    """
+    for element, name in unknown_attributes(root, grammar):
+        known = grammar[element.tag].attributes
+        raise mistake(
+            f"<{element.tag}> has the unknown attribute `{shown(name)[1:-1]}`",
+            source=element.place,
+            expected=", ".join(sorted(known)) or "no attribute",
+            hint=did_you_mean(name, known),
+        )
 
 
 class _Builder:

@@ -51,6 +51,7 @@ from tutti.platforms.contention import (
     check_contention,
 )
 from tutti.topologies import Routes
+from tutti.topologies.idle import idle_links
 
 __all__ = [
     "MODELS",
@@ -178,9 +179,17 @@ class Platform(Parameters):
     @property
     def remarks(self) -> list[str]:
         """Remarks to print before a run."""
-        if not isinstance(self.contention, Flits) or self.routes is None:
+        if self.routes is None:
             return []
+        if not isinstance(self.contention, Flits):
+            return [text] if (text := idle_links(self.routes)) else []
         return self.contention.network(self.routes).remarks([None], self.contention.packet)
+
+    @property
+    def routing(self) -> str:
+        """The name of the routing rule; ``shortest_path`` for explicit paths, which replace it."""
+        rule = None if self.routes is None else self.routes.rule
+        return (rule or "shortest_path").partition(":")[0]
 
     @field_validator("contention", mode="before")
     @classmethod

@@ -36,6 +36,8 @@ class Document:
     is_active: bool = False
     """Whether stdout gets the document instead of text."""
     is_written: bool = False
+    may_replace: bool = True
+    """Whether `Study.write` may replace a file with other content; it then remarks on it."""
     result: dict[str, Any] = field(default_factory=dict)
     tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     legends: list[str] = field(default_factory=list)

@@ -17,13 +17,15 @@ import typer
 from tutti.base.errors import ExitCode, TuttiError
 from tutti.base.files.mistakes import mistake
 from tutti.study.console import out, record, record_table, remark, wrote
-from tutti.study.document import record_legends
+from tutti.study.document import record_legends, started
+from tutti.study.files import Earlier, siblings
 from tutti.study.files import folder as create
 from tutti.study.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tutti.base.errors import ConfigError
     from tutti.view.view import View
 
 
@@ -41,6 +43,23 @@ def _plural(count: int, noun: str) -> str:
     from tutti.view.quantity import plural  # commands that show no view do not load it
 
     return plural(count, noun)
+
+
+def _remark_replaced(paths: Sequence[Path]) -> None:
+    """Names the files with other content that a command replaced."""
+    if paths:
+        names = ", ".join(path.name for path in paths)
+        remark(f"replaced {names}, which had other content")
+
+
+def _exists(path: Path) -> ConfigError:
+    """Returns the error for a file that the command would replace."""
+    return mistake(
+        "the file exists, and has other content",
+        source=str(path),
+        expected="a file that does not exist, or has the same content",
+        hint="--force replaces it",
+    )
 
 
 class Study(Generic[Result]):
@@ -174,33 +193,49 @@ class Study(Generic[Result]):
             record_table(name, rows)
         if self.output is not None:
             with Progress("writing", writes=True):
+                earlier = Earlier(self.output / name for name in folder.names(view))
                 paths = folder.write(view, self.output)
             wrote(*paths)
+            _remark_replaced(earlier.differing(paths))
 
     def write(self, path: Path, write: Callable[[Path], Path | Sequence[Path]]) -> None:
         """Writes a file that the user named, and lists it with those that belong to it.
+
+        A file that the user named and that has other content is replaced with `--force` only.
 
         Args:
             path: The file; its folder is created.
             write: Writes it, and returns the paths that it wrote.
 
         Raises:
-            ConfigError: The folder cannot be created, or the file cannot be written.
+            ConfigError: The folder cannot be created, the file cannot be written, or it exists with
+                other content.
             ReportError: The function does not support the suffix or the data.
         """
         with Progress("writing", writes=True):
             create(path.parent)
+            earlier = Earlier(siblings(path))
             try:
                 paths = write(path)
-            except TuttiError:
-                raise  # already a complete message
+                each = [paths] if isinstance(paths, Path) else list(paths)
+                replaced = earlier.differing(each)
+                document = started()
+                if replaced and document is not None and not document.may_replace:
+                    earlier.restore(each)
+                    raise _exists(replaced[0])
             except (ValueError, OSError) as error:
+                earlier.restore()
+                if isinstance(error, TuttiError):
+                    raise  # already a complete message
                 raise mistake(str(error), source=str(path)) from None
-        each = [paths] if isinstance(paths, Path) else paths
+            except BaseException:
+                earlier.restore()
+                raise
         for _, group in groupby(each, attrgetter("suffix")):
             first, *others = group
             note = f" to {others[-1].name}, {len(others) + 1:,} files" if others else ""
             wrote(first, *others, note=note, first=True)
+        _remark_replaced(replaced)
 
     def end(self, finished: int, planned: int) -> None:
         """Ends the command if it was interrupted.

@@ -68,7 +68,8 @@ def with_faults(
                 f"the factor of `{name}` is {factor:g}: expected a number from 1 to 1e6",
                 kind="slowed",
             )
-    return type(topology)(_built(topology, frozenset(down), slowed))
+    core = _built(topology, frozenset(down), slowed)
+    return type(topology)(core, routing=topology.routing)
 
 
 def _built(topology: Topology, down: frozenset[str], slowed: Mapping[str, float]) -> _core.Topology:

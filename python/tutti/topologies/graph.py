@@ -65,13 +65,17 @@ class Topology:
 
     The NPUs are the first vertices and host the ranks 0, 1, ... in order. Topologies are equal if
     they have the same vertices and links, however they were built.
+
+    Attributes:
+        routing: The rule by which the described network routes, if its description states one.
     """
 
     __hash__ = None  # type: ignore[assignment] # equality ignores the origin of a graph
 
-    def __init__(self, core: _core.Topology) -> None:
+    def __init__(self, core: _core.Topology, *, routing: Rule | None = None) -> None:
         """Wraps a topology of the core; use `build`, `from_networkx` or `read`."""
         self._core = core
+        self.routing = routing
 
     @classmethod
     def build(
@@ -128,7 +132,7 @@ class Topology:
         An edge of a directed graph is a link, an edge of an undirected graph a cable. Edges have
         ``rate`` and ``latency``, and optionally ``length``. Nodes have ``kind`` (``npu``,
         ``switch`` or ``router``; without any, all are NPUs). NPUs may have ``rank``; without any,
-        their order in the graph applies.
+        their order in the graph applies. The graph may have ``routing``, one of `RULES`.
 
         Args:
             graph: A graph or multigraph of networkx.
@@ -138,9 +142,10 @@ class Topology:
         Raises:
             TopologyError: An attribute is missing or invalid, or the graph is not a topology.
         """
-        from tutti.topologies.interchange import core_of
+        from tutti.topologies.interchange import core_of, routing_of
 
-        return cls(core_of(graph, name=name, source=source))
+        routing = routing_of(graph, get_args(Rule), source=source)
+        return cls(core_of(graph, name=name, source=source), routing=routing)
 
     @classmethod
     def read(cls, path: str | Path) -> Topology:
@@ -187,7 +192,7 @@ class Topology:
 
         return draw_topology(path, self, names)
 
-    def routes(self, rule: Rule | Choice = "shortest_path", *, seed: int | None = None) -> Routes:
+    def routes(self, rule: Rule | Choice | None = None, *, seed: int | None = None) -> Routes:
         """Returns the routes between all ranks; each is computed on first use.
 
         - ``shortest_path``: fewest hops, then least latency, then lowest link indices.
@@ -204,12 +209,13 @@ class Topology:
         - ``ugal``: the one of these two with the shorter estimated delay.
 
         Args:
-            rule: The routing rule.
+            rule: The routing rule; by default that of the topology, or else ``shortest_path``.
             seed: Seed of ``ecmp``; 0 by default.
 
         Raises:
             TopologyError: The rule is unknown, does not fit the topology, or takes no seed.
         """
+        rule = rule or self.routing or "shortest_path"
         if rule not in RULES + CHOICES:
             known = ", ".join(RULES + CHOICES)
             message = f"unknown routing rule `{rule}`: expected one of {known}"

@@ -14,7 +14,7 @@ from tutti.base.units import Length, Time, TimePerByte  # noqa: TC001 - pydantic
 from tutti.topologies.errors import TopologyError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from tutti.topologies.graph import Topology
 
@@ -47,6 +47,7 @@ class EdgeAttributes(_Attributes):
 
 
 A = TypeVar("A", bound=_Attributes)
+R = TypeVar("R", bound=str)
 
 
 def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Topology:
@@ -71,6 +72,25 @@ def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Top
         )
     except TopologyError as error:
         raise _at(source, error) from None
+
+
+def routing_of(graph: nx.Graph[Any], rules: Sequence[R], *, source: str) -> R | None:
+    """Returns the routing rule that a graph states, one of `rules`, or None."""
+    stated = graph.graph.get("routing")
+    for rule in rules:
+        if stated == rule:
+            return rule
+    if stated is None:
+        return None
+    raise attribute_mistake(
+        "unknown routing rule",
+        source=source,
+        place="the graph",
+        attribute="routing",
+        value=stated,
+        expected=f"one of {', '.join(rules)}",
+        hint=did_you_mean(str(stated), rules),
+    )
 
 
 def _at(source: str, error: TopologyError) -> TopologyError:
@@ -217,6 +237,8 @@ def attribute_mistake(
 def networkx_of(topology: Topology) -> nx.MultiDiGraph[str]:
     """Returns a node per vertex and an edge per link, with the attributes that are read back."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph(name=topology.name)
+    if topology.routing is not None:
+        graph.graph["routing"] = topology.routing
     for vertex in topology.vertices:
         rank = {} if vertex.rank is None else {"rank": vertex.rank}
         graph.add_node(vertex.name, kind=vertex.kind, **rank)

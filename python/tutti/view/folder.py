@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 
 
+def names(view: View) -> list[str]:
+    """Returns the names of the files that `write` writes."""
+    report = [REPORT] if view.question else []
+    return [*(name for data in view.data for name in data.files), *view.drawings, *report]
+
+
 def write(view: View, folder: Path) -> list[Path]:
     """Writes the files of a view into an existing folder.
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 
-class _Kind(NamedTuple):
+class TableKind(NamedTuple):
+    """A kind of TOML file: the place of its tables, what it is, and the command that reads it."""
+
     place: str
     what: str
     verb: str
@@ -32,23 +34,23 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind(
+    TableKind(
         "collectives.files.tables:RawExperiment",
         "an experiment",
         "tutti run {file}, or tutti compare {file}",
     ),
-    _Kind("networks.flit.files.tables:RawNoc", "a network of routers", "tutti noc run {file}"),
-    _Kind(
+    TableKind("networks.flit.files.tables:RawNoc", "a network of routers", "tutti noc run {file}"),
+    TableKind(
         "networks.mesh.files:RawSmart",
         "a mesh of several hops per cycle",
         "tutti noc run {file}",
     ),
-    _Kind(
+    TableKind(
         "networks.coherence.files:RawCoherence", "kernels on a chip", "tutti coherence run {file}"
     ),
-    _Kind("sweeps.files:RawSweep", "a sweep", "tutti sweep {file}"),
-    _Kind("training.files.tables:RawTraining", "a training step", "tutti train run {file}"),
-    _Kind(
+    TableKind("sweeps.files:RawSweep", "a sweep", "tutti sweep {file}"),
+    TableKind("training.files.tables:RawTraining", "a training step", "tutti train run {file}"),
+    TableKind(
         "platforms.files.platform_file:RawPlatform",
         "a platform",
         'platform = "{file}" in an experiment',
@@ -81,8 +83,8 @@ def _of_another_kind(
     expected = next((kind for kind in _KINDS if kind.model is model), None)
     if expected is None:
         return None
-    best = max(_KINDS, key=lambda kind: (_known(kind.model, tables), kind is expected))
-    if best is expected or not _required(best.model) & tables.keys():
+    best = kind_of_tables(tables, expected)
+    if best is expected or best is None:
         return None
     return mistake(
         f"is not {expected.what}: this looks like {best.what}",
@@ -90,6 +92,14 @@ def _of_another_kind(
         expected=f"{expected.what}, with {_listed(sorted(_required(model)))}",
         hint=best.verb.format(file=source.split(" with ", 1)[0]),
     )
+
+
+def kind_of_tables(
+    tables: Mapping[str, Any], expected: TableKind | None = None
+) -> TableKind | None:
+    """Returns the kind of a file with these tables, `expected` among equals; None if unknown."""
+    best = max(_KINDS, key=lambda kind: (_known(kind.model, tables), kind is expected))
+    return best if _required(best.model) & tables.keys() else None
 
 
 def _known(model: type[BaseModel], tables: Mapping[str, Any]) -> int:

@@ -159,7 +159,8 @@ class Experiment:
             table = self.platform.topology
             value = table.build or table.file or ""
             seed = "" if table.routing_seed is None else f", seed {table.routing_seed}"
-            known["topology"] = {"value": value, "source": f"routes: {table.routing}{seed}"}
+            rule = self.machine().routing
+            known["topology"] = {"value": value, "source": f"routes: {rule}{seed}"}
             kind = self.machine().network
         return {
             "name": self.platform.name,
@@ -286,7 +287,7 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
         wait_for_sends=raw.wait_for_sends,
         messages_limit=raw.limits.messages,
         output=Path(raw.output),
-        remarks=_remarks(raw.sizes),
+        remarks=(*_unreached_ranks(raw.ranks), *_remarks(raw.sizes)),
     )
     _check_with_the_core(experiment)
     return experiment
@@ -426,6 +427,13 @@ def _sizes(
                 expected='"0 B"' if barrier else "a size above zero",
             )
     return tuple(Size(bytes=size) for size in _bounded(sorted(values), "sizes", source))
+
+
+def _unreached_ranks(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - the union of raw.Ranks
+    items = written if isinstance(written, list) else [written]
+    spans = ((item.start, item.to, item.factor) for item in items if not isinstance(item, int))
+    texts = (unreached(growing(*span), *span[1:], what="rank count") for span in spans)
+    return tuple(filter(None, texts))
 
 
 def _remarks(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - the union of raw.Sizes

@@ -16,7 +16,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import parse_count, read_text
 from tutti.base.units import TimePerByte
-from tutti.formats.link_values import cables_of, gbps_of
+from tutti.formats.link_values import cables_of, gbps_of, hashes
 from tutti.topologies import Topology
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def read_fat_tree(path: Path) -> tuple[Topology, tuple[str, ...]]:
         builder.links(),
     )
     queues = any(key.startswith("queue") for tier in tiers for key in tier)
-    return Topology(core), ("sizes of queues",) if queues else ()
+    lost = ["sizes of queues"] if queues else []
+    return Topology(core, routing="ecmp"), (*lost, hashes("htsim"))
 
 
 def _parsed(text: str, source: str) -> tuple[dict[str, int], list[dict[str, int]]]:

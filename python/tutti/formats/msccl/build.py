@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tutti import _core
+from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import mistake
 from tutti.formats.msccl.layout import Layout
 from tutti.formats.msccl.order import Temporary, ordered
@@ -15,9 +17,21 @@ from tutti.schedules.errors import VerificationError
 from tutti.schedules.ir import Schedule
 
 if TYPE_CHECKING:
-    from tutti.base.errors import ConfigError
+    from collections.abc import Iterator, Sequence
+
     from tutti.formats.msccl.order import Cell, Node
     from tutti.formats.msccl.program import Program
+
+
+@contextmanager
+def assuming(values: Sequence[str]) -> Iterator[None]:
+    """Names values that a reader assumes in the errors of its program."""
+    try:
+        yield
+    except ConfigError as error:
+        if values:
+            error.hint = "; ".join(filter(None, [error.hint, f"assumed: {', '.join(values)}"]))
+        raise
 
 
 def built(program: Program, *, checks_races: bool = True) -> tuple[Schedule, list[str]]:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Final
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import parse_json, read_text
-from tutti.formats.msccl.build import built
+from tutti.formats.formats import INFERRED
+from tutti.formats.msccl.build import assuming, built
+from tutti.formats.msccl.plan_keys import unread_keys
 from tutti.formats.msccl.plan_ops import ThreadBlock
 from tutti.formats.msccl.plan_sync import Synchronisation
 from tutti.formats.msccl.program import Program
@@ -54,7 +56,8 @@ def read_plan(path: Path, _options: Options) -> tuple[Schedule, tuple[str, ...]]
     loads = partial(json.loads, parse_int=_bounded)
     plan = Table(parse_json(text, source=str(path), expected=_EXPECTED, parse=loads), str(path))
     program, losses = read_plan_program(plan)
-    schedule, more = built(program)
+    with assuming([] if "inplace" in plan else ["inplace false"]):
+        schedule, more = built(program)
     return schedule, (*losses, *more)
 
 
@@ -85,6 +88,12 @@ def read_plan_program(plan: Table) -> tuple[Program, list[str]]:
     losses = [f"protocol {plan.text('protocol')}"]
     names = ("min_message_size", "max_message_size", "num_threads_per_block")
     losses += [f"{name} {plan.count(name, limits.MOST)}" for name in names if name in plan]
+    losses += [name for name in ("reuse_resources", "use_double_scratch_buffer") if plan.flag(name)]
+    if plan.count("buffer_alignment", _MOST, 16) != 16:
+        losses.append(f"buffer_alignment {plan.count('buffer_alignment', _MOST)}")
+    losses += unread_keys(plan)
+    if "inplace" not in plan:
+        losses.append(f"{INFERRED}inplace false, which the plan does not state")
     sync = Synchronisation(program, gpus)
     found: dict[str, None] = {}
     for gpu in gpus:

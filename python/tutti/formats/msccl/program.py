@@ -66,7 +66,7 @@ class Event:
 
     Attributes:
         rank: The GPU.
-        block: The thread block, numbered within the GPU.
+        block: The thread block, numbered within the GPU; negative outside of the thread blocks.
         number: The position in the thread block, from 0.
         actions: What it does. Actions of its GPU are performed in order.
         after: Events that precede it, without the previous one of the thread block.
@@ -85,7 +85,8 @@ class Event:
     @property
     def place(self) -> str:
         """The place in the file, for errors."""
-        return f"gpu {self.rank}, tb {self.block}, {self.label or f'step {self.number}'}"
+        block = f"tb {self.block}, " if self.block >= 0 else ""
+        return f"gpu {self.rank}, {block}{self.label or f'step {self.number}'}"
 
 
 @dataclass(slots=True)

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 class Table:
     """A JSON object with its place in the file."""
 
-    __slots__ = ("_values", "key", "source")
+    __slots__ = ("key", "source", "values")
 
     def __init__(self, values: dict[str, Any], source: str, key: str = "") -> None:
         """Wraps a JSON object; `key` is its path in the file."""
-        self._values, self.source, self.key = values, source, key
+        self.values, self.source, self.key = values, source, key
 
     def __contains__(self, name: str) -> bool:
-        return self._values.get(name) is not None
+        return self.values.get(name) is not None
 
     def text(self, name: str) -> str:
         """Returns a text.
@@ -28,7 +28,7 @@ class Table:
         Raises:
             ConfigError: It is missing or not text.
         """
-        value = self._values.get(name)
+        value = self.values.get(name)
         return value if isinstance(value, str) else self.refuse(name, "text")
 
     def flag(self, name: str) -> bool:
@@ -37,7 +37,7 @@ class Table:
         Raises:
             ConfigError: It is another value.
         """
-        value = self._values.get(name, False)
+        value = self.values.get(name, False)
         return value if isinstance(value, bool) else self.refuse(name, "true or false")
 
     def count(self, name: str, most: int, default: int | None = None) -> int:
@@ -46,7 +46,7 @@ class Table:
         Raises:
             ConfigError: It is missing and has no default, or is not such an integer.
         """
-        value = self._values.get(name, default)
+        value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
             self.refuse(name, f"an integer from 0 to {most:,}")
         return value
@@ -57,7 +57,7 @@ class Table:
         Raises:
             ConfigError: It is not such a list.
         """
-        values = self._values.get(name, [])
+        values = self.values.get(name, [])
         if not isinstance(values, list) or not all(
             isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
             for value in values
@@ -71,7 +71,7 @@ class Table:
         Raises:
             ConfigError: It is missing or not an object.
         """
-        value = self._values.get(name)
+        value = self.values.get(name)
         if not isinstance(value, dict):
             self.refuse(name, "an object")
         return Table(value, self.source, self.path(name))
@@ -82,7 +82,7 @@ class Table:
         Raises:
             ConfigError: It is not a list of objects.
         """
-        values = self._values.get(name, [])
+        values = self.values.get(name, [])
         if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
             self.refuse(name, "a list of objects")
         for number, each in enumerate(values):
@@ -98,11 +98,11 @@ class Table:
         Raises:
             ConfigError: Always.
         """
-        present = name in self._values
+        present = name in self.values
         raise mistake(
             "invalid value" if present else "the key is missing",
             source=self.source,
             key=self.path(name),
-            value=shown(self._values[name]) if present else "",
+            value=shown(self.values[name]) if present else "",
             expected=expected,
         )

@@ -6,17 +6,24 @@ Source: microsoft/msccl-tools 030a750 (msccl/language/ir.py), microsoft/msccl b2
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.errors import TuttiError
 from tutti.base.files import limits
-from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_bytes
-from tutti.formats.msccl.build import built
+from tutti.formats.formats import INFERRED
+from tutti.formats.msccl.build import assuming, built
 from tutti.formats.msccl.program import Action, ChunkRange, Event, Held, Program
-from tutti.formats.xml_files import Limits, parse_xml
+from tutti.formats.xml_files import (
+    Limits,
+    check_elements,
+    content,
+    parse_xml,
+    unknown_attributes,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +51,26 @@ _RECEIVES: Final = {"r", "rcs", "rrs", "rrc", "rrcs"}
 _MOST_ELEMENTS: Final = 1 << 17
 _MOST: Final = 1 << 20
 _MOST_ROOTS: Final = 64
+_COPIES: Final = -1
+"""The thread block of the copies of a GPU, which run before the others."""
 _EXPECTED: Final = "an MSCCL XML program"
+_DEFAULTS: Final = {
+    "algo": {"inplace": "0"},
+    "step": {"depid": "-1", "hasdep": "0"},
+}
+"""Values that the reader assumes for attributes that files leave out."""
+_GRAMMAR: Final = {
+    "algo": content(
+        "name proto nchannels nchunksperloop ngpus coll inplace outofplace minBytes maxBytes "
+        "nthreads redop",
+        "gpu",
+    ),
+    "gpu": content("id i_chunks o_chunks s_chunks", "copy tb"),
+    "copy": content("i_off o_off"),
+    "tb": content("id send recv chan", "step op"),
+    "step": content("s type srcbuf srcoff dstbuf dstoff cnt depid deps hasdep"),
+}
+"""Runtimes read these; msccl-tools 2a3becf wrote <copy>."""
 
 
 def read_xml_program(path: Path, _options: Options) -> tuple[Schedule, tuple[str, ...]]:
@@ -59,12 +85,45 @@ def read_xml_program(path: Path, _options: Options) -> tuple[Schedule, tuple[str
     """
     data = read_bytes(path, limits.Bytes.SCHEDULE, _EXPECTED)
     algo = parse_xml(data, "algo", _EXPECTED, str(path), Limits(elements=_MOST_ELEMENTS))
+    check_elements(algo, _GRAMMAR)
     program = read_program(algo)
-    schedule, losses = _rooted(program)
-    if algo.text("inplace", "0") == algo.text("outofplace", "0") == "1":
-        built(replace(program, in_place=True))
-        losses.append("verified in place and out of place; the schedule is out of place")
-    return schedule, (*_losses(algo), *losses)
+    assumed = _assumed(algo)
+    with assuming(assumed):
+        schedule, losses = _rooted(program)
+        if algo.text("inplace", "0") == algo.text("outofplace", "0") == "1":
+            built(replace(program, in_place=True))
+            losses.append("verified in place and out of place; the schedule is out of place")
+    inferred = [f"{INFERRED}{each}, which the file does not state" for each in assumed]
+    return schedule, (*_losses(algo), *_unread(algo), *losses, *inferred)
+
+
+def _assumed(algo: Element) -> list[str]:
+    """Returns the values that the reader assumes for attributes that elements lack."""
+    lacking: Counter[str] = Counter()
+    for element in algo.walk():
+        for name in _DEFAULTS.get(element.tag, ()):
+            lacking[name] += not element.attributes.get(name)
+    return [
+        f'{name}="{value}"' + (f" of {lacking[name]:,} steps" if tag == "step" else "")
+        for tag, names in _DEFAULTS.items()
+        for name, value in names.items()
+        if lacking[name]
+    ]
+
+
+def _unread(algo: Element) -> list[str]:
+    """Returns a line for each attribute that no runtime reads."""
+    places: dict[tuple[str, str], list[Element]] = {}
+    for element, name in unknown_attributes(algo, _GRAMMAR):
+        places.setdefault((element.tag, name), []).append(element)
+    lines = []
+    for (tag, name), elements in places.items():
+        meant = did_you_mean(name, _GRAMMAR[tag].attributes)
+        count = f", {len(elements):,} x from line" if len(elements) > 1 else ", line"
+        text = f"attribute {shown(name)[1:-1]}={shown(elements[0].attributes[name])} of <{tag}>"
+        suffix = f"; {meant}" if meant else ""
+        lines.append(f"{text}{count} {elements[0].line}: no runtime reads it{suffix}")
+    return lines
 
 
 def _rooted(program: Program) -> tuple[Schedule, list[str]]:
@@ -103,6 +162,7 @@ _LOST = {
     "minBytes": ("minBytes", "0"),
     "maxBytes": ("maxBytes", "0"),
     "nthreads": ("nthreads", ""),
+    "redop": ("redop", ""),
 }
 """Attributes that a schedule does not represent: their names, and the value without effect."""
 
@@ -171,6 +231,7 @@ class _Steps:
         rank = gpu.count("id", _MOST)
         sizes = {name: gpu.count(f"{name}_chunks", _MOST) for name in "ios"}
         self._check_sizes(gpu, sizes)
+        copies = self._add_copies(gpu, rank, sizes)
         blocks: dict[int, list[tuple[int, Element]]] = {}
         for block in gpu.each("tb"):
             number = block.count("id", _MOST)
@@ -180,6 +241,24 @@ class _Steps:
         for number, steps in blocks.items():
             for index, step in steps:
                 self._add_dependency(index, step, number, blocks)
+            if steps:
+                self._program.events[steps[0][0]].after += copies
+
+    def _add_copies(self, gpu: Element, rank: int, sizes: dict[str, int]) -> list[int]:
+        """Adds the copies from input to output that precede all thread blocks of a GPU."""
+        added: list[int] = []
+        for copy in gpu.each("copy"):
+            ends = []
+            for buffer in "io":
+                chunks = ChunkRange(buffer, copy.count(f"{buffer}_off", _MOST), 1)
+                if chunks.end > sizes[buffer]:
+                    copy.refuse(f"{buffer}_off", f"a chunk below {sizes[buffer]}")
+                ends.append(chunks)
+            event = Event(rank, _COPIES, len(added), label=f"<copy> of line {copy.line}")
+            event.actions = [Action("copy", rank, (ends[0],), ends[1])]
+            added.append(len(self._program.events))
+            self._program.events.append(event)
+        return added[-1:]
 
     def _check_sizes(self, gpu: Element, sizes: dict[str, int]) -> None:
         program = self._program
@@ -210,8 +289,6 @@ class _Steps:
                 expected = "<step> with srcbuf, srcoff, dstbuf, dstoff and cnt"
                 problem = "<op> is the layout of msccl-tools that no runtime reads"
                 raise mistake(problem, source=step.place, expected=expected)
-            if step.tag != "step":
-                continue
             if step.count("s", _MOST) != len(found):
                 step.refuse("s", f"{len(found)}: steps are numbered from 0")
             event = Event(rank, number, len(found))

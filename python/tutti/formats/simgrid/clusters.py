@@ -46,6 +46,8 @@ def radicals(element: Element) -> list[int]:
         first, last = ends[0], ends[-1]
         if len(ends) > 2 or first is None or last is None:
             element.refuse("radical", "numbers and ranges, such as 0-3,8")
+        if last < first:
+            element.refuse("radical", f"the smaller number first: {last}-{first}")
         if len(found) + last - first >= _MOST_HOSTS:
             element.refuse("radical", f"at most {_MOST_HOSTS:,} hosts")
         found += range(first, last + 1)
@@ -63,11 +65,8 @@ def cost_of(network: Network, element: Element, rate: str, latency: str) -> Cost
     return Cost(rate_of(element, rate, first), ps)
 
 
-def add_cluster(network: Network, element: Element) -> dict[str, int]:
+def add_cluster(network: Network, element: Element) -> None:
     """Adds a cluster.
-
-    Returns:
-        Its hosts and its router, by name: the points at which routes to other zones may start.
 
     Raises:
         ConfigError: An attribute is invalid.
@@ -79,19 +78,35 @@ def add_cluster(network: Network, element: Element) -> dict[str, int]:
     policy = element.text("sharing_policy", "SPLITDUPLEX")
     if policy not in {"SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE"}:
         element.refuse("sharing_policy", "SHARED, SPLITDUPLEX or FATPIPE")
+    _check_backbone(network, element, topology)
     prefix, suffix = element.text("prefix"), element.text("suffix")
     names = [f"{prefix}{number}{suffix}" for number in radicals(element)]
-    points = {name: network.netpoint(element, name, "npu") for name in names}
+    points = [network.netpoint(element, name, "npu") for name in names]
     network.lose("hosts with a computing speed", len(names))
     if element.attributes.get("loopback_bw") or element.attributes.get("loopback_lat"):
         network.lose("loopback links", len(names))
     if policy not in {"SPLITDUPLEX", "FULLDUPLEX"}:
         network.lose(_SHARED, len(names))
-    builders[topology](network, element, list(points.values()))
-    if topology == "FLAT":
-        router = element.text("router_id", "") or f"{prefix}{element.text('id')}_router{suffix}"
-        points[router] = network.netpoints[router]
-    return points
+    builders[topology](network, element, points)
+    if element.children:
+        network.lose("properties", len(element.children))
+
+
+def _check_backbone(network: Network, element: Element, topology: str) -> None:
+    """Checks the attributes of a backbone, and counts those without effect on the topology."""
+    if element.text("bb_sharing_policy", "SHARED") not in {"SHARED", "FATPIPE"}:
+        element.refuse("bb_sharing_policy", "SHARED or FATPIPE")
+    rate = element.attributes.get("bb_bw")
+    if not rate and latency_of(element, "bb_lat", "0")[0]:
+        raise mistake(
+            "the cluster has `bb_lat` without `bb_bw`",
+            source=element.place,
+            expected='the rate of the backbone, such as bb_bw="1GBps"',
+        )
+    unused = {"topo_parameters"} if topology == "FLAT" else {"bb_bw", "router_id"}
+    for name in sorted(unused):
+        if element.attributes.get(name):
+            network.lose(f"`{name}` of {topology} clusters, which has no effect in SimGrid")
 
 
 def _leaf(network: Network, element: Element, host: int | None) -> _Leaf:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from tutti import _core
 from tutti.base.files.mistakes import mistake, shown
+from tutti.formats.simgrid.zones import Zones
 from tutti.topologies import Topology
 from tutti.topologies.errors import TopologyError
 
@@ -89,6 +90,7 @@ class Network:
     Attributes:
         losses: Counts of the parts that a topology does not represent, by their description.
         netpoints: The point of each host and router, by name.
+        zones: The zones, with the hosts and routers in each.
     """
 
     def __init__(self, source: str) -> None:
@@ -101,6 +103,7 @@ class Network:
         self._routes: list[Route] = []
         self.losses: dict[str, int] = {}
         self.netpoints: dict[str, int] = {}
+        self.zones = Zones()
         self.links: dict[str, PlatformLink] = {}
 
     def lose(self, text: str, count: int = 1) -> None:
@@ -121,17 +124,12 @@ class Network:
         return len(self._parents) - 1
 
     def netpoint(self, element: Element, name: str, kind: Literal["npu", "router"]) -> int:
-        """Adds a host or router.
+        """Adds a host or router to the current zone.
 
         Raises:
             ConfigError: The name exists.
         """
-        if not name or name in self.netpoints:
-            raise mistake(
-                f"two hosts or routers have the name {shown(name)}" if name else "a name is empty",
-                source=element.place,
-                expected="each name once",
-            )
+        self.zones.add(element, name)
         point = self.point(name, kind)
         self.netpoints[name] = point
         if kind == "npu":
@@ -144,7 +142,10 @@ class Network:
         Raises:
             ConfigError: The name exists.
         """
-        if name in self.links:
+        taken = {name} if policy != "SPLITDUPLEX" else {name, f"{name}_UP", f"{name}_DOWN"}
+        split, _, direction = name.rpartition("_")
+        same = self.links.get(split) if direction in {"UP", "DOWN"} else None
+        if taken & self.links.keys() or (same is not None and same.policy == "SPLITDUPLEX"):
             raise mistake(
                 f"two links have the name {shown(name)}",
                 source=element.place,

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.formats.simgrid.clusters import add_cluster, cost_of, radicals
+from tutti.formats.simgrid.grammar import GRAMMAR
 from tutti.formats.simgrid.network import Cost, Hop, Network
 from tutti.formats.simgrid.quantities import rate_of
-from tutti.formats.xml_files import Limits, read_xml
+from tutti.formats.xml_files import Limits, check_attributes, check_elements, read_xml
 
 if TYPE_CHECKING:
     from tutti.base.units import TimePerByte
@@ -64,6 +65,8 @@ def read_platform(path: str | Path) -> tuple[Topology, tuple[str, ...]]:
         TopologyError: There is no host, or hosts cannot reach each other.
     """
     root = read_xml(Path(path), "platform", _EXPECTED, _WITHIN)
+    check_elements(root, GRAMMAR)
+    check_attributes(root, GRAMMAR)
     if root.text("version", "0") not in {"4", "4.0", "4.1"}:
         root.refuse("version", "4 or 4.1; simgrid_update_xml converts older files")
     reader = _Reader(str(path))
@@ -87,7 +90,8 @@ class _Reader:
         if tag in _ZONES:
             self._zone(element)
         elif tag == "cluster":
-            add_cluster(self.network, element)
+            with self.network.zones.within(element, "cluster"):
+                add_cluster(self.network, element)
         elif tag == "host":
             self._host(element)
         elif tag == "router":
@@ -118,22 +122,26 @@ class _Reader:
         routing = element.text("routing").lower()
         if routing not in _ROUTING:
             element.refuse("routing", "Full, Floyd, Dijkstra, None, Cluster or Vivaldi")
-        if routing == "vivaldi":
-            self._vivaldi(element)
-            return
         before = set(self.network.netpoints)
-        for child in element.children:
-            self.child(child, routing)
-        if routing == "cluster":
-            self._star(element, before)
+        with self.network.zones.within(element, routing):
+            if routing == "vivaldi":
+                self._vivaldi(element)
+                return
+            for child in element.children:
+                self.child(child, routing)
+            if routing == "cluster":
+                self._star(element, before)
 
     def _host(self, element: Element) -> None:
         self.network.netpoint(element, element.text("id"), "npu")
         self.network.lose("hosts with a computing speed")
         for child in element.children:
-            self.network.lose("disks" if child.tag in {"disk", "mount"} else "properties")
-        for name in ("speed_file", "availability_file", "state_file"):
-            if element.attributes.get(name):
+            self.network.lose("properties" if child.tag == "prop" else "disks")
+        self._count_profiles(element)
+
+    def _count_profiles(self, element: Element) -> None:
+        for name in element.attributes:
+            if name.endswith("_file") and element.attributes[name]:
                 self.network.lose("profiles over time")
 
     def _link(self, element: Element) -> None:
@@ -141,9 +149,7 @@ class _Reader:
         policy = {"FULLDUPLEX": "SPLITDUPLEX"}.get(policy, policy)
         if policy not in {"SHARED", "SPLITDUPLEX", "FATPIPE"}:
             element.refuse("sharing_policy", "SHARED, SPLITDUPLEX or FATPIPE")
-        for name in ("bandwidth_file", "latency_file", "state_file"):
-            if element.attributes.get(name):
-                self.network.lose("profiles over time")
+        self._count_profiles(element)
         cost = cost_of(self.network, element, "bandwidth", "latency")
         self.network.link(element, element.text("id"), cost, cast("Policy", policy))
         if element.children:
@@ -171,18 +177,13 @@ class _Reader:
             )
         return Hop(link, cast("Direction", direction))
 
-    def _netpoint(self, element: Element, attribute: str) -> int:
-        name = element.text(attribute)
-        if name not in self.network.netpoints:
-            element.refuse(attribute, "the name of a host or router above")
-        return self.network.netpoints[name]
-
     def _route(self, element: Element, routing: str) -> None:
+        self.network.zones.check_route(element)
         ends = ("src", "dst") if element.tag == "route" else ("gw_src", "gw_dst")
-        source, target = (self._netpoint(element, end) for end in ends)
-        symmetrical = element.text("symmetrical", "YES").upper()
-        if symmetrical not in {"YES", "NO"}:
-            element.refuse("symmetrical", "YES or NO")
+        source, target = (self.network.netpoints[element.text(end)] for end in ends)
+        symmetrical = element.text("symmetrical", "YES")
+        if symmetrical not in {"YES", "NO", "yes", "no"}:
+            element.refuse("symmetrical", "YES, NO, yes or no")
         hops = []
         for child in element.children:
             if child.tag != "link_ctn":
@@ -194,13 +195,9 @@ class _Reader:
                 source=element.place,
                 expected='<link_ctn id="..."/>',
             )
-        if source == target:
-            self.network.lose("loopback links")
-            for hop in hops:
-                hop.link.used = hop.link.used or hop.link.policy == "FATPIPE"
-            return
         pair = element.text("src"), element.text("dst")
-        both = [pair, pair[::-1]] if symmetrical == "YES" else [pair]
+        is_symmetrical = symmetrical.upper() == "YES"
+        both = [pair, pair[::-1]] if is_symmetrical else [pair]
         if not self._pairs.isdisjoint(both):
             raise mistake(
                 "the two ends have a route already",
@@ -208,17 +205,26 @@ class _Reader:
                 expected='one route per pair; symmetrical="NO" for one direction',
             )
         self._pairs.update(both)
+        if source == target:
+            self.network.lose("loopback links")
+            for hop in hops:
+                hop.link.used = hop.link.used or hop.link.policy == "FATPIPE"
+            return
         self.network.route(
-            source, target, hops, symmetrical=len(both) == 2, fixed=routing == "full"
+            source, target, hops, symmetrical=is_symmetrical, fixed=routing == "full"
         )
 
     def _star(self, element: Element, before: set[str]) -> None:
         """Joins the hosts and routers of a zone with routing Cluster at its backbone."""
         network = self.network
         entry = exit_ = network.point("", "switch")
-        backbone = next(element.each("backbone"), None)
+        backbones = list(element.each("backbone"))
+        for second in backbones[1:]:
+            raise mistake(
+                "the zone has a second <backbone>", source=second.place, expected="one per zone"
+            )
         costs = []
-        if backbone is not None:
+        for backbone in backbones:
             exit_ = network.point("", "switch")
             costs = [cost_of(network, backbone, "bandwidth", "latency")]
             network.edge(entry, exit_, costs[0])
@@ -226,7 +232,10 @@ class _Reader:
             costs.append(self._cabinet(cabinet, entry, exit_))
         linked = set()
         for child in element.each("host_link"):
-            host = self._netpoint(child, "id")
+            network.zones.check_host_link(child)
+            host = network.netpoints[child.text("id")]
+            if host in linked:
+                child.refuse("id", "a host or router without another <host_link>")
             linked.add(host)
             up, down = (self._hop(child, child.text(name), "NONE") for name in ("up", "down"))
             network.route(host, entry, [up], symmetrical=False)
@@ -285,6 +294,9 @@ class _Reader:
                 )
             host = self.network.netpoint(child, child.text("id"), "npu")
             self.network.lose("hosts with a computing speed")
+            if child.attributes.get("lat"):
+                self.network.lose("`lat` of peers, which has no effect in SimGrid")
+            self._count_profiles(child)
             up, down = self.network.point(), self.network.point()
             self.network.edge(host, up, Cost(rate_of(child, "bw_out"), 0))
             self.network.edge(down, host, Cost(rate_of(child, "bw_in"), 0))

@@ -109,7 +109,7 @@ def write_all(
     stock: Stock | None = None,
     second: bool = False,
     extend: bool = False,
-) -> tuple[list[Written], dict[str, str]]:
+) -> tuple[list[Written], dict[str, TuningError]]:
     """Decides for each library, and writes its files.
 
     Args:
@@ -126,14 +126,14 @@ def write_all(
     """
     writer = Writer(folder, provenance, stock, second)
     written: list[Written] = []
-    left: dict[str, str] = {}
+    left: dict[str, TuningError] = {}
     for target in targets:
         decisions = decide(times, target)
         try:
             _refuse_unknown(decisions, times)
             files = writer.write(target, extended(decisions) if extend else decisions)
         except TuningError as error:
-            left[target] = error.problem
+            left[target] = error
             continue
         notes = [*_of_other_mpis(decisions, times), *of_defaults(target, decisions), *files.notes]
         written.append(replace(files, notes=notes))

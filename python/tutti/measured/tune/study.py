@@ -34,7 +34,7 @@ from tutti.study.study import Study
 from .view import checks_view, live_view, tuning_view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tutti.measured.tune.confirm import Comparison
@@ -101,7 +101,7 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
         stock = stock_for(tuning.base, tuning.mpi, strict=tuning.strict)
     origin = provenance(sys.argv[1:], platform=machine)
     written: list[Written] = []
-    left: dict[str, str] = {}
+    left: dict[str, TuningError] = {}
     if others:
         times = pl.concat([_times(study, tuning, question) for question in tuning.questions])
         written, left = write_all(
@@ -111,17 +111,28 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
     writer = Writer(output, origin, stock, tuning.second)
     for target in tuning.live:
         written += _live(study, tuning, target, writer)
-    for target, reason in left.items():
-        if tuning.strict:
-            raise TuningError(f"{target}: {reason}", kind="nothing")
-        remark(f"nothing for {target}: {reason}")
     if others:
         study.present(tuning_view(written, times))
     for files in written:
         where = files.path or files.shell
         use = f"tutti mpi exec --plan {where} -- ..." if files.target == "plan" else ""
         wrote(where, note=f"; use it with `{use or f'. {files.shell}'}`", wrap=True)
+    _report(left, strict=tuning.strict)
     return written
+
+
+def _report(left: Mapping[str, TuningError], *, strict: bool) -> None:
+    """Reports the libraries for which nothing was written, after those that have files.
+
+    Raises:
+        TuningError: The user named one of them.
+    """
+    for number, (target, error) in enumerate(left.items(), start=1):
+        if strict and number == len(left):
+            raise TuningError(f"{target}: {error.problem}", kind=error.kind, hint=error.hint)
+        remark(f"nothing for {target}: {error.problem}")
+        if error.hint and strict:
+            remark(f"hint: {error.hint}")
 
 
 def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Writer) -> list[Written]:

@@ -107,8 +107,13 @@ class TopologyTable(Table):
             "adaptive",
             "valiant",
             "ugal",
-        ],
-        Field(default="shortest_path", description="The routing of messages."),
+        ]
+        | None,
+        Field(
+            default=None,
+            description="The routing of messages. If absent, that of the file, such as `ecmp` of "
+            "an imported fabric, or else `shortest_path`.",
+        ),
     ]
     routing_seed: Annotated[
         int | None,
@@ -176,7 +181,7 @@ class TopologyTable(Table):
                 "expected `links` for a family, and no `links` for a file, which defines them"
             )
         self._check_contention()
-        if self.paths and self.routing != "shortest_path":
+        if self.paths and self.routing not in {None, "shortest_path"}:
             raise refused(
                 "routing is `{routing}`, which selects every path: expected no `paths`",
                 routing=self.routing,
