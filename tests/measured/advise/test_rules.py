@@ -10,7 +10,7 @@ import pytest
 
 from tutti.measured.advise import PREDICTIONS, write_rules
 from tutti.measured.advise.rules import library_counterpart, rules
-from tutti.measured.advise.view import rule_remarks
+from tutti.measured.advise.rules_view import rule_remarks
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich
 from tutti.measured.tune.library_algorithms import library_algorithms

@@ -56,7 +56,7 @@ def test_messages_of_both_places_are_recovered_within_5_percent(
         )
         for size in (8, 1 << 20):
             expected = true["alpha_p"] + true["alpha_r"] + size * true["beta"]
-            time = simulate(message, placed, size=f"{size} B").completion.us
+            time = simulate(message, placed, size=f"{size} B").completion_ps / 1e6
             assert time == pytest.approx(expected, rel=0.05)
 
 
