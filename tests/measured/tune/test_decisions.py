@@ -344,9 +344,7 @@ def test_incomplete_tree_is_refused(tmp_path: Path) -> None:
 
 
 def test_all_files_are_written(tmp_path: Path) -> None:
-    written, left = write_all(
-        TWO, TARGETS, Writer(tmp_path, {"by": "test"}, mpich.Stock(STOCK))
-    )
+    written, left = write_all(TWO, TARGETS, Writer(tmp_path, {"by": "test"}, mpich.Stock(STOCK)))
     assert not left
     assert [one.target for one in written] == list(TARGETS)
     for one in written:

@@ -354,6 +354,7 @@ def write_rules(
     writer: Writer | None,
     *,
     measured: str = "",
+    machine: str = "measured collectives",
     extend: bool = False,
     ranks_per_node: int | None = None,
 ) -> WrittenRules:
@@ -364,6 +365,7 @@ def write_rules(
         target: `openmpi`, `openmpi6`, `mpich` or `plan`.
         writer: writes the files; None to write none.
         measured: the measured library with its version; empty if unknown.
+        machine: what the model was calibrated on, for comments.
         extend: whether rules also hold beyond the predicted sizes.
         ranks_per_node: ranks on each node that they are for; None for any.
 
@@ -371,7 +373,10 @@ def write_rules(
         What was written; without a path if the library has no rule for any choice, or if the trees
         of MPICH are missing. Files of an earlier run are then removed.
     """
-    found = rules(predicted, target, ranks_per_node=ranks_per_node)
+    found = [
+        replace(one, conditions=machine)
+        for one in rules(predicted, target, ranks_per_node=ranks_per_node)
+    ]
     found = extended(found) if extend else found
     if writer is None:
         return WrittenRules(target, found)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tutti.view.quantity import count, exact_size, format_share, format_time, range_text
+from tutti.view.quantity import (
+    count,
+    exact_size,
+    format_share,
+    format_size,
+    format_time,
+    range_text,
+    span,
+)
 from tutti.view.tables import Column, ReportTable, of_scope
 
 if TYPE_CHECKING:
@@ -14,6 +23,7 @@ if TYPE_CHECKING:
     from tutti.measured.advise import WrittenRules
     from tutti.measured.advise.rules import AdvisedRule, RuledSize
 
+_CAPTION = "times and gain: at the size of each range with the smallest gain; predicted"
 _PS_PER_US = 10**6
 _NOTHING = 0.01
 """Slowdowns of rules below this share are not reported."""
@@ -42,10 +52,11 @@ class Ruled(NamedTuple):
 
 
 RULES: tuple[Column[Ruled], ...] = (
-    Column("rules for", lambda row: row.target, key="target"),
+    Column("rules for", lambda row: row.target, key="target", scope="file"),
     Column("collective", lambda row: row.rule.collective, key="collective"),
     Column("ranks", lambda row: row.rule.ranks, count, key="ranks"),
-    Column("sizes", lambda row: range_text(row.rule.first, row.rule.last, exact_size), scope="run"),
+    Column("sizes", lambda row: span([cell.size for cell in row.rule.cells], format_size),
+           scope="run"),
     Column("first size", lambda row: row.rule.first, exact_size, key="from_bytes", scope="file"),
     Column("last size", lambda row: row.rule.last, exact_size, key="to_bytes", scope="file"),
     Column("algorithm", lambda row: row.rule.algorithm, kind="wrap", key="algorithm"),
@@ -57,11 +68,20 @@ RULES: tuple[Column[Ruled], ...] = (
 
 
 def rule_tables(ruled: Sequence[Ruled]) -> list[ReportTable[Any]]:
-    """Returns the table of the written rules, and what each gains."""
-    if not ruled:
-        return []
-    return [ReportTable(of_scope(RULES, "run"), ruled, heading="rules written:",
-                        caption="gain: at the size with the smallest gain")]  # fmt: skip
+    """Returns the written rules and what each gains: a table for libraries with the same rules."""
+    targets = {one.target: [row for row in ruled if row.target == one.target] for one in ruled}
+    same: dict[str, list[str]] = {}
+    for target, rows in targets.items():
+        shown = repr([(row.rule.algorithm, row.rule.ranks, row.rule.cells) for row in rows])
+        same.setdefault(shown, []).append(target)
+    tables = [
+        ReportTable(of_scope(RULES, "run"), targets[names[0]],
+                    heading=f"rules written for {' and '.join(names)}:")
+        for names in same.values()
+    ]  # fmt: skip
+    if tables:
+        tables[-1] = replace(tables[-1], caption=_CAPTION)
+    return tables
 
 
 def ruled_sizes(written: Sequence[WrittenRules]) -> list[Ruled]:

@@ -130,8 +130,8 @@ def _written(
     per_node = scope.ranks_per_node if scope.is_placed else None
     return [
         write_rules(
-            advice.predictions, target, writer, measured=scope.label or "", extend=extend,
-            ranks_per_node=per_node,
+            advice.predictions, target, writer, measured=scope.label or "",
+            machine=scope.description, extend=extend, ranks_per_node=per_node,
         )
         for target in (*targets, PLAN)
     ]  # fmt: skip

@@ -16,6 +16,7 @@ from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, O
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
 from tutti.schedules.ir import schedule
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -288,8 +289,8 @@ def _of_nodes(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     stated = sorted({one.ranks_per_node for one in decisions if one.ranks_per_node})
     what = "a plan" if target == "plan" else "the string of UCC"
     return [
-        f"decisions are for {each:,} ranks per node, which {what} cannot state: they hold for "
-        "every placement of these numbers of ranks"
+        f"decisions are for {plural(each, 'rank')} per node, which {what} cannot state: they hold "
+        "for every placement of these ranks"
         for each in stated
     ]
 

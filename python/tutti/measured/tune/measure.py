@@ -106,7 +106,10 @@ def _keeps_bits(notation: str, question: Question) -> bool:
 
 @functools.cache
 def differ(notation: str, collective: str, ranks: int) -> bool:
-    """Cached, as it takes as long as a verification and is needed for every size."""
+    """Returns whether an all_reduce gives ranks different bits; other collectives do not.
+
+    Cached, as it takes as long as a verification and is needed for every size.
+    """
     if collective != "all_reduce":
         return False
     return bits_differ(schedule(notation, collective=collective, ranks=ranks))

@@ -24,6 +24,7 @@ from tutti.collectives.sizes import DEALT_OUT
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.decisions import complete
 from tutti.measured.tune.targets import library_title
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -227,8 +228,8 @@ def unstated(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
         if one.counterpart(target) is not None
     }
     return [
-        f"rules are for {each:,} ranks per node, which the format of {library_title(target)} "
-        "cannot state: they hold for every placement of these numbers of ranks"
+        f"rules are for {plural(each, 'rank')} per node, which the format of "
+        f"{library_title(target)} cannot state: they hold for every placement of these ranks"
         for each in sorted(wide)
     ]
 
