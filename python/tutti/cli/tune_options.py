@@ -17,13 +17,13 @@ from tutti.cli.mpi_options import Emulate, Launcher, LauncherOptions, Mpicc, dis
 from tutti.collectives.sizes import part_bytes
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import TARGETS, Question
-from tutti.measured.tune.decisions import LEAST_GAIN
 from tutti.measured.tune.measure import COLLECTIVES, METHODS
 from tutti.measured.tune.nodes import check_full_nodes, platform_cautions
 from tutti.measured.tune.study import Tuning
 from tutti.mpi.bench_job import Settings
 from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
+from tutti.mpi.usual import LEAST_GAIN
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.nodes import ranks_per_node, with_ranks_per_node
 from tutti.platforms.files.presets import chosen_model, find_platform

@@ -126,16 +126,16 @@ beta = "1 ns/B"
 error = "{} %"
 """
     arguments = ("tune", "--ranks", "6", "-b", "96000", "-e", "96000", "-a", "ring", "--platform",
-                 "cluster.toml", "--out", "o")  # fmt: skip
+                 "cluster.toml", "--for", "openmpi", "--out", "o")  # fmt: skip
     outputs = []
-    for error in ("5", "99"):
+    for error, code in (("5", 0), ("99", 2)):
         file.write_text(text.format(error))
         done = call(*arguments, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         outputs.append(" ".join((done.stdout + done.stderr).split()))
     assert "wrote o/openmpi.rules" in outputs[0]
     assert (
-        "nothing for openmpi: no schedule is predicted to beat the library's default by 99%; "
+        "openmpi: no schedule is predicted to beat the library's default by 99%; "
         "removed files of an earlier run: openmpi.rules, openmpi.han, openmpi.env"
     ) in outputs[1]
     assert not list((tmp_path / "o").glob("openmpi.*"))

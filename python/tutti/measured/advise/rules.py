@@ -43,7 +43,9 @@ TARGETS_OF: Final = {"openmpi": ("openmpi", "openmpi6"), "mpich": ("mpich",)}
 """The formats of rules, by MPI library."""
 PLAN: Final = "plan"
 MOST_PLANNED: Final = 1 << 20
-"""Most messages of a schedule of a plan: each is verified, and written."""
+"""Most messages of a schedule of a plan: each is verified."""
+MOST_PLANNED_RANKS: Final = 2048
+"""Most ranks of a schedule of a plan: writing the program of each rank takes 4 s for 4,096."""
 
 _SUFFIXES: Final = {"openmpi": "_ompi", "openmpi6": "_ompi", "mpich": "_mpich"}
 
@@ -100,6 +102,8 @@ def planned(collective: str, ranks: int, algorithm: str) -> str | None:
     """
     known = execution(collective, algorithm)
     if known is None or collective not in COLLECTIVES or not known.algorithm.notation:
+        return None
+    if ranks > MOST_PLANNED_RANKS:
         return None
     if known.segment_bytes or known.ports > 1 or known.algorithm.pieces > 1:
         return None
@@ -389,13 +393,23 @@ def write_rules(
         reason = stays[0] if keeps else f"{error.problem}{hint}"
         removed = earlier(writer.clear(target))
         return WrittenRules(target, found, notes=(f"no rules written: {reason}{removed}",))
-    notes = (*_of_release(target, measured), *files.notes)
+    notes = (*_of_release(target, measured), *_of_large(target, found), *files.notes)
     return WrittenRules(target, found, files.path, files.shell, notes)
 
 
 def _release(target: str, measured: str) -> bool:
     """Returns whether the measured library is of the release line of Open MPI's rules."""
     return bool(re.match(rf"(Open MPI|OMPI) v?{library_of(target)[1]}\b", measured))
+
+
+def _of_large(target: str, found: Sequence[AdvisedRule]) -> list[str]:
+    """Reports numbers of ranks that are too large for a plan."""
+    large = sorted({one.ranks for one in found if one.ranks > MOST_PLANNED_RANKS})
+    if target != PLAN or not large:
+        return []
+    counts = ", ".join(f"{ranks:,}" for ranks in large)
+    message = f"{counts} ranks: `tutti mpi plan` writes plans of more than {MOST_PLANNED_RANKS:,}"
+    return [f"nothing for {message}"]
 
 
 def _of_release(target: str, measured: str) -> list[str]:

@@ -237,7 +237,7 @@ def joint_platform_text(fits: Sequence[JointFit], provenance: Provenance) -> str
     }
     models = {key: _model(one) for key, one in _keyed(fits)}
     compute = {_GAMMA: _sourced(fits[0], _GAMMA)}
-    tables = {**head, "models": models, "compute": compute}
+    tables: dict[str, object] = {**head, "models": models, "compute": compute}
     tables |= calibration_table(fits[0].median_error, replace(provenance, hosts=fits[0].nodes[1]))
     return document(_comments(fits, provenance), tables)
 

@@ -10,11 +10,12 @@ import polars as pl
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import mpich, openmpi, ucc
-from tutti.measured.tune.decisions import LEAST_GAIN, decide, extended
+from tutti.measured.tune.decisions import decide, extended
 from tutti.measured.tune.targets import library_title
 from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
+from tutti.mpi.usual import LEAST_GAIN
 from tutti.schedules.ir import schedule
 from tutti.view.quantity import plural
 

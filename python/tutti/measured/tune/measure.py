@@ -157,7 +157,8 @@ def by_model(
     """
     rows: list[dict[str, Any]] = []
     listed = notations(question, only)
-    known = {"method": MODELLED, "conditions": f"{platform.name}: {platform.model.core}"}
+    on = f", {platform.routes.topology.name}" if platform.routes else ""
+    known = {"method": MODELLED, "conditions": f"{platform.name}{on}: {platform.model.core}"}
     laid_out: dict[str, Schedule | None] = {}
     for size in question.sizes:
         found = _modelled(question, platform, size, listed, laid_out, search=not only)

@@ -12,7 +12,6 @@ import typer
 
 from tutti.base.errors import ExitCode
 from tutti.measured.errors import TuningError
-from tutti.measured.tune.decisions import LEAST_GAIN
 from tutti.measured.tune.files import Writer, earlier, write_all
 from tutti.measured.tune.live import LiveRules, raced
 from tutti.measured.tune.measure import (
@@ -29,6 +28,7 @@ from tutti.measured.tune.prove import Proof, proofs, unproved
 from tutti.measured.tune.times import mpi_of, speaks_for
 from tutti.mpi.library import built
 from tutti.mpi.provenance import provenance
+from tutti.mpi.usual import LEAST_GAIN
 from tutti.study.console import remark, wrote
 from tutti.study.progress import Progress
 from tutti.study.study import Study
