@@ -60,6 +60,19 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.parametrize(("per_node", "verdict"), [(1, "same"), (2, "other")])
+def test_mpich_applies_rules_for_its_ranks_per_node(
+    per_node: int, verdict: str, tmp_path: Path
+) -> None:
+    """Messages are counted with one rank per host, so that a rule for two does not apply."""
+    mpich = find_mpi(ROOT / WRAPPERS["mpich"])
+    decision = TuningDecision("all_reduce", 4, 4096, 8192, "ring", 1, "model")
+    written = Writer(tmp_path, {}, stock(mpich), ranks_per_node=per_node).write("mpich", [decision])
+    (found,) = proofs(mpich, written)
+    assert found.verdict == verdict
+
+
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_all_algorithms_can_be_forced_in_one_run(mpi: Mpi, collective: str) -> None:
     """Results are checked, and an algorithm that the library lacks would end the run."""

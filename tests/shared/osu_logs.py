@@ -31,8 +31,8 @@ def osu_log(
         lines += [f"# OSU MPI {title} Test v7.4", f"# Size       {heading}"]
         for size in _SIZES:
             occupied = alpha_r + size * beta
-            one_way = alpha_p + occupied
+            latency = alpha_p + occupied
             window = _WINDOW * occupied + 2 * alpha_p + alpha_r
-            value = one_way if title == "Latency" else _WINDOW * size / window
+            value = latency if title == "Latency" else _WINDOW * size / window
             lines.append(f"{size:<10} {value * (1 + draw.gauss(0, noise)):.3f}")
     return "\n".join([*lines, ""])

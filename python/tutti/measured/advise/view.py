@@ -340,7 +340,7 @@ def _decision_map(decisions: Sequence[Decision], colours: Mapping[str, str]) -> 
         showscale=False,
         xgap=2,
         ygap=2,
-        text=[[_whole_percent(each) for each in row] for row in cells],
+        text=[[_percentage(each) for each in row] for row in cells],
         texttemplate="%{text}",
         textfont={"size": 11},
         customdata=[[_text(each) if each else "not predicted" for each in row] for row in cells],
@@ -354,7 +354,7 @@ def _decision_map(decisions: Sequence[Decision], colours: Mapping[str, str]) -> 
     return chart([shown, *legend], x, y, height, legend=fixed)
 
 
-def _whole_percent(each: Decision | None) -> str:
+def _percentage(each: Decision | None) -> str:
     share = each.stated_confidence if each else None
     return "" if share is None else f"{100 * share:.0f}"
 

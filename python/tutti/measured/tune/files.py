@@ -87,17 +87,17 @@ class Writer:
     ranks_per_node: int | None = None
     command: str = "tutti tune"
 
-    def clear(self, target: str, kept: Collection[Path] = ()) -> list[str]:
+    def clear(self, target: str, written: Collection[Path] = ()) -> list[str]:
         """Removes a library's files of an earlier run from the folder, and returns their names.
 
         Args:
             target: one of :data:`tutti.measured.tune.targets.TARGETS`.
-            kept: files of this run.
+            written: files of this run, which stay.
         """
         removed = []
         for name in _FILES[target]:
             path = self.folder / name
-            if path not in kept and path.is_file():
+            if path not in written and path.is_file():
                 path.unlink()
                 removed.append(name)
         return removed
@@ -118,7 +118,7 @@ class Writer:
         made = self._made(target, decisions)
         shell = self.folder / f"{target}.env"
         shell.write_text(_shell_text(decisions, made.variables, self.command), "utf-8")
-        self.clear(target, kept=[*made.paths, shell])
+        self.clear(target, written=[*made.paths, shell])
         notes = [*made.notes, *_replaced(made.variables)]
         path = made.paths[0] if made.paths else None
         return Written(target, decisions, path, made.variables, shell, notes)

@@ -38,7 +38,7 @@ def with_ranks_per_node(platform: RawPlatform, per_node: int, *, source: str) ->
     """Returns a platform with the same nodes, and another number of ranks on each.
 
     Raises:
-        ConfigError: The platform states another number, and its topology is no group of nodes.
+        ConfigError: The platform states another number, and its topology is not a group of nodes.
     """
     topology = platform.topology
     if topology is None or topology.ranks_per_node in {None, per_node}:
