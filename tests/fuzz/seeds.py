@@ -417,12 +417,24 @@ def measurements() -> list[Target]:
     }
     series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
     advise = ("--measured-ranks", "4", "--ranks", "64", "-a", "ring", "--out", "o")
+    manifests = {
+        "toml": '[[file]]\npath = "f.csv"\nranks_per_node = 1\nsystem = "leonardo"\n',
+        "csv": "path,ranks_per_node,system\nf.csv,1,leonardo\n",
+    }
     return [
         Target("log of a job", {"f.txt": log.read_bytes()}, ("advise", "f.txt", *advise)),
         Target(
             "measurements of a cluster",
             {"f.csv": "".join(series[:40]).encode()},
             ("advise", "f.csv", "--ranks", "64", "--out", "o"),
+        ),
+        *(
+            Target(
+                f"manifest {suffix}",
+                {f"m.{suffix}": text.encode(), "f.csv": "".join(series[:40]).encode()},
+                ("advise", "--manifest", f"m.{suffix}", "--ranks", "64", "--out", "o"),
+            )
+            for suffix, text in manifests.items()
         ),
         *(
             Target(

@@ -64,7 +64,7 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     """
     models = [model_named(name) for name in fitting.model or MODELS]
     files, ranks, collective = measured.files or [], measured.ranks, measured.collective
-    nodes = nodes_of(measured)
+    nodes = nodes_of(measured, fitting)
     if not files and not measured.live and not measured.between:
         raise mistake("no data to fit", source="tutti calibrate",
                       expected="files of benchmarks, or --live",

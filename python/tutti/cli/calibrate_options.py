@@ -13,7 +13,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.cli.mpi_options import Launcher, LauncherOptions, Mpicc
 from tutti.measured.calibrate.live import one_rank_per_host
-from tutti.measured.calibrate.sources import Sources, by_place, require_hosts
+from tutti.measured.calibrate.sources import RESULTS, Sources, by_place, require_hosts
 from tutti.mpi.underneath import find_mpi
 from tutti.study.console import remark
 
@@ -147,11 +147,11 @@ def refuse_with_joint(measured: CalibrationInput, fitting: Fitting) -> None:
 _NODES = 64
 
 
-def nodes_of(measured: CalibrationInput) -> int:
+def nodes_of(measured: CalibrationInput, fitting: Fitting) -> int:
     """Returns the number of nodes of the platform.
 
     Raises:
-        ConfigError: --between or --nodes has no effect; or the platform is too large.
+        ConfigError: An option has no effect, or the platform is too large.
     """
     nodes, each = measured.nodes or _NODES, measured.ranks_per_node
     if each is None:
@@ -159,6 +159,11 @@ def nodes_of(measured: CalibrationInput) -> int:
             if value:
                 raise mistake("needs the number of ranks on a node", source=name,
                               expected="also --ranks-per-node")  # fmt: skip
+    elif fitting.against is not None and fitting.against.suffix == RESULTS:
+        raise mistake("does not apply to --ranks-per-node", source="--against",
+                      value=str(fitting.against),
+                      expected="output of a benchmark of a library's collectives",
+                      hint="results of `tutti mpi bench` do not state nodes")  # fmt: skip
     elif nodes * each > RANKS:
         raise mistake("too many ranks", source="--nodes", value=f"{nodes:,}",
                       expected=f"at most {RANKS:,} ranks on all nodes")  # fmt: skip

@@ -89,6 +89,8 @@ def test_one_fit_of_both_places_is_reported(tmp_path: Path) -> None:
     assert "files of one host and of two are in one fit" in text
     text = run(tmp_path, "in.txt", "--nodes", "4", code=2)
     assert "needs the number of ranks on a node" in text
+    text = run(tmp_path, *ONLY, "--against", "results.parquet", code=2)
+    assert "does not apply to --ranks-per-node" in text
 
 
 def test_live_runs_are_on_the_hosts_that_they_are_for() -> None:
