@@ -39,6 +39,7 @@ def targets(made: Path) -> list[Target]:
         *_training(made),
         *benchmarks(),
         *measurements(),
+        *manifests(),
         *_written(made),
     ]
 
@@ -417,10 +418,6 @@ def measurements() -> list[Target]:
     }
     series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
     advise = ("--measured-ranks", "4", "--ranks", "64", "-a", "ring", "--out", "o")
-    manifests = {
-        "toml": '[[file]]\npath = "f.csv"\nranks_per_node = 1\nsystem = "leonardo"\n',
-        "csv": "path,ranks_per_node,system\nf.csv,1,leonardo\n",
-    }
     return [
         Target("log of a job", {"f.txt": log.read_bytes()}, ("advise", "f.txt", *advise)),
         Target(
@@ -430,20 +427,30 @@ def measurements() -> list[Target]:
         ),
         *(
             Target(
-                f"manifest {suffix}",
-                {f"m.{suffix}": text.encode(), "f.csv": "".join(series[:40]).encode()},
-                ("advise", "--manifest", f"m.{suffix}", "--ranks", "64", "--out", "o"),
-            )
-            for suffix, text in manifests.items()
-        ),
-        *(
-            Target(
                 f"measurements {name}",
                 {"16_ring_over_int32.csv": text.encode()},
                 ("advise", "16_ring_over_int32.csv", "--collective", "all_reduce", *advise),
             )
             for name, text in tables.items()
         ),
+    ]
+
+
+def manifests() -> list[Target]:
+    """Lists of files of measurements, with what these do not state."""
+    series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
+    texts = {
+        "toml": '[[file]]\npath = "f.csv"\nranks_per_node = 1\nsystem = "leonardo"\n',
+        "csv": "path,ranks_per_node,system\nf.csv,1,leonardo\n",
+    }
+    return [
+        Target(
+            f"manifest {suffix}",
+            {f"m.{suffix}": text.encode(), "f.csv": "".join(series[:40]).encode()},
+            ("advise", "--manifest", f"m.{suffix}", "--ranks", "64", "--out", "o"),
+            fixed=("f.csv",),
+        )
+        for suffix, text in texts.items()
     ]
 
 
