@@ -172,6 +172,24 @@ def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finish
 
 
 @pytest.mark.timeout(180)
+def test_live_runs_within_a_node_and_between_nodes(tmp_path: Path) -> None:
+    """MPICH starts ranks of two host names on this one, and takes them for separate hosts."""
+    wrapper = str(ROOT / WRAPPERS["mpich"])
+    request = ["calibrate", "--live", "--samples", "3", "--ranks-per-node", "2", "--model",
+               "postal", "--mpicc", wrapper, "--out", str(tmp_path)]  # fmt: skip
+    options = ["-launcher", "fork", "-hosts", "a:2,b:2"]
+    done = CliRunner().invoke(app, [*request, *(f"--launcher-option={one}" for one in options)])
+    # On one machine, messages between the two names can take less time than those within one.
+    assert done.exit_code in {0, 2}, done.output
+    for file, hosts in (("probe", 1), ("probe_between", 2)):
+        samples = pl.read_parquet(tmp_path / f"{file}.parquet")
+        assert samples["hosts"].unique().to_list() == [hosts]
+    done = CliRunner().invoke(app, request)
+    assert done.exit_code == 2
+    assert "the two ranks were not on 2 hosts" in done.output
+
+
+@pytest.mark.timeout(180)
 def test_the_command_proves_plans_on_real_ranks(mpi: Mpi, tmp_path: Path) -> None:
     requested = ["tune", "--ranks", "3", "-b", "24", "-e", "24", "--by", "both", "--platform",
              "cray_xc30", "-a", "ring", "-a", "recursive_multiplying:a3", "-n", "3", "--each", "1",

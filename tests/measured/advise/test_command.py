@@ -242,3 +242,17 @@ def test_a_plan_is_written_and_what_is_gained(advised: tuple[Path, str, str]) ->
     assert 1024 in plan.ranks
     assert "tutti mpi exec --plan o/plan.tutti" in " ".join(output.split())
     assert "rules written for openmpi" in output
+
+
+def test_rules_that_cannot_be_written_have_no_gain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules for MPICH need its stock selections."""
+    monkeypatch.setattr("tutti.measured.advise.study.stock_for", lambda *_: None)
+    rows = [f"all_reduce,{name}_mpich,{count},1,65536,{time * count}" for count in (4, 8, 16)
+            for name, time in (("ring", 3), ("recursive_doubling", 2), ("default", 9))]  # fmt: skip
+    options = ("--ranks", "32", "--library", "mpich", "--out", "o")
+    text = run(tmp_path, few(tmp_path / "f.csv", *rows), *options)
+    assert "mpich: no rules written: MPICH's stock selections are unknown" in text
+    gains = pl.read_csv(tmp_path / "o" / "decisions.csv")["gain"]
+    assert gains.to_list() == [0.0] * len(gains)

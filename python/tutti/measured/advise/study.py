@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,7 +13,7 @@ from tutti.formats.measurements import Measurements, read_measurements
 from tutti.formats.measurements.schema import concatenated
 from tutti.measured.advise.advice import Advice, advise
 from tutti.measured.advise.manifest import expanded, read_manifest
-from tutti.measured.advise.rules import PLAN, TARGETS_OF, write_rules
+from tutti.measured.advise.rules import PLAN, TARGETS_OF, target_of, write_rules
 from tutti.measured.tune.files import Writer
 from tutti.measured.tune.mpich import stock_for
 from tutti.mpi.errors import MpiError
@@ -107,13 +108,22 @@ def advise_from(
     study = Study[Advice](output)
     advice = study.single(lambda: advise(measured.rows, request), "fitting and predicting")
     written = _written(advice, study.output, base, extend=extend) if study.output else []
-    study.present(advice_view(advice, measured, written))
+    study.present(advice_view(_as_written(advice, written), measured, written))
     for rules in written:
         if rules.path is not None:
             use = f"tutti mpi exec --plan {rules.path} -- ..." if rules.target == PLAN else ""
             wrote(rules.path, note=f"; use it with `{use or f'. {rules.shell}'}`", wrap=True)
         for text in rule_remarks(rules):
             remark(text)
+
+
+def _as_written(advice: Advice, written: Sequence[WrittenRules]) -> Advice:
+    """Returns an advice without gains of rules that could not be written."""
+    shown = target_of(advice.scope.library, advice.scope.label or "")
+    if all(files.target != shown or files.shell is not None for files in written):
+        return advice
+    decisions = [replace(one, ruled_us=one.default_us) for one in advice.decisions]
+    return replace(advice, decisions=decisions)
 
 
 def _written(

@@ -36,6 +36,8 @@ RESIDUALS: dict[str, type[pl.DataType]] = {
 }
 """The columns of points with predictions; ``residual`` is predicted over measured, minus 1."""
 
+MOST_ERROR = 9999.0
+"""Largest error of a model in a file; it is of no use long before."""
 _MS = 1000.0
 PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
 
@@ -126,7 +128,7 @@ def compute_table(folds: Fit | None) -> dict[str, object]:
 
 def calibration_table(error: float, provenance: Provenance) -> dict[str, object]:
     """Returns the table of a model's median error, as a fraction, and of what was measured."""
-    table: dict[str, object] = {"error": f"{min(100 * error, 999_999):.1f} %"}
+    table: dict[str, object] = {"error": f"{100 * min(error, MOST_ERROR):.1f} %"}
     counts = {"hosts": provenance.hosts, "cores": provenance.cores}
     known = {name: count for name, count in counts.items() if count is not None}
     return {"calibration": table | known}
