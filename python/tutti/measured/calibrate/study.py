@@ -214,7 +214,7 @@ def _raise_error(path: Path, rows: pl.DataFrame) -> None:
     if error > platform_file.calibration.share:
         text = f"{100 * min(error, MOST_ERROR):.1f} %"
         document = tomlkit.parse(path.read_text("utf-8"))
-        document["calibration"]["error"] = text  # type: ignore[index] # a table
+        document["calibration"]["error"] = text
         path.write_text(tomlkit.dumps(document), "utf-8")
         remark(f"{path}: error {text}, that of the collectives")
 
