@@ -87,6 +87,10 @@ def test_exchanged_files_are_refused(tmp_path: Path) -> None:
 def test_one_fit_of_both_places_is_reported(tmp_path: Path) -> None:
     text = run(tmp_path, *logs(tmp_path, WITHIN, BETWEEN), *ONLY[:2], "--out", "o")
     assert "files of one host and of two are in one fit" in text
+    both = (tmp_path / "in.txt").read_text() + (tmp_path / "out.txt").read_text()
+    (tmp_path / "both.txt").write_text(both)
+    assert "are in one fit" in run(tmp_path, "both.txt", *ONLY[:2], "--out", "o")
+    assert "divide the file" in run(tmp_path, "both.txt", *ONLY, code=2)
     text = run(tmp_path, "in.txt", "--nodes", "4", code=2)
     assert "needs the number of ranks on a node" in text
     text = run(tmp_path, *ONLY, "--against", "results.parquet", code=2)

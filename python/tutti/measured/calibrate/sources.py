@@ -100,7 +100,7 @@ class Sources:
         if not texts:
             return
         self.emulated.append("")
-        self.hosts |= {count for path in texts if (count := hosts_of(path))}
+        self.hosts |= set(_hosts(read_measurements(texts).rows))
         frame = read_all(texts, ranks=ranks, operation=collective)
         taken = of_benchmarks(frame, window=window, algorithm=algorithm)
         for line in taken.wrong:
@@ -158,8 +158,7 @@ def hosts_of(path: Path) -> int | None:
     """
     if path.suffix == RESULTS:
         return None
-    rows = read_measurements(path).rows.filter(pl.col("collective").is_in(POINT_TO_POINT))
-    counts = rows["nodes"].drop_nulls().unique().sort().to_list()
+    counts = _hosts(read_measurements(path).rows)
     if len(counts) > 1:
         raise mistake(
             "has messages within a host and between hosts",
@@ -167,7 +166,13 @@ def hosts_of(path: Path) -> int | None:
             expected="one of both",
             hint="divide the file: --between names the part between hosts",
         )
-    return int(counts[0]) if counts else None
+    return counts[0] if counts else None
+
+
+def _hosts(rows: pl.DataFrame) -> list[int]:
+    """Returns the numbers of hosts of messages between two ranks."""
+    pairs = rows.filter(pl.col("collective").is_in(POINT_TO_POINT))
+    return pairs["nodes"].drop_nulls().unique().sort().to_list()
 
 
 def require_hosts(sources: Sources, count: int) -> None:
