@@ -5,7 +5,7 @@ A manifest is TOML with tables `[[file]]`, or CSV with a column for each key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -104,7 +104,7 @@ class ListedFile:
             full = pl.col("ranks") % pl.col("ranks_per_node") == 0
             nodes = pl.when(full).then(pl.col("ranks") // pl.col("ranks_per_node"))
             rows = rows.with_columns(pl.col("nodes").fill_null(nodes))
-        return Measurements(rows, measured.omitted)
+        return replace(measured, rows=rows)
 
     def _check(self, found: pl.Series, name: str, value: str | int) -> None:
         others = found.filter(found != value)

@@ -69,7 +69,7 @@ def read_named(
         rows = rows.with_columns(
             pl.when(is_meant).then(pl.lit(algorithm)).otherwise(name).alias("library_algorithm")
         )
-    measured = Measurements(rows, measured.omitted)
+    measured = replace(measured, rows=rows)
     for line in measured.remarks():
         remark(capped(line.replace("use --ranks N", "use --measured-ranks N")))
     return measured
