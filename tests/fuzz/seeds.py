@@ -39,6 +39,7 @@ def targets(made: Path) -> list[Target]:
         *_training(made),
         *benchmarks(),
         *measurements(),
+        *manifests(),
         *_written(made),
     ]
 
@@ -474,6 +475,24 @@ def measurements() -> list[Target]:
             )
             for name, text in tables.items()
         ),
+    ]
+
+
+def manifests() -> list[Target]:
+    """Lists of files of measurements, with what these do not state."""
+    series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
+    texts = {
+        "toml": '[[file]]\npath = "f.csv"\nranks_per_node = 1\nsystem = "leonardo"\n',
+        "csv": "path,ranks_per_node,system\nf.csv,1,leonardo\n",
+    }
+    return [
+        Target(
+            f"manifest {suffix}",
+            {f"m.{suffix}": text.encode(), "f.csv": "".join(series[:40]).encode()},
+            ("advise", "--manifest", f"m.{suffix}", "--ranks", "64", "--out", "o"),
+            fixed=("f.csv",),
+        )
+        for suffix, text in texts.items()
     ]
 
 

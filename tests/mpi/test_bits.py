@@ -9,6 +9,7 @@ import pytest
 from runs import bench_of
 
 from tutti.measured.tune import Question, by_model, write_all
+from tutti.measured.tune.files import Writer
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.platforms import platform
 from tutti.schedules.bits import bits_differ
@@ -65,7 +66,7 @@ def test_solver_terminates_with_the_tuned_plan(ranks: int, tmp_path: Path) -> No
     times = by_model(question, platform("cray_xc30"))
     # Plans every call that the library can perform, as for an MPI library with slow algorithms.
     times = times.filter(times["schedule"] != "own")
-    (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
+    (written,), _ = write_all(times, ["plan"], Writer(tmp_path, {}))
     assert written.path is not None
     assert not any(one.bits_differ for one in CollectivePlan.read(written.path).schedules)
     report = solved(bench_of("openmpi"), ranks, written.path, tmp_path)

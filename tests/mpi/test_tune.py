@@ -60,6 +60,19 @@ def test_rules_take_effect(mpi: Mpi, tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.parametrize(("per_node", "verdict"), [(1, "same"), (2, "other")])
+def test_mpich_applies_rules_for_its_ranks_per_node(
+    per_node: int, verdict: str, tmp_path: Path
+) -> None:
+    """Messages are counted with one rank per host, so that a rule for two does not apply."""
+    mpich = find_mpi(ROOT / WRAPPERS["mpich"])
+    decision = TuningDecision("all_reduce", 4, 4096, 8192, "ring", 1, "model")
+    written = Writer(tmp_path, {}, stock(mpich), ranks_per_node=per_node).write("mpich", [decision])
+    (found,) = proofs(mpich, written)
+    assert found.verdict == verdict
+
+
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_all_algorithms_can_be_forced_in_one_run(mpi: Mpi, collective: str) -> None:
     """Results are checked, and an algorithm that the library lacks would end the run."""
@@ -156,6 +169,24 @@ def on_two_hosts(*arguments: Any, env: dict[str, str], **options: Any) -> Finish
     """Runs ranks of MPICH as if the odd ones were on another host."""
     around = {name: value for name, value in env.items() if name != "MPIR_CVAR_NOLOCAL"}
     return run_ranks(*arguments, env=around | {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}, **options)
+
+
+@pytest.mark.timeout(180)
+def test_live_runs_within_a_node_and_between_nodes(tmp_path: Path) -> None:
+    """MPICH starts ranks of two host names on this one, and takes them for separate hosts."""
+    wrapper = str(ROOT / WRAPPERS["mpich"])
+    request = ["calibrate", "--live", "--samples", "3", "--ranks-per-node", "2", "--model",
+               "postal", "--mpicc", wrapper, "--out", str(tmp_path)]  # fmt: skip
+    options = ["-launcher", "fork", "-hosts", "a:2,b:2"]
+    done = CliRunner().invoke(app, [*request, *(f"--launcher-option={one}" for one in options)])
+    # On one machine, messages between the two names can take less time than those within one.
+    assert done.exit_code in {0, 2}, done.output
+    for file, hosts in (("probe", 1), ("probe_between", 2)):
+        samples = pl.read_parquet(tmp_path / f"{file}.parquet")
+        assert samples["hosts"].unique().to_list() == [hosts]
+    done = CliRunner().invoke(app, request)
+    assert done.exit_code == 2
+    assert "the two ranks were not on 2 hosts" in done.output
 
 
 @pytest.mark.timeout(180)

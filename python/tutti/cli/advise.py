@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tutti.base.files.extras import check_extra
+from tutti.base.files.mistakes import mistake
 from tutti.cli.advise_options import AdviceOutput, LargerJob, MeasuredInput, request_of
 from tutti.cli.grouped import grouped
 from tutti.measured.advise.study import advise_from, read_named
@@ -19,7 +20,8 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
     would take, if it was measured. Rows that cannot be used are counted with the reason.
 
     With --out, writes advice.parquet and .csv (all predictions), decisions.csv, report.html and the
-    rules of Open MPI or MPICH; algorithms for which the library has no rule are named.
+    rules of Open MPI or MPICH, with the gain of each, and plan.tutti for libtutti_mpi. Algorithms
+    for which the library has no rule are named.
 
     \b
     Examples:
@@ -30,9 +32,12 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
     check_extra("calibrate")
     if output.to is not None:
         check_extra("reports")
+    if not measured.files and measured.manifest is None:
+        raise mistake("no measurements", source="tutti advise", expected="FILE or --manifest FILE")
     request = request_of(measured, job)
     rows = read_named(
-        measured.files, measured.algorithm or [], ranks=measured.measured_ranks,
+        measured.files or [], measured.algorithm or [], manifest=measured.manifest,
+        ranks=measured.measured_ranks,
         ranks_per_node=job.ranks_per_node,
         collective=job.collective[0] if job.collective and len(job.collective) == 1 else None,
     )  # fmt: skip

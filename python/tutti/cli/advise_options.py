@@ -26,11 +26,17 @@ class MeasuredInput:
     """Files, and what they do not state."""
 
     files: Annotated[
-        list[Path], typer.Argument(
-            metavar="FILE...", show_default=False,
+        list[Path] | None, typer.Argument(
+            metavar="[FILE]...", show_default=False,
             help="CSV files of PICO or OSU, logs of OSU, IMB or nccl-tests, results of "
-            "`tutti mpi bench`.")
-    ]  # fmt: skip
+            "`tutti mpi bench`; folders of them, or quoted patterns such as 'logs/*.txt'.")
+    ] = None  # fmt: skip
+    manifest: Annotated[
+        Path | None, _measured(
+            "--manifest", metavar="FILE",
+            help="TOML or CSV file that lists files, and what they do not state: collective, "
+            "ranks, ranks_per_node, library, algorithm, system.")
+    ] = None  # fmt: skip
     algorithm: Annotated[
         list[str] | None, _measured(
             "--algorithm", "-a", metavar="[FILE=]NAME",

@@ -9,13 +9,19 @@ from tutti.cli.calibrate_options import (
     CalibrationInput,
     Fitting,
     destination,
+    nodes_of,
+    nodes_sources,
     refuse_with_joint,
+    sources_of,
 )
 from tutti.cli.grouped import grouped
 from tutti.measured.calibrate import MODELS, model_named
-from tutti.measured.calibrate.sources import Sources
-from tutti.measured.calibrate.study import calibrate_jointly, calibrate_models, validate
-from tutti.mpi.underneath import find_mpi
+from tutti.measured.calibrate.study import (
+    calibrate_jointly,
+    calibrate_models,
+    calibrate_nodes,
+    validate,
+)
 from tutti.study.files import folder
 
 
@@ -27,6 +33,10 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     95 % confidence intervals. A model is omitted from the platform if the data do not determine one
     of its parameters; the output states what to measure for it. Lines with wrong results are
     discarded and reported.
+
+    With --ranks-per-node, the platform has nodes: models are fitted within a node and between
+    nodes, and links of its topology have the difference. Logs that echo the launcher's command
+    state their place; --between names other files between nodes.
 
     With --joint, one model is fitted to all algorithms, sizes and node counts of the files, as
     `tutti advise` does. It is cross-validated over node counts, and its parameters are printed. The
@@ -49,10 +59,13 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
       tutti calibrate examples/19_calibrate_and_tune/osu_allreduce.txt \\
         --ranks 64 -a recursive_doubling --model postal
       tutti calibrate examples/22_advise/cluster.csv --joint
+      tutti calibrate examples/27_nodes/within.txt examples/27_nodes/between.txt \\
+        --ranks-per-node 8 --name cluster
     """
     models = [model_named(name) for name in fitting.model or MODELS]
     files, ranks, collective = measured.files or [], measured.ranks, measured.collective
-    if not files and not measured.live:
+    nodes = nodes_of(measured, fitting)
+    if not files and not measured.live and not measured.between:
         raise mistake("no data to fit", source="tutti calibrate",
                       expected="files of benchmarks, or --live",
                       hint="`tutti calibrate --live` measures between two ranks of this machine",
@@ -64,17 +77,17 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
         refuse_with_joint(measured, fitting)
         calibrate_jointly(files, to, name, ranks=ranks, collective=collective)
         return
-    sources = Sources()
-    sources.add_files(files, ranks=ranks, collective=collective, algorithm=measured.algorithm,
-                      window=measured.window)  # fmt: skip
-    if measured.live:
-        mpi = find_mpi(measured.mpicc, measured.launcher)
-        sources.add_live(mpi, measured.samples, measured.launcher_option or [], to)
     first = size_bytes(measured.begin, "-b", 0)
-    last = size_bytes(measured.end, "-e", 1 << 62)
-    fits, machine = calibrate_models(
-        models, sources, sources.provenance(name, measured.machine), to,
-        sizes=range(first, last + 1), strict=bool(fitting.model),
-    )  # fmt: skip
+    sizes = range(first, size_bytes(measured.end, "-e", 1 << 62) + 1)
+    strict, per_node = bool(fitting.model), measured.ranks_per_node
+    if per_node is not None:
+        places = nodes_sources(measured, to)
+        origin = (places[0] + places[1]).provenance(name, measured.machine)
+        fits, machine = calibrate_nodes(models, places, origin, to, sizes=sizes, strict=strict,
+                                        per_node=per_node, nodes=nodes)  # fmt: skip
+    else:
+        sources = sources_of(measured, files, to)
+        origin = sources.provenance(name, measured.machine)
+        fits, machine = calibrate_models(models, sources, origin, to, sizes=sizes, strict=strict)
     if fitting.against is not None:
         validate(fitting.against, fits, machine, to, ranks=ranks, collective=collective)

@@ -18,16 +18,21 @@ from tutti.collectives.sizes import part_bytes
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import TARGETS, Question
 from tutti.measured.tune.measure import COLLECTIVES, METHODS
+from tutti.measured.tune.nodes import check_full_nodes, platform_cautions
 from tutti.measured.tune.study import Tuning
 from tutti.mpi.bench_job import Settings
 from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
-from tutti.platforms import platform
+from tutti.mpi.usual import LEAST_GAIN
+from tutti.platforms.files.builder import machine
+from tutti.platforms.files.nodes import ranks_per_node, with_ranks_per_node
+from tutti.platforms.files.presets import chosen_model, find_platform
 from tutti.schedules.mpi_names import collective_name
 from tutti.study.console import remark
 
 if TYPE_CHECKING:
     from tutti.mpi.underneath import Mpi
+    from tutti.platforms.files.platform_file import RawPlatform
     from tutti.platforms.machine import Platform as Machine
 
 _measuring = partial(typer.Option, rich_help_panel="Measuring")
@@ -48,6 +53,10 @@ class TuningInput:
     factor: Annotated[
         int, typer.Option("-f", "--factor", min=2, help="Factor between consecutive sizes.")
     ] = 4
+    ranks_per_node: Annotated[
+        int | None, typer.Option("--ranks-per-node", min=1, help="Ranks on each node of the jobs; "
+                                 "default: that of the platform.")
+    ] = None  # fmt: skip
     by: Annotated[
         str, typer.Option("--by", help="model, measurement, or both (measures the model's best).")
     ] = "model"
@@ -119,12 +128,20 @@ def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> T
         TuningError: A library is unknown.
         MpiError: No MPI library was found, and one is needed.
     """
-    targets = _targets(writing.targets)
+    targets, raw = _targets(writing.targets), _platform(request)
+    questions = _questions(request, targets)
+    per_node = request.ranks_per_node or (ranks_per_node(raw) if raw else None)
+    counts = [question.ranks for question in questions]
+    if per_node is not None:
+        check_full_nodes(counts, per_node)
+    for caution in platform_cautions(raw, counts, per_node) if raw else ():
+        remark(caution)
+    error = raw.calibration.share if raw and raw.calibration else 0.0
     return Tuning(
-        questions=_questions(request, targets),
+        questions=questions,
         by=request.by,
         algorithms=request.algorithm or [],
-        machine=_machine(request),
+        machine=_machine(request, raw),
         mpi=_mpi(measuring, needed=request.by != "model" or writing.prove),
         settings=Settings(
             blocks=measuring.blocks,
@@ -138,6 +155,8 @@ def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> T
         base=writing.csel_base,
         second=writing.rules_version == 2,
         extend=writing.extend,
+        ranks_per_node=per_node,
+        least_gain=max(LEAST_GAIN, error),
     )
 
 
@@ -151,7 +170,8 @@ def _targets(named: list[str] | None) -> list[str]:
     return list(dict.fromkeys(named or TARGETS))
 
 
-def _machine(request: TuningInput) -> Machine | None:
+def _platform(request: TuningInput) -> RawPlatform | None:
+    """Returns the file of the platform, with nodes of the requested number of ranks."""
     if request.by not in METHODS:
         expected = f"one of {', '.join(METHODS)}"
         raise mistake("unknown method", source="--by", value=request.by, expected=expected)
@@ -164,7 +184,17 @@ def _machine(request: TuningInput) -> Machine | None:
         )
     if request.platform is None:
         return None
-    return platform(request.platform, model=request.model)
+    raw = find_platform(str(request.platform), folder=Path())
+    if request.ranks_per_node is None:
+        return raw
+    return with_ranks_per_node(raw, request.ranks_per_node, source="--ranks-per-node")
+
+
+def _machine(request: TuningInput, raw: RawPlatform | None) -> Machine | None:
+    if raw is None:
+        return None
+    source = str(request.platform)
+    return machine(raw, chosen_model(raw, request.model, source=source), source=source)
 
 
 def _mpi(measuring: Measuring, *, needed: bool) -> Mpi | None:

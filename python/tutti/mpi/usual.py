@@ -25,6 +25,10 @@ _NOT_SLOWER: dict[str, tuple[int, int | None]] = {
 """Sizes for which libtutti_mpi took at most 1.05 times as long as Open MPI 5.0.11 and MPICH 5.0.2
 (2 ranks, 2 cores of one host, 8 B to 4 MiB); none of broadcast, reduce and barrier."""
 
+LEAST_GAIN = 0.1
+"""The predicted gain over a default that a schedule needs, unless the model has a larger error: 0.1
+is 10 %."""
+
 _LEAST_GAIN_PS = 500_000
 """Upper bound of the overhead of a call through libtutti_mpi over the MPI library's: 0.1 to 0.3 us
 were measured."""
@@ -42,20 +46,22 @@ def usual(collective: str, ranks: int) -> list[Choice]:
     return found
 
 
-def to_beat(untuned_ps: int) -> int:
+def to_beat(untuned_ps: int, least_gain: float = LEAST_GAIN) -> int:
     """Returns the time below which a schedule is considered faster than the MPI library.
 
     A model does not predict native collectives. The MPI library is assumed to run the MPICH
-    default, which must take a tenth longer than a schedule, and longer by the overhead of
+    default, which must take longer than a schedule by the error of a model, and by the overhead of
     libtutti_mpi.
 
     Args:
         untuned_ps: Predicted time of the MPICH default, in picoseconds.
+        least_gain: How much longer it must take: 0.1 is 10 %.
 
     Returns:
         Picoseconds, at least 0.
     """
-    return max(min(untuned_ps * 10 // 11, untuned_ps - _LEAST_GAIN_PS), 0)
+    shorter = untuned_ps * 1000 // round(1000 * (1 + least_gain))
+    return max(min(shorter, untuned_ps - _LEAST_GAIN_PS), 0)
 
 
 def untuned(collective: str, ranks: int) -> list[Choice]:

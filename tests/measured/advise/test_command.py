@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from called import call
+from tutti.mpi.plan import CollectivePlan
 
 CLUSTER = Path(__file__).parents[3] / "examples" / "22_advise" / "cluster.csv"
 HEADING = "collective,algorithm,nodes,ranks_per_node,vector_bytes,median_us\n"
@@ -153,3 +154,105 @@ def test_point_to_point_times_and_rows_without_ranks_are_explained(tmp_path: Pat
     text = run(tmp_path, "g.log", "-a", "ring", code=2)
     assert "use --measured-ranks N" in text
     assert "the remarks state why" in text
+
+
+def test_patterns_and_folders_stand_for_their_files(tmp_path: Path) -> None:
+    """A shell does not expand a quoted pattern, and Python's callers have none."""
+    (tmp_path / "logs").mkdir()
+    for count in (4, 8):
+        for name, time in (("ring", 2 * count), ("recursive_doubling", count)):
+            few(tmp_path / "logs" / f"{name}-{count}.csv",
+                f"all_reduce,{name}_ompi,{count},1,64,{time}")  # fmt: skip
+    for files in (("logs/*.csv",), ("logs",), ("logs", "logs/ring-*.csv")):
+        assert "4 rows read: 4 used" in run(tmp_path, *files, "--ranks", "16")
+    text = run(tmp_path, "logs/*.log", code=2)
+    assert "matches no file" in text
+    assert "no measurements" in run(tmp_path, code=2)
+
+
+MANIFEST = """[[file]]
+path = "ring*.log"
+ranks = 8
+ranks_per_node = 4
+library = "Open MPI 5.0.7"
+algorithm = "ring"
+[[file]]
+path = "other.log"
+collective = "MPI_Allreduce"
+ranks = 8
+ranks_per_node = 4
+library = "Open MPI 5.0.7"
+algorithm = "recursive_doubling"
+"""
+TABLE = """path,collective,ranks,ranks_per_node,library,algorithm
+ring*.log,,8,4,Open MPI 5.0.7,ring
+other.log,MPI_Allreduce,8,4,Open MPI 5.0.7,recursive_doubling
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("m.toml", MANIFEST), ("m.csv", TABLE)])
+def test_a_manifest_states_what_files_do_not(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "ring1.log").write_text(LOG.format(a=9, b=10))
+    (tmp_path / "logs" / "other.log").write_text(LOG.format(a=4, b=20))
+    (tmp_path / "logs" / name).write_text(text)
+    printed = run(tmp_path, "--manifest", f"logs/{name}", "--ranks", "32", "--out", "o")
+    assert "one system, openmpi, 4 ranks per node, host memory" in printed
+    assert "4 rows read: 4 used" in printed
+    assert "without a number of nodes" not in printed
+    frame = pl.read_parquet(tmp_path / "o" / "advice.parquet")
+    assert frame["nodes"].unique().to_list() == [8]
+    (tmp_path / "logs" / name).write_text(text.replace("Allreduce", "Bcast"))
+    printed = run(tmp_path, "--manifest", f"logs/{name}", code=2)
+    assert "states another collective" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[[file]]\npath = "no.log"\n', "no.log"),
+        ('[[file]]\npath = "a.log"\nrank = 8\n', "rank"),
+        ('[[file]]\npath = "a.log"\n[[file]]\npath = "*.log"\n', "names a file twice"),
+    ],
+)
+def test_mistakes_in_a_manifest(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "a.log").write_text(LOG.format(a=9, b=10))
+    (tmp_path / "m.toml").write_text(text)
+    assert problem in run(tmp_path, "--manifest", "m.toml", code=2)
+
+
+def test_one_observation_gives_no_confidence(tmp_path: Path) -> None:
+    text = run(tmp_path, few(tmp_path / "f.csv", *TWO), "--ranks", "8")
+    assert "one observation, no confidence" in text
+    assert "1 of 1 decision has less than 80 % confidence" in text
+    again = (*TWO, *(row.replace(",4,1,64,", ",8,1,64,") for row in TWO))
+    assert "no confidence" not in run(tmp_path, few(tmp_path / "f.csv", *again), "--ranks", "16")
+
+
+def test_measurements_of_one_host_are_reported_for_several(tmp_path: Path) -> None:
+    rows = [f"all_reduce,{name}_ompi,1,{count},64,{count}" for name in ("ring", "nonoverlapping")
+            for count in (2, 4)]  # fmt: skip
+    text = run(tmp_path, few(tmp_path / "f.csv", *rows), "--ranks", "64", "--ranks-per-node", "4")
+    assert "warning: all measurements are of one host" in text
+
+
+def test_a_plan_is_written_and_what_is_gained(advised: tuple[Path, str, str]) -> None:
+    folder, output, _ = advised
+    plan = CollectivePlan.read(folder / "plan.tutti")
+    assert 1024 in plan.ranks
+    assert "tutti mpi exec --plan o/plan.tutti" in " ".join(output.split())
+    assert "rules written for openmpi" in output
+
+
+def test_rules_that_cannot_be_written_have_no_gain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules for MPICH need its stock selections."""
+    monkeypatch.setattr("tutti.measured.advise.study.stock_for", lambda *_: None)
+    rows = [f"all_reduce,{name}_mpich,{count},1,65536,{time * count}" for count in (4, 8, 16)
+            for name, time in (("ring", 3), ("recursive_doubling", 2), ("default", 9))]  # fmt: skip
+    options = ("--ranks", "32", "--library", "mpich", "--out", "o")
+    text = run(tmp_path, few(tmp_path / "f.csv", *rows), *options)
+    assert "mpich: no rules written: MPICH's stock selections are unknown" in text
+    gains = pl.read_csv(tmp_path / "o" / "decisions.csv")["gain"]
+    assert gains.to_list() == [0.0] * len(gains)

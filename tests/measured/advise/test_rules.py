@@ -9,18 +9,24 @@ import polars as pl
 import pytest
 
 from tutti.measured.advise import PREDICTIONS, write_rules
-from tutti.measured.advise.rules import library_counterpart, rules
-from tutti.measured.advise.view import rule_remarks
+from tutti.measured.advise.rules import library_counterpart, planned, ruled_times, rules
+from tutti.measured.advise.rules_view import rule_remarks, ruled_sizes
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.tune import mpich
+from tutti.measured.tune.files import Writer
 from tutti.measured.tune.library_algorithms import library_algorithms
 from tutti.measured.tune.targets import library_of
 from tutti.measured.tune.times import OWN
+from tutti.mpi.plan import CollectivePlan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 RD, RING, OVER = "recursive_doubling_ompi", "ring_ompi", "ring_over"
+
+
+def writer(folder: Path, tree: dict[str, Any] | None = None) -> Writer:
+    return Writer(folder, {}, mpich.Stock(tree) if tree else None, command="tutti advise")
 
 
 def predicted(
@@ -63,7 +69,7 @@ def test_no_rule_has_a_number_that_the_version_lacks(tmp_path: Path) -> None:
     )
     (first, *_) = rules(times, "openmpi")
     assert (first.schedule, first.unruled) == (RD, "allgather_reduce_ompi")
-    written = write_rules(times, "openmpi", tmp_path)
+    written = write_rules(times, "openmpi", writer(tmp_path))
     assert written.path is not None
     lines = "\n8 3 0 0  # recursive_doubling\n64 4 0 0  # ring\n65 0 0 0  # default\n"
     assert lines in written.path.read_text()
@@ -129,7 +135,7 @@ def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> N
     assert [(one.first, one.schedule, one.stays) for one in found] == [
         (8, OWN, "gain"), (4096, RING, ""),
     ]  # fmt: skip
-    (remark,) = rule_remarks(write_rules(frame, "openmpi", tmp_path))
+    (remark,) = rule_remarks(write_rules(frame, "openmpi", writer(tmp_path)))
     assert "the default stays: 8 B to 4095 B; no algorithm is predicted to beat it" in remark
     (one,) = rules(predicted({1 << 20: {RING: 1.0}}), "openmpi")
     assert (one.schedule, one.stays) == (OWN, "unknown")
@@ -137,7 +143,7 @@ def test_the_default_is_predicted_where_it_was_not_measured(tmp_path: Path) -> N
 
 def test_files_of_open_mpi(tmp_path: Path) -> None:
     frame = predicted({8: {RD: 1.0, RING: 2.0}, 1024: {RD: 2.0, RING: 1.0}}, {8: 2.0, 1024: 2.0})
-    written = write_rules(frame, "openmpi", tmp_path)
+    written = write_rules(frame, "openmpi", writer(tmp_path))
     assert written.path == tmp_path / "openmpi.rules"
     text = written.path.read_text()
     assert text.startswith("# Written by `tutti advise`.")
@@ -147,17 +153,17 @@ def test_files_of_open_mpi(tmp_path: Path) -> None:
     ) in text
     assert written.shell is not None
     assert str(written.path.resolve()) in written.shell.read_text()
-    newer = write_rules(frame, "openmpi6", tmp_path)
+    newer = write_rules(frame, "openmpi6", writer(tmp_path))
     assert newer.path is not None
     (rule,) = json.loads(newer.path.read_text())["collectives"]["allreduce"]
     assert [one["alg"] for one in rule["rules"]] == [3, 4]
 
 
 def test_nothing_is_written_without_counterparts_or_trees(tmp_path: Path) -> None:
-    written = write_rules(predicted({8: {OVER: 1.0}}), "openmpi", tmp_path)
+    written = write_rules(predicted({8: {OVER: 1.0}}), "openmpi", writer(tmp_path))
     assert (written.path, written.shell) == (None, None)
     assert "none of the fastest" in written.notes[0]
-    written = write_rules(predicted({8: {"ring_mpich": 1.0}}, {8: 2.0}), "mpich", tmp_path)
+    written = write_rules(predicted({8: {"ring_mpich": 1.0}}, {8: 2.0}), "mpich", writer(tmp_path))
     assert "--csel-base" in written.notes[0]
     assert list(tmp_path.iterdir()) == []
 
@@ -169,7 +175,7 @@ def test_files_of_mpich(tmp_path: Path) -> None:
         f"collective={one}": {"comm_type=intra": {"comm_size=any": {}}} for one in names
     }
     frame = predicted({1024: {"recursive_doubling_mpich": 1.0}}, {1024: 2.0})
-    written = write_rules(frame, "mpich", tmp_path, stock=mpich.Stock(tree))
+    written = write_rules(frame, "mpich", writer(tmp_path, tree))
     assert written.path is not None
     assert "algorithm=MPIR_Allreduce_intra_recursive_doubling" in written.path.read_text()
     assert written.shell is not None
@@ -180,7 +186,7 @@ def test_reduce_scatter_is_of_blocks(tmp_path: Path) -> None:
     frame = predicted(
         {1024: {"recursive_halving_ompi": 1.0}}, {1024: 2.0}, collective="reduce_scatter"
     )
-    assert "MPI_Reduce_scatter_block" in write_rules(frame, "openmpi", tmp_path).notes[0]
+    assert "MPI_Reduce_scatter_block" in write_rules(frame, "openmpi", writer(tmp_path)).notes[0]
 
 
 @pytest.mark.parametrize(
@@ -191,5 +197,59 @@ def test_another_release_than_that_of_the_rules_is_reported(
     measured: str, noted: bool, tmp_path: Path
 ) -> None:
     frame = predicted({1024: {RING: 1.0}}, {1024: 2.0})
-    notes = write_rules(frame, "openmpi", tmp_path, measured=measured).notes
+    notes = write_rules(frame, "openmpi", writer(tmp_path), measured=measured).notes
     assert any("numbers of Open MPI 5.0" in note for note in notes) is noted
+
+
+def test_the_gain_is_that_of_the_rules_read_back(tmp_path: Path) -> None:
+    """The fastest algorithm runs over messages of a benchmark: rules cannot take its gain."""
+    times = {8: {OVER: 1.0, RD: 4.0}, 64: {OVER: 1.0, RD: 9.5}, 512: {OVER: 1.0}}
+    frame = predicted(times, dict.fromkeys(times, 10.0))
+    written = write_rules(frame, "openmpi", writer(tmp_path))
+    assert written.path is not None
+    numbers = {int(line.split()[0]): int(line.split()[1])
+               for line in written.path.read_text().split("ranks and more\n")[2].splitlines()
+               if "# " in line and len(line.split()) > 4}  # fmt: skip
+    assert numbers == {0: 0, 8: 3, 64: 0, 513: 0}
+    found = ruled_times(frame, "openmpi")
+    gains = {size: found["all_reduce", 64, size].gain for size in times}
+    assert gains == {8: pytest.approx(10 / 4 - 1), 64: 0, 512: 0}
+    (row,) = ruled_sizes([written])
+    assert row.rule.algorithm == RD
+    assert row.least.gain == pytest.approx(1.5)
+
+
+def test_a_plan_has_the_schedules_of_measured_algorithms(tmp_path: Path) -> None:
+    times = {8: {RD: 1.0, RING: 9.0}, 4096: {RD: 9.0, OVER: 2.0, RING: 3.0}}
+    frame = predicted(times, dict.fromkeys(times, 10.0), ranks=8)
+    written = write_rules(frame, "plan", writer(tmp_path))
+    assert written.path is not None
+    plan = CollectivePlan.read(written.path)
+    found = {rule.sizes: rule.schedule.name for rule in plan.rules}
+    assert found == {(8, 4095): "recursive_doubling", (4096, 4096): "ring"}
+    assert planned("all_reduce", 64, "dissemination:3") is None  # ranks would get different bits
+
+
+def test_rules_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
+    ruled = predicted({8: {RD: 1.0}}, {8: 2.0})
+    assert write_rules(ruled, "openmpi", writer(tmp_path)).path is not None
+    (tmp_path / "notes.txt").write_text("of the user")
+    nothing = write_rules(predicted({8: {RD: 1.0}}, {8: 1.0}), "openmpi", writer(tmp_path))
+    assert "removed files of an earlier run: openmpi.rules, openmpi.han" in nothing.notes[0]
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("per_node", "distribution"), [(None, "any"), (1, "one-per-node"), (64, "single-node")]
+)
+def test_rules_state_the_ranks_per_node_where_the_format_can(
+    per_node: int | None, distribution: str, tmp_path: Path
+) -> None:
+    frame = predicted({8: {RD: 1.0}}, {8: 2.0})
+    written = write_rules(frame, "openmpi6", writer(tmp_path), ranks_per_node=per_node)
+    assert written.path is not None
+    (rule,) = json.loads(written.path.read_text())["collectives"]["allreduce"]
+    assert rule["comm_rank_distribution"] == distribution
+    classic = write_rules(frame, "openmpi", writer(tmp_path), ranks_per_node=per_node)
+    cannot = "which the format of Open MPI 5.0 cannot state"
+    assert any(cannot in note for note in classic.notes) is (per_node is not None)

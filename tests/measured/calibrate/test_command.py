@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from tutti.cli import app
 from tutti.platforms import platform
+from tutti.schedules.bits import bits_differ
 from tutti.schedules.ir import schedule
 from tutti.schedules.proving import messages_of
 
@@ -73,6 +74,8 @@ def test_a_library_is_compared_with_the_fastest_schedules(tmp_path: Path) -> Non
     frame = pl.read_csv(tmp_path / "library.csv")
     assert frame["size_bytes"].to_list() == [4**k for k in range(1, 11)]
     assert (frame["library_us"] > frame["predicted_us"]).all()  # recursive doubling everywhere
+    # `tutti mpi plan` refuses dissemination:3, the fastest: ranks would get different bits.
+    assert not any(bits_differ(schedule(name, ranks=64)) for name in frame["schedule"].unique())
     for file, words in {"osu_allreduce.txt": "--ranks N", "osu_bw.txt": "no times of"}.items():
         done = calibrate(*arguments, str(EXAMPLE / file))
         assert done.exit_code == 2

@@ -13,9 +13,11 @@ from tutti.formats.measurements import read_measurements
 from tutti.measured.calibrate import MODELS, Observation, fit, of_results
 from tutti.measured.calibrate.against import against, choices
 from tutti.measured.calibrate.files import RESIDUALS, Provenance, platform_text, residual_frame
+from tutti.measured.calibrate.study import validate
 from tutti.measured.calibrate.view import draw_against, draw_fits
 from tutti.measured.errors import CalibrationError
 from tutti.platforms import platform
+from tutti.platforms.files.presets import load_platform
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,3 +168,17 @@ def test_models_against_results(tmp_path: Path) -> None:
         ("recursive_multiplying:a4", "recursive_multiplying:a4", 0.0)
     ]
     assert draw_against(tmp_path / "a.png", frame).is_file()
+
+
+def test_a_larger_error_of_collectives_is_that_of_the_platform(tmp_path: Path) -> None:
+    fits = [fit(MODELS["pipelining_postal"], POINTS, statistic="median")]
+    path, measured = tmp_path / "mine.toml", tmp_path / "results.parquet"
+    path.write_text(platform_text(fits, ORIGIN))
+    before = load_platform(path).calibration
+    assert before is not None
+    assert before.share < 0.02
+    results().with_columns(time_ps=pl.col("time_ps") * 2).write_parquet(measured)
+    validate(measured, fits, platform(path), tmp_path, ranks=None, collective=None)
+    after = load_platform(path).calibration
+    assert after is not None
+    assert after.share == pytest.approx(0.5, abs=0.02)  # half of the measured time is predicted

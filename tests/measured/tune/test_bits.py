@@ -9,6 +9,7 @@ import pytest
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import Question, by_model, decide, write_all
+from tutti.measured.tune.files import Writer
 from tutti.measured.tune.measure import notations
 from tutti.measured.tune.targets import TARGETS, counterparts
 from tutti.measured.tune.times import OWN
@@ -33,7 +34,7 @@ def test_tuned_plans_give_all_ranks_the_same_bits(ranks: int, tmp_path: Path) ->
         for one in decide(times, target):
             assert not one.is_rule or not bits_differ(schedule(str(one.schedule), ranks=ranks))
     faster = times.filter(pl.col("schedule") != OWN)
-    (written,), _ = write_all(faster, ["plan"], tmp_path, provenance={})
+    (written,), _ = write_all(faster, ["plan"], Writer(tmp_path, {}))
     assert written.path is not None
     assert not any(one.bits_differ for one in CollectivePlan.read(written.path).schedules)
 
@@ -64,7 +65,7 @@ def test_integers_may_use_them_with_a_fallback_for_other_types(tmp_path: Path) -
         # Their rules hold for every type.
         ruled = {one.schedule for one in decide(times, target)}
         assert ruled <= {"ring", "recursive_doubling", OWN}
-    (written,), _ = write_all(times, ["plan"], tmp_path, provenance={})
+    (written,), _ = write_all(times, ["plan"], Writer(tmp_path, {}))
     assert written.path is not None
     names = [rule.schedule.name for rule in CollectivePlan.read(written.path).rules]
     assert names == ["dissemination", found.fallback]

@@ -11,6 +11,7 @@ import pytest
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import Question, by_model, decide, fastest, mpich, openmpi, write_all
 from tutti.measured.tune.decisions import extended
+from tutti.measured.tune.files import Writer
 from tutti.measured.tune.targets import TARGETS, counterpart, counterparts
 from tutti.measured.tune.times import OWN, TIMES
 from tutti.mpi.plan import CollectivePlan
@@ -121,11 +122,11 @@ def test_a_model_must_beat_what_the_library_selects_by_itself(tmp_path: Path) ->
     ]  # fmt: skip
     assert found[1].time_ps == 100 * 10**6
     assert decide(rows, "openmpi", least_gain=0.05)[0].last == (1 << 14) - 1
-    (written,), _ = write_all(rows, ["openmpi"], tmp_path, provenance={})
+    (written,), _ = write_all(rows, ["openmpi"], Writer(tmp_path, {}))
     assert written.notes[0].startswith("2 of 3 ranges of sizes keep the default of Open MPI 5.0")
     assert "the model cannot predict it (1)" in written.notes[0]
-    _, left = write_all(rows.filter(pl.col("size_bytes") == 4096), ["openmpi"], tmp_path,
-                        provenance={})  # fmt: skip
+    slower = rows.filter(pl.col("size_bytes") == 4096)
+    _, left = write_all(slower, ["openmpi"], Writer(tmp_path, {}))
     assert "beat the library's default by 10%" in left["openmpi"].problem
 
 
@@ -157,9 +158,9 @@ def test_times_of_one_mpi_do_not_decide_for_another() -> None:
 def test_decisions_by_a_model_for_another_mpi_are_reported(tmp_path: Path) -> None:
     rows = times((4, 8, "ring", 5), (4, 8, "recursive_doubling", 9))
     both = pl.concat([measured(rows, "mpich 5.0.2"), rows])
-    (written,), _ = write_all(both, ["openmpi"], tmp_path, provenance={})
+    (written,), _ = write_all(both, ["openmpi"], Writer(tmp_path, {}))
     assert "the schedules measured on mpich 5.0.2 are libtutti_mpi's" in written.notes[0]
-    nothing, left = write_all(measured(rows, "mpich 5.0.2"), ["openmpi"], tmp_path, provenance={})
+    nothing, left = write_all(measured(rows, "mpich 5.0.2"), ["openmpi"], Writer(tmp_path, {}))
     assert not nothing
     assert "measured on mpich 5.0.2, not the library's own" in left["openmpi"].problem
 
@@ -168,7 +169,7 @@ def test_emulated_times_are_marked(tmp_path: Path) -> None:
     rows = measured(times((4, 8, "ring", 5)), "openmpi 5.0.11").with_columns(
         pl.lit("emulated").alias("method"), pl.lit("postal(alpha_p=2 ms)").alias("conditions")
     )
-    written, _ = write_all(rows, ["plan", "openmpi"], tmp_path, provenance={})
+    written, _ = write_all(rows, ["plan", "openmpi"], Writer(tmp_path, {}))
     for one in written:
         assert {decision.method for decision in one.decisions} == {"emulated"}
         assert "emulated distance: postal(alpha_p=2 ms)" in one.shell.read_text()
@@ -183,7 +184,7 @@ def test_variables_that_are_replaced_are_reported(
     monkeypatch.setenv(name, "/site/rules")
     monkeypatch.setenv("OMPI_MCA_coll", "^adapt")
     rows = times((4, 8, "ring", 5), (4, 8, "recursive_doubling", 9))
-    (written,), _ = write_all(rows, ["openmpi"], tmp_path, provenance={})
+    (written,), _ = write_all(rows, ["openmpi"], Writer(tmp_path, {}))
     assert written.notes == [f"{name} is '/site/rules' here: the written value replaces it"]
     assert "OMPI_MCA_coll" not in written.variables
 
@@ -197,10 +198,10 @@ def test_algorithms_that_need_equal_parts_have_a_fallback() -> None:
 def test_code_of_the_mpi_can_be_fastest(tmp_path: Path) -> None:
     rows = times((4, 8, OWN, 1), (4, 8, "ring", 2), (4, 64, OWN, 3), (4, 64, "ring", 2))
     assert spans(decide(rows, "plan")) == [(4, 8, 63, OWN), (4, 64, 64, "ring")]
-    write_all(rows, ["plan"], tmp_path, provenance={})
+    write_all(rows, ["plan"], Writer(tmp_path, {}))
     rules = CollectivePlan.read(tmp_path / "plan.tutti").rules
     assert [(rule.schedule.name, rule.sizes) for rule in rules] == [("ring", (64, 64))]
-    _, left = write_all(rows.filter(pl.col("schedule") == OWN), ["plan"], tmp_path, provenance={})
+    _, left = write_all(rows.filter(pl.col("schedule") == OWN), ["plan"], Writer(tmp_path, {}))
     assert "nothing to plan" in left["plan"].problem
 
 
@@ -344,9 +345,7 @@ def test_incomplete_tree_is_refused(tmp_path: Path) -> None:
 
 
 def test_all_files_are_written(tmp_path: Path) -> None:
-    written, left = write_all(
-        TWO, TARGETS, tmp_path, provenance={"by": "test"}, stock=mpich.Stock(STOCK)
-    )
+    written, left = write_all(TWO, TARGETS, Writer(tmp_path, {"by": "test"}, mpich.Stock(STOCK)))
     assert not left
     assert [one.target for one in written] == list(TARGETS)
     for one in written:
@@ -356,7 +355,7 @@ def test_all_files_are_written(tmp_path: Path) -> None:
     assert [(rule.ranks, rule.sizes) for rule in plan.rules] == [
         (4, (8, 4095)), (4, (4096, 4096)), (6, (8, 8))
     ]  # fmt: skip
-    _, left = write_all(TWO, ["mpich"], tmp_path, provenance={})
+    _, left = write_all(TWO, ["mpich"], Writer(tmp_path, {}))
     assert "stock selections" in left["mpich"].problem
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -18,6 +18,7 @@ from tutti.measured.advise.questions import (
     questions,
     targets,
 )
+from tutti.measured.advise.rules import ruled_times, target_of
 from tutti.measured.advise.scope import (
     CANDIDATE,
     DEFAULT,
@@ -187,7 +188,7 @@ def advise(
     predicted = predictions(model, frame, ratios)
     if predicted.is_empty():
         raise _nothing_to_predict()
-    found = decisions(predicted)
+    found = _based(decisions(predicted), predicted, scope)
     return Advice(
         scope=scope,
         usage=_usage(known, usable, model),
@@ -198,6 +199,24 @@ def advise(
         missing=_missing(named, jobs, predicted),
         next=next_measurements(scope, found),
     )
+
+
+def _based(found: Sequence[Decision], predicted: pl.DataFrame, scope: Scope) -> list[Decision]:
+    """Returns decisions with the time of the rules, and the number of their measurements."""
+    ruled = ruled_times(predicted, target_of(scope.library, scope.label or ""))
+    measured = scope.rows.filter(pl.col("role") == CANDIDATE)
+    counted = measured.group_by("collective", "library_algorithm").agg(
+        pl.col("series").fill_null(1).sum()
+    )
+    counts = {(collective, name): count for collective, name, count in counted.rows()}
+    return [
+        replace(
+            one,
+            ruled_us=ruled[one.collective, one.ranks, one.size_bytes].ruled_us,
+            observations=counts.get((one.collective, one.algorithm), 0),
+        )
+        for one in found
+    ]
 
 
 def _scope(known: pl.DataFrame, request: AdviceRequest) -> Scope:

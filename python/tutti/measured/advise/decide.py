@@ -81,6 +81,9 @@ class Decision:
         runner_up_us: its predicted time.
         runner_up_spread: ratio of its predicted time to the lower end of its interval.
         default_us: predicted time of the library's default, or None.
+        ruled_us: predicted time with the rules for the library: of the algorithm that they select,
+            or of the default if it stays; None if unknown.
+        observations: number of measurements of the choice.
     """
 
     collective: str
@@ -96,11 +99,24 @@ class Decision:
     runner_up_us: float | None = None
     runner_up_spread: float = 1.0
     default_us: float | None = None
+    ruled_us: float | None = None
+    observations: int = 2
 
     @property
     def gain(self) -> float | None:
-        """How much longer the default takes: 0.2 is 20 %; None if the default is unknown."""
-        return None if self.default_us is None else self.default_us / self.predicted_us - 1
+        """How much longer the default takes than a job with the rules: 0.2 is 20 %.
+
+        None if the default is unknown.
+        """
+        if self.default_us is None or self.ruled_us is None:
+            return None
+        return self.default_us / self.ruled_us - 1
+
+    @property
+    def stated_confidence(self) -> float | None:
+        """The confidence; None without another candidate, or with one observation of the choice."""
+        has_basis = self.observations > 1 and self.runner_up is not None
+        return self.confidence if has_basis else None
 
     @property
     def spread(self) -> float:
@@ -130,8 +146,8 @@ class SizeRange:
 
     @property
     def least_certain(self) -> Decision:
-        """The decision with the lowest confidence."""
-        return min(self.decisions, key=lambda one: (one.confidence, one.size_bytes))
+        """The decision with the lowest confidence; one without any counts as the lowest."""
+        return min(self.decisions, key=lambda one: (one.stated_confidence or 0.0, one.size_bytes))
 
 
 def predictions(

@@ -60,7 +60,7 @@ def next_measurements(
     """
     found: dict[tuple[str, str], list[tuple[float, Decision]]] = {}
     for one in decisions:
-        if one.confidence < UNDECIDED and one.runner_up is not None:
+        if one.runner_up is not None and (one.stated_confidence or 0.0) < UNDECIDED:
             wider = one.runner_up_spread > one.spread
             name = one.runner_up if wider else one.algorithm
             factor = one.runner_up_spread if wider else one.spread

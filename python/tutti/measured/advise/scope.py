@@ -6,6 +6,7 @@ Measurements of other machines take part in the calibration, but no decision is 
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +16,11 @@ from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.formats.measurements.schema import POINT_TO_POINT
 from tutti.measured.predict.catalogue import execution, is_default
 from tutti.measured.predict.features import sides_of
+from tutti.mpi.machine import cores_at_hand
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 CANDIDATE: Final = "algorithm"
 """A row of a known algorithm, for the calibration."""
@@ -31,6 +33,9 @@ MOST_RANKS: Final = 1 << 18
 MOST_ROWS: Final = 6_000
 """Most rows of a calibration: its time grows with their third power."""
 _LEAST_US: Final = 0.1
+_BENCH: Final = "tutti"
+"""The tool of results of `tutti mpi bench`, whose system is the host of rank 0."""
+_SEVERAL_HOSTS: Final = " hosts, rank 0 on "
 _FAMILIES: Final = (
     ("ompi", "openmpi"),
     ("openmpi", "openmpi"),
@@ -72,6 +77,7 @@ class Scope:
         torus: whether the measurements state the sides of a torus.
         label: the library with its version, as the files name it.
         remarks: other machines in the measurements, for the user.
+        is_placed: whether the ranks per node are known, from measurements or from the request.
     """
 
     system: str
@@ -82,6 +88,7 @@ class Scope:
     torus: bool = False
     label: str | None = None
     remarks: tuple[str, ...] = ()
+    is_placed: bool = False
 
     @property
     def description(self) -> str:
@@ -90,6 +97,31 @@ class Scope:
         memory = "GPU memory" if self.gpu else "host memory"
         named = (self.system or "one system", self.library or "unknown library")
         return ", ".join([*named, per_node, memory])
+
+    def cautions(self, ranks: int) -> Iterator[str]:
+        """Yields warnings on measurements of one host for several, and on crowded cores.
+
+        Args:
+            ranks: The largest number of ranks to decide for.
+        """
+        used = self.rows.filter(pl.col("role") == CANDIDATE, ~pl.col("emulated"))
+        several = pl.col("system").str.contains(_SEVERAL_HOSTS, literal=True)
+        on_one = (pl.col("tool") == _BENCH) & ~several
+        stated = ~pl.col("assumed") & (pl.col("nodes") == 1)
+        is_one = (on_one | stated).fill_null(value=False)
+        nodes = ranks // self.ranks_per_node
+        if len(used) and nodes > 1 and used.select(is_one.all()).item():
+            yield (
+                "warning: all measurements are of one host: they do not show messages between the "
+                f"{nodes:,} nodes of a larger job"
+            )
+        here = used.filter(on_one, pl.col("system") == platform.node())
+        most, cores = here["ranks"].max(), cores_at_hand()
+        if isinstance(most, int) and most > cores:
+            yield (
+                f"warning: {most:,} ranks were measured on {cores:,} cores: the times are for such "
+                "runs, not for a core per rank"
+            )
 
 
 def classified(
@@ -208,6 +240,7 @@ def choose_scope(
         torus=bool(candidates["shape"].str.contains("x").any()),
         label=labels[0] if len(labels) else None,
         remarks=tuple(remarks),
+        is_placed=ranks_per_node is not None or not candidates["assumed"].all(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,21 +10,27 @@ import polars as pl
 
 from tutti.base.errors import capped
 from tutti.formats.measurements import Measurements, read_measurements
+from tutti.formats.measurements.schema import concatenated
 from tutti.measured.advise.advice import Advice, advise
-from tutti.measured.advise.rules import TARGETS_OF, write_rules
+from tutti.measured.advise.manifest import expanded, read_manifest
+from tutti.measured.advise.rules import PLAN, TARGETS_OF, target_of, write_rules
+from tutti.measured.tune.files import Writer
 from tutti.measured.tune.mpich import stock_for
 from tutti.mpi.errors import MpiError
+from tutti.mpi.provenance import provenance
 from tutti.mpi.underneath import find_mpi
 from tutti.study.console import remark, wrote
 from tutti.study.study import Study
 
-from .view import advice_view, rule_remarks
+from .rules_view import rule_remarks
+from .view import advice_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from tutti.measured.advise.advice import AdviceRequest
+    from tutti.measured.advise.rules import WrittenRules
     from tutti.mpi.underneath import Mpi
 
 
@@ -31,6 +38,7 @@ def read_named(
     paths: Sequence[Path],
     names: Sequence[str],
     *,
+    manifest: Path | None = None,
     ranks: int | None,
     ranks_per_node: int | None,
     collective: str | None,
@@ -38,8 +46,9 @@ def read_named(
     """Reads measurements, names the algorithms that they do not state, and reports omitted rows.
 
     Args:
-        paths: The files.
+        paths: The files, folders and patterns.
         names: Names of algorithms, `FILE=NAME` for one file; these have precedence.
+        manifest: A file that lists further files, and what they do not state.
         ranks: The number of ranks of rows that do not state it.
         ranks_per_node: That of ranks per node.
         collective: The collective of files that do not state it.
@@ -47,9 +56,12 @@ def read_named(
     Raises:
         ConfigError: A file cannot be read.
     """
-    measured = read_measurements(
+    listed, others = read_manifest(manifest) if manifest else (Measurements(), [])
+    paths = [path for path in expanded(paths) if path not in others]
+    read = read_measurements(
         paths, ranks=ranks, ranks_per_node=ranks_per_node, collective=collective
     )
+    measured = concatenated([read, listed])
     name, rows = pl.col("library_algorithm"), measured.rows
     named = sorted((_named(text, paths) for text in names), key=lambda pair: pair[0] is None)
     for path, algorithm in named:
@@ -95,23 +107,44 @@ def advise_from(
     """
     study = Study[Advice](output)
     advice = study.single(lambda: advise(measured.rows, request), "fitting and predicting")
-    study.present(advice_view(advice, measured))
-    if study.output is None:
-        return
-    targets = TARGETS_OF.get(advice.scope.library, ())
-    if not targets:
-        library = advice.scope.library or "an unknown library"
-        remark(f"no rules written: tutti knows no rules of {library}; --library names another")
-    trees = stock_for(base, None if base else _mpi()) if "mpich" in targets else None
-    for target in targets:
-        rules = write_rules(
-            advice.predictions, target, study.output, stock=trees,
-            measured=advice.scope.label or "", extend=extend,
-        )  # fmt: skip
+    written = _written(advice, study.output, base, extend=extend) if study.output else []
+    study.present(advice_view(_as_written(advice, written), measured, written))
+    for rules in written:
         if rules.path is not None:
-            wrote(rules.path, note=f"; use it with `. {rules.shell}`", wrap=True)
+            use = f"tutti mpi exec --plan {rules.path} -- ..." if rules.target == PLAN else ""
+            wrote(rules.path, note=f"; use it with `{use or f'. {rules.shell}'}`", wrap=True)
         for text in rule_remarks(rules):
             remark(text)
+
+
+def _as_written(advice: Advice, written: Sequence[WrittenRules]) -> Advice:
+    """Returns an advice without gains of rules that could not be written."""
+    shown = target_of(advice.scope.library, advice.scope.label or "")
+    if all(files.target != shown or files.shell is not None for files in written):
+        return advice
+    decisions = [replace(one, ruled_us=one.default_us) for one in advice.decisions]
+    return replace(advice, decisions=decisions)
+
+
+def _written(
+    advice: Advice, folder: Path, base: Path | None, *, extend: bool
+) -> list[WrittenRules]:
+    """Writes the rules of the library, and the plan."""
+    scope = advice.scope
+    targets = TARGETS_OF.get(scope.library, ())
+    if not targets:
+        library = scope.library or "an unknown library"
+        remark(f"no rules written: tutti knows no rules of {library}; --library names another")
+    trees = stock_for(base, None if base else _mpi()) if "mpich" in targets else None
+    writer = Writer(folder, provenance(sys.argv[1:]), trees, command="tutti advise")
+    per_node = scope.ranks_per_node if scope.is_placed else None
+    return [
+        write_rules(
+            advice.predictions, target, writer, measured=scope.label or "",
+            machine=scope.description, extend=extend, ranks_per_node=per_node,
+        )
+        for target in (*targets, PLAN)
+    ]  # fmt: skip
 
 
 def _mpi() -> Mpi | None:

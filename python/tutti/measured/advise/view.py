@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,9 @@ from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Finding, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import (
     count,
-    exact_size,
     format_share,
     format_size,
-    format_time,
     plural,
-    range_text,
     span,
 )
 from tutti.view.tables import Column, ReportTable, frame_of, of_scope
@@ -28,6 +24,7 @@ from tutti.view.view import Data, Fact, View
 
 from .advice import FARTHEST, FEWEST_RANK_COUNTS
 from .next import UNDECIDED
+from .rules_view import RULES, rule_tables, ruled_sizes, signed, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,13 +39,9 @@ if TYPE_CHECKING:
         Usage,
         WrittenRules,
     )
-    from tutti.measured.advise.rules import AdvisedRule
     from tutti.view.charts import Figure
 
-_PS_PER_US = 10**6
 _MOST_REASONS = 8
-_NOTHING = 0.01
-"""Slowdowns of rules below this share are not reported."""
 _MAP = (
     (
         "Horizontal: size. Vertical: ranks. Colour: the algorithm with the shortest predicted "
@@ -67,13 +60,21 @@ _CONVENTIONS = (
 )
 
 
-def advice_view(advice: Advice, rows: Measurements | None = None) -> View:
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def advice_view(
+    advice: Advice, rows: Measurements | None = None, written: Sequence[WrittenRules] = ()
+) -> View:
     """Returns what an advice shows.
 
     Args:
         advice: The decisions, and what they are based on.
         rows: The measurements, to count those that are not used.
+        written: The files of rules, to show what they gain.
     """
+    ruled = ruled_sizes(written)
     names = advice.predictions["algorithm"].unique().sort().to_list()
     colours = {name: style.colour for name, style in styles(names).items()}
     collectives = list(dict.fromkeys(row.collective for row in advice.decisions))
@@ -86,11 +87,12 @@ def advice_view(advice: Advice, rows: Measurements | None = None) -> View:
         headline=Fact("machine", advice.scope.description, "scope", advice.scope.description),
         inputs=_inputs(advice, collectives),
         facts=[*_usage(advice.usage, rows), *_facts(advice)],
-        tables=_tables(advice, collectives),
+        tables=[*_tables(advice, collectives), *rule_tables(ruled)],
         data=[
             Data("", lambda: advice.predictions, ["advice.parquet", "advice.csv"]),
             Data("decisions", lambda: advice.frame, ["decisions.csv"]),
             Data("measure_next", lambda: frame_of(NEXT, advice.next)),
+            *([Data("rules", lambda: frame_of(RULES, ruled))] if ruled else []),
         ],
         sections=lambda: [
             section for name in collectives for section in _sections(name, advice, colours)
@@ -123,9 +125,24 @@ def _best(collective: str, advice: Advice, *, named: bool) -> str:
     largest = max(each.first.ranks for each in ranges)
     last = [each for each in ranges if each.first.ranks == largest]
     parts = [f"{each.first.algorithm} for {_sizes(each)}" for each in last]
-    least = min(each.least_certain.confidence for each in last)
     name = f"{collective}: " if named else ""
-    return f"{name}{shorten(parts, 3, ', ')}, with a confidence of {_percent(least)} or more."
+    return f"{name}{shorten(parts, 3, ', ')}, {_confidence(last)}."
+
+
+def _confidence(ranges: Sequence[SizeRange]) -> str:
+    """Returns the lowest confidence of ranges of sizes, or why there is none."""
+    stated = [each.least_certain.stated_confidence for each in ranges]
+    if None in stated:
+        least = next(each.least_certain for each in ranges
+                     if each.least_certain.stated_confidence is None)  # fmt: skip
+        return _without_confidence(least)
+    return f"with a confidence of {_percent(min(share for share in stated if share))} or more"
+
+
+def _without_confidence(least: Decision) -> str:
+    if least.runner_up is None:
+        return "no other candidate, no confidence"
+    return f"{'one observation' if least.observations else 'not measured'}, no confidence"
 
 
 def _findings(collective: str, advice: Advice, colours: Mapping[str, str]) -> list[str | Finding]:
@@ -136,7 +153,7 @@ def _findings(collective: str, advice: Advice, colours: Mapping[str, str]) -> li
         Finding(
             each.first.algorithm,
             f"{_sizes(each)} on {count(largest)} ranks",
-            f"confidence {_percent(each.least_certain.confidence)} or more",
+            _confidence([each]).removeprefix("with a "),
             colours[each.first.algorithm],
         )
         for each in ranges
@@ -177,7 +194,7 @@ def _usage(usage: Usage, rows: Measurements | None) -> list[Fact]:
 
 def _facts(advice: Advice) -> list[Fact]:
     """Returns the number of undecided choices."""
-    undecided = sum(row.confidence < UNDECIDED for row in advice.decisions)
+    undecided = sum((row.stated_confidence or 0.0) < UNDECIDED for row in advice.decisions)
     verb = "has" if undecided == 1 else "have"
     text = f"{undecided:,} of {plural(len(advice.decisions), 'decision')} {verb}"
     return [Fact("confidence", f"{text} less than {format_share(UNDECIDED)} confidence")]
@@ -190,8 +207,9 @@ def _legend(advice: Advice) -> str:
         return text
     ranks = _listed(sorted({ratio.ranks for ratio in advice.ratios.values()}))
     return (
-        f"{text}; gain: how much longer the library's default takes. Its ratio to the fastest "
-        f"algorithm measured, on {ranks} ranks, is carried over."
+        f"{text}; gain: how much longer the library's default takes than the algorithm of the "
+        "rules, 0 where the default stays. Its ratio to the fastest algorithm measured, on "
+        f"{ranks} ranks, is carried over."
     )
 
 
@@ -221,11 +239,24 @@ def _log(advice: Advice, collectives: Sequence[str]) -> Iterator[str]:
         if all(row.runner_up is None for row in advice.decisions if row.collective == name):
             yield f"warning: {name}: only one algorithm was measured: nothing to choose among"
         yield from _far(name, [each for each in advice.extrapolations if each.collective == name])
+        yield from _few(name, advice)
+    yield from advice.scope.cautions(max(each.ranks for each in advice.extrapolations))
     slower = sum(row.gain is not None and row.gain < 0 for row in advice.decisions)
     if slower:
         decisions = plural(slower, "decision")
         yield f"{decisions} with a negative gain: the default is predicted to be faster"
     yield from _missing(advice)
+
+
+def _few(collective: str, advice: Advice) -> Iterator[str]:
+    """Names choices without a confidence, since there is one observation of them at most."""
+    few = {
+        row.algorithm: row
+        for row in advice.decisions
+        if row.collective == collective and row.observations < 2 and row.runner_up is not None
+    }
+    for name, row in few.items():
+        yield f"{collective} by {name}: {_without_confidence(row)}"
 
 
 def _far(collective: str, farther: Sequence[Extrapolation]) -> Iterator[str]:
@@ -279,34 +310,6 @@ def _log_of_rows(usage: Usage, rows: Measurements) -> Iterator[str]:
         yield "distance was emulated: no network was measured"
 
 
-def rule_remarks(written: WrittenRules) -> Iterator[str]:
-    """Yields the notes of written rules, and what the library lacks."""
-    for note in written.notes:
-        yield f"{written.target}: {note}"
-    if written.target == "openmpi6":
-        return  # it has these algorithms, and more
-    for (collective, ranks), rules in groupby(
-        written.rules, lambda rule: (rule.collective, rule.ranks)
-    ):
-        yield from _lacking(f"{written.target}: {collective} on {ranks:,} ranks", list(rules))
-
-
-def _lacking(where: str, rules: Sequence[AdvisedRule]) -> Iterator[str]:
-    """Names algorithms without a rule, the largest slowdown, and sizes that keep the default."""
-    names = sorted({name for rule in rules for name in rule.unruled.split(", ") if name})
-    worst = max((rule for rule in rules if rule.is_rule), key=lambda rule: rule.loss, default=None)
-    if names:
-        slower = ""
-        if worst is not None and worst.loss >= _NOTHING:
-            share, at = format_share(worst.loss), exact_size(worst.loss_size)
-            slower = f"; instead, {worst.schedule} takes up to {share} longer, at {at}"
-        yield f"{where}: no rule for {', '.join(names)}{slower}"
-    kept = [range_text(rule.first, rule.last, exact_size) for rule in rules if not rule.is_rule]
-    if kept:
-        why = "; no algorithm is predicted to beat it by 10%" if any(r.stays for r in rules) else ""
-        yield f"{where}: the default stays: {', '.join(kept)}{why}"
-
-
 def _sections(collective: str, advice: Advice, colours: Mapping[str, str]) -> Iterator[Section]:
     mine = [each for each in advice.decisions if each.collective == collective]
     yield Section(
@@ -337,7 +340,7 @@ def _decision_map(decisions: Sequence[Decision], colours: Mapping[str, str]) -> 
         showscale=False,
         xgap=2,
         ygap=2,
-        text=[[f"{100 * each.confidence:.0f}" if each else "" for each in row] for row in cells],
+        text=[[_percentage(each) for each in row] for row in cells],
         texttemplate="%{text}",
         textfont={"size": 11},
         customdata=[[_text(each) if each else "not predicted" for each in row] for row in cells],
@@ -351,17 +354,23 @@ def _decision_map(decisions: Sequence[Decision], colours: Mapping[str, str]) -> 
     return chart([shown, *legend], x, y, height, legend=fixed)
 
 
+def _percentage(each: Decision | None) -> str:
+    share = each.stated_confidence if each else None
+    return "" if share is None else f"{100 * share:.0f}"
+
+
 def _text(each: Decision) -> str:
     lines = [
         f"<b>{each.ranks:,} ranks, {format_size(each.size_bytes)}</b>",
-        f"fastest: {each.algorithm}, {_time(each.predicted_us)}",
+        f"fastest: {each.algorithm}, {time_text(each.predicted_us)}",
         f"90 % interval: {_interval(each)}",
-        f"confidence: {_percent(each.confidence)}",
-    ]
+        f"confidence: {_percent(each.stated_confidence)}" if each.stated_confidence is not None
+        else _without_confidence(each),
+    ]  # fmt: skip
     if each.runner_up_us is not None:
-        lines.append(f"runner-up: {each.runner_up}, {_time(each.runner_up_us)}")
+        lines.append(f"runner-up: {each.runner_up}, {time_text(each.runner_up_us)}")
     if each.default_us is not None:
-        lines.append(f"library's default: {_time(each.default_us)}")
+        lines.append(f"library's default: {time_text(each.default_us)}")
     return "<br>".join(lines)
 
 
@@ -386,20 +395,20 @@ def regions(colours: Mapping[str, str] = MappingProxyType({})) -> list[Column[Si
                short="fastest algorithm\n[dim]runner-up[/]"),
         Column("size", lambda row: row.least_certain.size_bytes, format_size, key="size_bytes",
                scope="file"),
-        Column("time", lambda row: row.least_certain.predicted_us, _time, exported="us",
+        Column("time", lambda row: row.least_certain.predicted_us, time_text, exported="us",
                key="predicted_us", soft=lambda row: _interval(row.least_certain),
                short="time\n[dim]interval[/]"),
-        Column("from", lambda row: row.least_certain.low_us, _time, key="low_us", scope="file"),
-        Column("to", lambda row: row.least_certain.high_us, _time, key="high_us", scope="file"),
-        Column("confidence", lambda row: row.least_certain.confidence, _percent,
+        Column("from", lambda row: row.least_certain.low_us, time_text, key="low_us", scope="file"),
+        Column("to", lambda row: row.least_certain.high_us, time_text, key="high_us", scope="file"),
+        Column("confidence", lambda row: row.least_certain.stated_confidence, _percent,
                exported="fraction", key="confidence", short="confi-\ndence"),
         Column("runner-up", lambda row: row.least_certain.runner_up, key="runner_up",
                scope="file"),
-        Column("its time", lambda row: row.least_certain.runner_up_us, _time, key="runner_up_us",
+        Column("its time", lambda row: row.least_certain.runner_up_us, time_text,
+               key="runner_up_us", scope="file"),
+        Column("default", lambda row: row.least_certain.default_us, time_text, key="default_us",
                scope="file"),
-        Column("default", lambda row: row.least_certain.default_us, _time, key="default_us",
-               scope="file"),
-        Column("gain", lambda row: row.least_certain.gain, _signed, exported="fraction",
+        Column("gain", lambda row: row.least_certain.gain, signed, exported="fraction",
                key="gain", short="gain\n"),
     ]  # fmt: skip
 
@@ -435,9 +444,9 @@ def _predictions(
         Column("size", lambda row: row["size_bytes"], format_size),
         Column("algorithm", lambda row: row["algorithm"],
                colour=lambda row: colours[row["algorithm"]]),
-        Column("predicted time", lambda row: row["predicted_us"], _time, exported="us"),
-        Column("90 % interval, from", lambda row: row["low_us"], _time, exported="us"),
-        Column("to", lambda row: row["high_us"], _time, exported="us"),
+        Column("predicted time", lambda row: row["predicted_us"], time_text, exported="us"),
+        Column("90 % interval, from", lambda row: row["low_us"], time_text, exported="us"),
+        Column("to", lambda row: row["high_us"], time_text, exported="us"),
         Column("probability to be within 5 % of the fastest", lambda row: row["near_fastest"],
                _percent, exported="fraction"),
     ]  # fmt: skip
@@ -453,7 +462,7 @@ def _least_certain_at(row: SizeRange) -> str:
 def _runner_up(row: SizeRange) -> str:
     """Returns the runner-up and its time."""
     least = row.least_certain
-    time = "" if least.runner_up_us is None else f", {_time(least.runner_up_us)}"
+    time = "" if least.runner_up_us is None else f", {time_text(least.runner_up_us)}"
     return f"{least.runner_up or 'no other'}{time}"
 
 
@@ -466,19 +475,6 @@ def _listed(counts: Iterable[int]) -> str:
 
 
 def _interval(row: Decision) -> str:
-    low, high = _time(row.low_us), _time(row.high_us)
+    low, high = time_text(row.low_us), time_text(row.high_us)
     shared = low.split()[1:] == high.split()[1:]
     return f"{low.split()[0] if shared else low} to {high}"
-
-
-def _time(us: float) -> str:
-    """Formats a predicted time with three digits."""
-    return format_time(float(f"{us * _PS_PER_US:.3g}"))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _signed(gain: float) -> str:
-    return format_share(gain) if gain >= 0 else f"-{format_share(-gain)}"

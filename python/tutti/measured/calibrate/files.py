@@ -36,8 +36,10 @@ RESIDUALS: dict[str, type[pl.DataType]] = {
 }
 """The columns of points with predictions; ``residual`` is predicted over measured, minus 1."""
 
+MOST_ERROR = 9999.0
+"""Largest error of a model in a file; it is of no use long before."""
 _MS = 1000.0
-_PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
+PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Provenance:
         when: date and time of the calibration, in ISO 8601.
         machine: the machine in a line.
         emulated: models that emulated distance; empty if a network was measured.
+        hosts: number of hosts measured; None if unknown.
+        cores: cores of a host; None if unknown.
     """
 
     name: str
@@ -57,14 +61,23 @@ class Provenance:
     when: str
     machine: str
     emulated: tuple[str, ...] = ()
+    hosts: int | None = None
+    cores: int | None = None
 
     @classmethod
     def now(
-        cls, name: str, measured: str, machine: str, *, emulated: tuple[str, ...] = ()
+        cls,
+        name: str,
+        measured: str,
+        machine: str,
+        *,
+        emulated: tuple[str, ...] = (),
+        hosts: int | None = None,
+        cores: int | None = None,
     ) -> Provenance:
         """Returns the provenance with the current time."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return cls(name, measured, now, machine, emulated)
+        return cls(name, measured, now, machine, emulated, hosts, cores)
 
     @property
     def distance(self) -> str:
@@ -83,8 +96,17 @@ def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | N
     if not usable:
         raise _none_determined(fits)
     kinds = [_key(one) for one in usable]
-    default = next((kind for kind in _PREFERRED if kind in kinds), kinds[0])
-    head: dict[str, object] = {
+    default = next((kind for kind in PREFERRED if kind in kinds), kinds[0])
+    tables = head(provenance, default) | {"models": {_key(one): model_table(one, provenance)
+                                                     for one in usable}}  # fmt: skip
+    of_default = next(one for one in usable if _key(one) == default)
+    tables |= compute_table(folds) | calibration_table(of_default.median_residual, provenance)
+    return document(comments(fits, provenance), tables)
+
+
+def head(provenance: Provenance, default: str) -> dict[str, object]:
+    """Returns the keys at the top of a platform file, with the name of its default model."""
+    keys: dict[str, object] = {
         "name": provenance.name,
         "summary": f"calibrated {provenance.when[:10]} on {provenance.machine}",
         "source": f"tutti calibrate {__version__}, {provenance.when}: {provenance.measured}",
@@ -92,12 +114,24 @@ def platform_text(fits: Sequence[Fit], provenance: Provenance, *, folds: Fit | N
     }
     if provenance.distance:
         for key in ("summary", "source"):
-            head[key] = f"{head[key]}; {provenance.distance}"
-    models = {_key(one): _model(one, provenance) for one in usable}
-    tables: dict[str, object] = {**head, "models": models}
-    if folds is not None and folds.determined:
-        tables["compute"] = {name: _sourced(folds, one) for name, one in folds.parameters.items()}
-    return document(_comments(fits, provenance), tables)
+            keys[key] = f"{keys[key]}; {provenance.distance}"
+    return keys
+
+
+def compute_table(folds: Fit | None) -> dict[str, object]:
+    """Returns the table of the costs of a fold, if the data determine them."""
+    if folds is None or not folds.determined:
+        return {}
+    costs = {name: sourced(folds, parameter) for name, parameter in folds.parameters.items()}
+    return {"compute": costs}
+
+
+def calibration_table(error: float, provenance: Provenance) -> dict[str, object]:
+    """Returns the table of a model's median error, as a fraction, and of what was measured."""
+    table: dict[str, object] = {"error": f"{100 * min(error, MOST_ERROR):.1f} %"}
+    counts = {"hosts": provenance.hosts, "cores": provenance.cores}
+    known = {name: count for name, count in counts.items() if count is not None}
+    return {"calibration": table | known}
 
 
 def _none_determined(fits: Sequence[Fit]) -> CalibrationError:
@@ -115,13 +149,14 @@ def _key(fitted: Fit) -> str:
     return fitted.model.name + suffix
 
 
-def _model(fitted: Fit, provenance: Provenance) -> dict[str, object]:
+def model_table(fitted: Fit, provenance: Provenance) -> dict[str, object]:
+    """Returns the table of a fitted model."""
     summary = f"fitted to the {fitted.statistic}; {median_error(fitted)}"
     if fitted.absent:
         summary += f"; no {' and no '.join(fitted.absent)}, which the sizes do not determine"
     summary += f"; {provenance.distance}" if provenance.distance else ""
-    sourced = {name: _sourced(fitted, one) for name, one in fitted.parameters.items()}
-    return {"kind": fitted.model.name, "summary": summary, **sourced}
+    parameters = {name: sourced(fitted, one) for name, one in fitted.parameters.items()}
+    return {"kind": fitted.model.name, "summary": summary, **parameters}
 
 
 def median_error(fitted: Fit) -> str:
@@ -131,7 +166,8 @@ def median_error(fitted: Fit) -> str:
     return f"median absolute relative error {percent:.1f} % over {points}"
 
 
-def _sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
+def sourced(fitted: Fit, parameter: Parameter) -> dict[str, object]:
+    """Returns a parameter with its interval."""
     if parameter.low is None or parameter.high is None:
         source = "fitted; as many points as parameters determine no interval"
     else:
@@ -157,7 +193,16 @@ def written(fitted: Fit, parameter: Parameter, value: float) -> str:
     return f"{value / 1e3:.3g} ms" if value >= _MS else f"{value:.3g} us"
 
 
-def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
+def comments(
+    fits: Sequence[Fit], provenance: Provenance, *, labels: Sequence[str] = ()
+) -> list[str]:
+    """Returns the comments at the top of a platform file: origin, and residuals of each fit.
+
+    Args:
+        fits: The fits.
+        provenance: Their origin.
+        labels: Their names; by default their keys in the file.
+    """
     lines = [
         f"Written by `tutti calibrate` on {provenance.when}.",
         f"Measured: {provenance.measured}.",
@@ -165,10 +210,10 @@ def _comments(fits: Sequence[Fit], provenance: Provenance) -> list[str]:
         *([f"D{provenance.distance[1:]}."] if provenance.distance else []),
         "Residuals are predicted over measured time, minus 1:",
     ]
-    for one in fits:
+    for one, label in zip(fits, labels or map(_key, fits), strict=True):
         worst = one.residuals[int(np.argmax(np.abs(one.residuals)))]
         left = "" if one.determined else f"; OMITTED, not determined: {', '.join(one.undetermined)}"
-        lines.append(f"  {_key(one)}: {median_error(one)}, worst {worst:+.0%}{left}")
+        lines.append(f"  {label}: {median_error(one)}, worst {worst:+.0%}{left}")
     return lines
 
 

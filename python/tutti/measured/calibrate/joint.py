@@ -9,13 +9,14 @@ structural model of :mod:`tutti.measured.predict.curve`, which knows more: see
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tutti.base.files.writer import document
 from tutti.base.units import Size, Time
+from tutti.measured.calibrate.files import calibration_table
 from tutti.measured.predict.features import features
 
 if TYPE_CHECKING:
@@ -96,6 +97,11 @@ class JointFit:
         found["alpha_p_rendezvous"] = max(found["alpha_p_rendezvous"], short - longer)
         found["beta_long"] = max(found["beta_long"], found["beta_rendezvous"])
         return found
+
+    @property
+    def median_error(self) -> float:
+        """Median of the absolute relative errors."""
+        return float(np.median(np.abs(np.expm1(self.errors))))
 
     @property
     def summary(self) -> str:
@@ -231,7 +237,9 @@ def joint_platform_text(fits: Sequence[JointFit], provenance: Provenance) -> str
     }
     models = {key: _model(one) for key, one in _keyed(fits)}
     compute = {_GAMMA: _sourced(fits[0], _GAMMA)}
-    return document(_comments(fits, provenance), {**head, "models": models, "compute": compute})
+    tables: dict[str, object] = {**head, "models": models, "compute": compute}
+    tables |= calibration_table(fits[0].median_error, replace(provenance, hosts=fits[0].nodes[1]))
+    return document(_comments(fits, provenance), tables)
 
 
 def _keyed(fits: Sequence[JointFit]) -> Iterator[tuple[str, JointFit]]:

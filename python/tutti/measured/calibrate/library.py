@@ -10,6 +10,8 @@ from tutti import _core
 from tutti.base.files.mistakes import mistake
 from tutti.collectives.simulation import compare
 from tutti.formats.measurements import read_reported
+from tutti.measured.tune.measure import differ
+from tutti.schedules.bits import is_exact
 from tutti.study.console import remark
 
 if TYPE_CHECKING:
@@ -71,17 +73,22 @@ def _collectives(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fastest(machine: Platform, collective: str, ranks: int, sizes: list[int]) -> pl.DataFrame:
+    """Returns the fastest schedule of each size that gives all ranks the same bits."""
+    datatype = "float32" if all(size % 4 == 0 for size in sizes) else "uint8"
     times = compare(
         machine,
         collective=collective,
         ranks=[ranks],
         sizes=[f"{size} B" for size in sizes],
-        datatype="float32" if all(size % 4 == 0 for size in sizes) else "uint8",
+        datatype=datatype,
         remark=lambda _: None,  # schedules that a size does not fit
     )
-    return (
-        times.sort("time_ps", "schedule")
-        .group_by("size_bytes", maintain_order=True)
-        .first()
-        .select("size_bytes", "schedule", (pl.col("time_ps") / _PS).alias("predicted_us"))
+    rows = times.sort("time_ps", "schedule").select(
+        "size_bytes", "schedule", (pl.col("time_ps") / _PS).alias("predicted_us")
     )
+    chosen = [
+        next(row for row in some.iter_rows()
+             if is_exact(datatype) or not differ(row[1], collective, ranks))
+        for _, some in rows.group_by("size_bytes", maintain_order=True)
+    ]  # fmt: skip
+    return pl.DataFrame(chosen, schema=rows.schema, orient="row")

@@ -26,9 +26,29 @@ _SCHEMA: dict[str, type[pl.DataType]] = {
     "delay_ns": pl.Int64,
     "sample": pl.Int64,
     "time_ns": pl.Int64,
+    "hosts": pl.Int64,
 }
+_APART = {"openmpi": ("--map-by", "ppr:1:node"), "mpich": ("-ppn", "1")}
 _WARM_UP = 20
 _SECONDS = 600.0
+
+
+def one_rank_per_host(launcher: str) -> list[str]:
+    """Returns the options of a launcher that put each rank on another host.
+
+    Args:
+        launcher: The implementation, as `Mpi.starts`.
+
+    Raises:
+        CalibrationError: They are unknown.
+    """
+    if launcher not in _APART:
+        raise CalibrationError(
+            "the launcher's options to put two ranks on two hosts are unknown",
+            kind="probe",
+            hint="measure in two runs, such as osu_latency, and name their files",
+        )
+    return list(_APART[launcher])
 
 
 def probe(
@@ -49,7 +69,7 @@ def probe(
         starting: called before a compilation, which takes seconds.
 
     Returns:
-        A row per sample: what, bytes, messages, delay_ns, sample, time_ns.
+        A row per sample: what, bytes, messages, delay_ns, sample, time_ns, hosts (their number).
 
     Raises:
         MpiError: The benchmark program cannot be compiled.
@@ -60,7 +80,8 @@ def probe(
     found = rows.filter(pl.col("kind") == "probe").drop("kind")
     if found.is_empty():
         raise CalibrationError("the benchmark program wrote no samples", kind="probe")
-    return found
+    hosts = rows.filter(pl.col("kind") == "run")["hosts"].drop_nulls()
+    return found.with_columns(hosts=pl.lit(hosts[0] if len(hosts) else None, pl.Int64))
 
 
 def _run(

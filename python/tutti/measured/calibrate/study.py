@@ -10,17 +10,19 @@ import polars as pl
 
 from tutti.formats.measurements import read_reported
 from tutti.measured.calibrate.against import against
-from tutti.measured.calibrate.files import Provenance, platform_text
+from tutti.measured.calibrate.files import MOST_ERROR, Provenance, platform_text
 from tutti.measured.calibrate.fit import Fit, fit
 from tutti.measured.calibrate.joint import fit_jointly, joint_platform_text
 from tutti.measured.calibrate.library import compare_library
 from tutti.measured.calibrate.models import FOLDS
+from tutti.measured.calibrate.nodes import nodes_fit, nodes_platform_text
 from tutti.measured.calibrate.sources import RESULTS, reported_results
 from tutti.measured.errors import CalibrationError
 from tutti.measured.predict import calibrate, execution, is_default
 from tutti.measured.predict.folds import compared, cross_validate, folds, interval_scale
 from tutti.measured.predict.model import CalibratedModel, usable
 from tutti.platforms import platform
+from tutti.platforms.files.presets import load_platform
 from tutti.study.console import out, remark, wrote
 from tutti.study.study import Study
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.measured.calibrate.models import FittedModel
-    from tutti.measured.calibrate.points import Observation
     from tutti.measured.calibrate.sources import Sources
     from tutti.platforms.machine import Platform
 
@@ -59,16 +60,58 @@ def calibrate_models(
         CalibrationError: The data do not determine a model, or no model at all.
     """
     study = Study[list[Fit]](to)
-    points = {
-        statistic: [point for point in points if point.size in sizes]
-        for statistic, points in sources.sets.items()
-    }
-    fits = study.single(lambda: _fits(models, points, strict=strict), "fitting")
-    _require_determined(fits, strict=strict)
+    fits = study.single(lambda: _fits(models, sources, sizes, strict=strict), "fitting")
     study.present(fits_view(fits))
-    of_folds = [point for point in sources.sets.get("median", []) if point.kind == "fold"]
-    reductions = fit(FOLDS, of_folds, statistic="median") if of_folds else None
-    return fits, _platform(to, platform_text(fits, provenance, folds=reductions), provenance)
+    text = platform_text(fits, provenance, folds=_reductions(sources))
+    return fits, _platform(to, text, provenance)
+
+
+def calibrate_nodes(
+    models: Sequence[FittedModel],
+    places: tuple[Sources, Sources],
+    provenance: Provenance,
+    to: Path,
+    *,
+    sizes: range,
+    strict: bool,
+    per_node: int,
+    nodes: int,
+) -> tuple[list[Fit], Platform]:
+    """Fits models within a node and between nodes, shows them, and writes one platform.
+
+    Args:
+        models: The models.
+        places: The measurements within a node, and those between nodes.
+        provenance: Their origin, and the name of the platform.
+        to: The output folder.
+        sizes: The sizes to fit, in bytes.
+        strict: Whether the data must determine each model.
+        per_node: The number of ranks of a node.
+        nodes: The number of nodes of the platform.
+
+    Returns:
+        The fits between nodes, and the platform, read back.
+
+    Raises:
+        CalibrationError: No model is determined by both, or messages between nodes are faster.
+    """
+    study = Study[tuple[list[Fit], list[Fit]]](to)
+    within, between = study.single(
+        lambda: tuple(_fits(models, place, sizes, strict=strict) for place in places),  # type: ignore[arg-type,return-value] # two places
+        "fitting",
+    )
+    study.present(fits_view(within, between))
+    found = nodes_fit(within, between, per_node=per_node, nodes=nodes)
+    for line in found.remarks():
+        remark(line)
+    text = nodes_platform_text(found, provenance, folds=_reductions(places[0]))
+    return between, _platform(to, text, provenance)
+
+
+def _reductions(sources: Sources) -> Fit | None:
+    """Returns the fitted cost of a fold, if folds were measured."""
+    points = [point for point in sources.sets.get("median", []) if point.kind == "fold"]
+    return fit(FOLDS, points, statistic="median") if points else None
 
 
 def _platform(to: Path, text: str, provenance: Provenance) -> Platform:
@@ -81,11 +124,17 @@ def _platform(to: Path, text: str, provenance: Provenance) -> Platform:
 
 
 def _fits(
-    models: Sequence[FittedModel], sets: dict[str, list[Observation]], *, strict: bool
+    models: Sequence[FittedModel], sources: Sources, sizes: range, *, strict: bool
 ) -> list[Fit]:
+    """Fits each model to each statistic.
+
+    Raises:
+        CalibrationError: The data do not determine a model that was named, or no model at all.
+    """
     fits = []
     for model in models:
-        for statistic, points in sets.items():
+        for statistic, every in sources.sets.items():
+            points = [point for point in every if point.size in sizes]
             try:
                 fits.append(fit(model, points, statistic=statistic))
             except CalibrationError as error:
@@ -95,6 +144,7 @@ def _fits(
     if not fits:
         message = "no model predicts any of the measured operations"
         raise CalibrationError(message, kind="no_points")
+    _require_determined(fits, strict=strict)
     return fits
 
 
@@ -147,7 +197,26 @@ def validate(
     }
     if "median" not in of_statistic:  # fitted to means only: one model for both
         of_statistic = {"minimum": chosen, "median": chosen}
-    study.present(against_view(against(reported_results(file), of_statistic, source=str(file))))
+    rows = against(reported_results(file), of_statistic, source=str(file))
+    study.present(against_view(rows))
+    _raise_error(to / f"{machine.name}.toml", rows)
+
+
+def _raise_error(path: Path, rows: pl.DataFrame) -> None:
+    """Stores the error of collectives outside the fit, if it is larger than that of the fit."""
+    import tomlkit
+
+    residuals = rows.filter(statistic="median")["residual"]
+    platform_file = load_platform(path)
+    if not len(residuals) or platform_file.calibration is None:
+        return
+    error = float(residuals.abs().median())  # type: ignore[arg-type] # not empty
+    if error > platform_file.calibration.share:
+        text = f"{100 * min(error, MOST_ERROR):.1f} %"
+        document = tomlkit.parse(path.read_text("utf-8"))
+        document["calibration"]["error"] = text
+        path.write_text(tomlkit.dumps(document), "utf-8")
+        remark(f"{path}: error {text}, that of the collectives")
 
 
 def calibrate_jointly(

@@ -152,29 +152,57 @@ def _quantity(row: Mapping[str, Any], end: str) -> str:
     return f"{value / scale:.3g} {unit}"
 
 
-def fits_view(fits: Sequence[Fit]) -> View:
-    """Returns what fitted models of one machine show: parameters, errors, what is missing."""
-    rows = [
-        Fitted(fitted, parameter) for fitted in fits for parameter in fitted.parameters.values()
-    ]
+def fits_view(fits: Sequence[Fit], between: Sequence[Fit] = ()) -> View:
+    """Returns what fitted models of one machine show: parameters, errors, what is missing.
+
+    Args:
+        fits: The fits; within a node if there are others.
+        between: The fits between nodes.
+    """
+    places = {"": fits} if not between else {"within a node": fits, "between nodes": between}
+    rows = {
+        place: [Fitted(one, parameter) for one in mine for parameter in one.parameters.values()]
+        for place, mine in places.items()
+    }
+    every = [*fits, *between]
     return View(
-        tables=[ReportTable(of_scope(PARAMETERS, "run"), rows)],
-        facts=[Fact(_name(fitted), median_error(fitted)) for fitted in fits],
+        tables=[ReportTable(of_scope(PARAMETERS, "run"), mine, heading=place and f"{place}:")
+                for place, mine in rows.items()],
+        facts=[Fact(_name(fitted, place), median_error(fitted))
+               for place, mine in places.items() for fitted in mine],
         data=[
-            Data("parameters", lambda: frame_of(PARAMETERS, rows)),
-            Data("", lambda: residual_frame(fits), ["calibration.parquet", "calibration.csv"]),
+            Data("parameters", lambda: _parameters(rows)),
+            Data("", lambda: residual_frame(every), ["calibration.parquet", "calibration.csv"]),
         ],
-        drawings={"fit.svg": lambda path: draw_fits(path, fits)},
-        log=[text for fitted in fits for text in _log(fitted)],
-    )
+        drawings={
+            _drawing(place): lambda path, mine=mine: draw_fits(path, mine)  # type: ignore[misc] # mypy infers no lambda with a default
+            for place, mine in places.items()
+        },
+        log=[text for place, mine in places.items()
+             for fitted in mine for text in _log(fitted, place)],
+    )  # fmt: skip
 
 
-def _name(fitted: Fit) -> str:
-    return f"{fitted.model.name} ({fitted.statistic})"
+def _parameters(rows: Mapping[str, Sequence[Fitted]]) -> pl.DataFrame:
+    """Returns the parameters, with their place if there are several."""
+    frames = [
+        frame_of(PARAMETERS, mine).with_columns(*[pl.lit(place).alias("place")] * bool(place))
+        for place, mine in rows.items()
+    ]
+    return pl.concat(frames)
 
 
-def _log(fitted: Fit) -> Iterator[str]:
+def _drawing(place: str) -> str:
+    return "fit_between.svg" if place.startswith("between") else "fit.svg"
+
+
+def _name(fitted: Fit, place: str = "") -> str:
+    return f"{place}{': ' * bool(place)}{fitted.model.name} ({fitted.statistic})"
+
+
+def _log(fitted: Fit, place: str = "") -> Iterator[str]:
     """Yields where a model deviates from the data, and what they do not determine."""
+    name = _name(fitted, place)
     if fitted.bent:
         sizes = fitted.worst_sizes
         where = ", ".join(
@@ -182,21 +210,21 @@ def _log(fitted: Fit) -> Iterator[str]:
         )
         hint = "; fit a narrower range of sizes with -b and -e" if len(sizes) > 1 else ""
         yield (
-            f"{_name(fitted)}: the model deviates from the data: {median_error(fitted)}; largest "
+            f"{name}: the model deviates from the data: {median_error(fitted)}; largest "
             f"median errors: {where}{hint}"
         )
     for names, reason in fitted.undetermined_groups:
-        yield f"{_name(fitted)}: {' and '.join(names)} not determined: {reason}"
+        yield f"{name}: {' and '.join(names)} not determined: {reason}"
     for parameter, reason in fitted.absent.items():
-        yield f"{_name(fitted)}: {parameter} assumed 0: {reason}"
+        yield f"{name}: {parameter} assumed 0: {reason}"
     if fitted.determined and not fitted.has_intervals:
         yield (
-            f"{_name(fitted)}: no confidence interval: {len(fitted.points)} points for "
+            f"{name}: no confidence interval: {len(fitted.points)} points for "
             f"{len(fitted.parameters)} parameters; measure more sizes"
         )
     if fitted.vague:
         yield (
-            f"{_name(fitted)}: {' and '.join(fitted.vague)}: wide confidence interval; use a "
+            f"{name}: {' and '.join(fitted.vague)}: wide confidence interval; use a "
             "quieter machine, more samples or fewer sizes (-b, -e)"
         )
 

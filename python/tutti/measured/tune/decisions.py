@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
 from tutti.measured.tune.library_defaults import default_of
 from tutti.measured.tune.targets import Counterpart, counterpart
 from tutti.measured.tune.times import DEFAULT, EMULATED, ESTIMATED, MEASURED, MODELLED, OWN
+from tutti.mpi.usual import LEAST_GAIN
 from tutti.schedules.bits import is_exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tutti.measured.tune.forced import ChosenAlgorithm
-
-
-LEAST_GAIN: Final = 0.1
-"""The predicted gain over the library's default that a rule from a model needs: 0.1 is 10 %."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,7 @@ class TuningDecision:
         forced: the library's algorithm if it was measured itself; `schedule` is then its name.
         stays: why a model leaves the default: `gain` if nothing is predicted to beat it, `unknown`
             if the model has no time of it; empty otherwise.
+        ranks_per_node: number of ranks on each node that it is for; None for any.
     """
 
     collective: str
@@ -63,6 +61,7 @@ class TuningDecision:
     conditions: str = ""
     forced: ChosenAlgorithm | None = None
     stays: str = ""
+    ranks_per_node: int | None = None
 
     @property
     def is_rule(self) -> bool:

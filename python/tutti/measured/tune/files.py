@@ -10,15 +10,17 @@ import polars as pl
 
 from tutti.measured.errors import TuningError
 from tutti.measured.tune import mpich, openmpi, ucc
-from tutti.measured.tune.decisions import LEAST_GAIN, decide, extended
+from tutti.measured.tune.decisions import decide, extended
 from tutti.measured.tune.targets import library_title
 from tutti.measured.tune.times import EMULATED, ESTIMATED, MEASURED, MODELLED, OWN
 from tutti.mpi.plan import CollectivePlan, Rule
 from tutti.mpi.proof import remember
+from tutti.mpi.usual import LEAST_GAIN
 from tutti.schedules.ir import schedule
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from tutti.measured.tune.decisions import TuningDecision
@@ -48,11 +50,21 @@ class Written:
 
 @dataclass(frozen=True)
 class _Made:
-    """The files of a library, its variables, and notes."""
+    """The files of a library, that of rules first, its variables, and notes."""
 
-    path: Path | None
+    paths: list[Path]
     variables: dict[str, str]
     notes: list[str] = field(default_factory=list)
+
+
+_FILES = {
+    "plan": ("plan.tutti", "plan.env"),
+    "openmpi": ("openmpi.rules", "openmpi.han", "openmpi.env"),
+    "openmpi6": ("openmpi6.json", "openmpi6.han", "openmpi6.env"),
+    "mpich": ("mpich.json", "mpich_device.json", "mpich.env"),
+    "ucc": ("ucc.env",),
+}
+"""The files of each library, which another run replaces or removes."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +76,34 @@ class Writer:
         provenance: provenance of the plan.
         stock: MPICH's stock trees; without them nothing is written for MPICH.
         second: whether Open MPI's classic file is of the second version.
+        ranks_per_node: number of ranks on each node that rules are for; None for any.
+        command: the command that writes, for comments.
     """
 
     folder: Path
     provenance: dict[str, Any]
     stock: Stock | None = None
     second: bool = False
+    ranks_per_node: int | None = None
+    command: str = "tutti tune"
+
+    def clear(self, target: str, written: Collection[Path] = ()) -> list[str]:
+        """Removes a library's files of an earlier run from the folder, and returns their names.
+
+        Args:
+            target: one of :data:`tutti.measured.tune.targets.TARGETS`.
+            written: files of this run, which stay.
+        """
+        removed = []
+        for name in _FILES[target]:
+            path = self.folder / name
+            if path not in written and path.is_file():
+                path.unlink()
+                removed.append(name)
+        return removed
 
     def write(self, target: str, decisions: Sequence[TuningDecision]) -> Written:
-        """Writes the files of a library.
+        """Writes the files of a library, and removes others of an earlier run.
 
         Args:
             target: one of :data:`tutti.measured.tune.targets.TARGETS`.
@@ -81,69 +112,92 @@ class Writer:
         Raises:
             TuningError: Nothing can be written.
         """
+        if self.ranks_per_node is not None:
+            decisions = [replace(one, ranks_per_node=min(self.ranks_per_node, one.ranks))
+                         for one in decisions]  # fmt: skip
         made = self._made(target, decisions)
         shell = self.folder / f"{target}.env"
-        shell.write_text(_shell_text(decisions, made.variables), "utf-8")
+        shell.write_text(_shell_text(decisions, made.variables, self.command), "utf-8")
+        self.clear(target, written=[*made.paths, shell])
         notes = [*made.notes, *_replaced(made.variables)]
-        return Written(target, decisions, made.path, made.variables, shell, notes)
+        path = made.paths[0] if made.paths else None
+        return Written(target, decisions, path, made.variables, shell, notes)
 
     def _made(self, target: str, decisions: Sequence[TuningDecision]) -> _Made:
         if target == "plan":
             path = self.folder / "plan.tutti"
             how = {"times": _known_by(decisions)}
             remember(CollectivePlan(_rules(decisions), self.provenance | how).write(path))
-            return _Made(path, {"TUTTI_MPI_PLAN": str(path.resolve())})
+            return _Made([path], {"TUTTI_MPI_PLAN": _absolute(path)}, _of_nodes(target, decisions))
         if target == "ucc":
-            return _Made(None, *ucc.settings(decisions))
+            variables, notes = ucc.settings(decisions)
+            return _Made([], variables, [*notes, *_of_nodes(target, decisions)])
         if target == "mpich":
             return _mpich(decisions, self.folder, self.stock)
-        return _open_mpi(target, decisions, self.folder, second=self.second)
+        return self._open_mpi(target, decisions)
+
+    def _open_mpi(self, target: str, decisions: Sequence[TuningDecision]) -> _Made:
+        is_classic = target == "openmpi"
+        path = self.folder / ("openmpi.rules" if is_classic else "openmpi6.json")
+        text = openmpi.classic(decisions, second=self.second) if is_classic else (
+            openmpi.json_rules(decisions))  # fmt: skip
+        of_han = openmpi.han(decisions, target)
+        paths = [path, *([self.folder / f"{target}.han"] if of_han is not None else [])]
+        for file, written in zip(paths, (text, of_han or ""), strict=False):
+            file.write_text(written.replace("`tutti tune`", f"`{self.command}`"), "utf-8")
+        named = openmpi.settings(*map(_absolute, paths), *[None] * (2 - len(paths)))
+        notes = [*_of_blocks(target, decisions), *openmpi.unstated(target, decisions)]
+        return _Made(paths, named, notes)
 
 
 def write_all(
     times: pl.DataFrame,
     targets: Iterable[str],
-    folder: Path,
+    writer: Writer,
     *,
-    provenance: dict[str, Any],
-    stock: Stock | None = None,
-    second: bool = False,
     extend: bool = False,
+    least_gain: float = LEAST_GAIN,
 ) -> tuple[list[Written], dict[str, TuningError]]:
     """Decides for each library, and writes its files.
 
     Args:
         times: with the columns of :data:`tutti.measured.tune.times.TIMES`.
         targets: of :data:`tutti.measured.tune.targets.TARGETS`.
-        folder: output folder.
-        provenance: provenance of the plan.
-        stock: MPICH's stock trees; without them nothing is written for MPICH.
-        second: whether Open MPI's classic file is of the second version.
+        writer: writes the files.
         extend: whether rules also hold beyond the tuned sizes.
+        least_gain: the predicted gain over the library's default that a rule needs.
 
     Returns:
         What was written, and the libraries for which nothing could be written, with the reason.
     """
-    writer = Writer(folder, provenance, stock, second)
     written: list[Written] = []
     left: dict[str, TuningError] = {}
     for target in targets:
-        decisions = decide(times, target)
+        decisions = decide(times, target, least_gain=least_gain)
         try:
-            _refuse_unknown(decisions, times)
+            _refuse_unknown(decisions, times, least_gain)
             files = writer.write(target, extended(decisions) if extend else decisions)
         except TuningError as error:
-            left[target] = error
+            removed = earlier(writer.clear(target))
+            left[target] = TuningError(error.problem + removed, kind=error.kind, hint=error.hint)
             continue
-        notes = [*_of_other_mpis(decisions, times), *of_defaults(target, decisions), *files.notes]
+        notes = [*_of_other_mpis(decisions, times), *of_defaults(target, decisions, least_gain),
+                 *files.notes]  # fmt: skip
         written.append(replace(files, notes=notes))
     return written, left
 
 
-def _refuse_unknown(decisions: Sequence[TuningDecision], times: pl.DataFrame) -> None:
+def earlier(removed: Sequence[str]) -> str:
+    """Returns the end of a remark on removed files of an earlier run; empty without any."""
+    return f"; removed files of an earlier run: {', '.join(removed)}" if removed else ""
+
+
+def _refuse_unknown(
+    decisions: Sequence[TuningDecision], times: pl.DataFrame, least_gain: float
+) -> None:
     stays = [one for one in decisions if one.stays]
     if stays and not any(one.is_rule for one in decisions):
-        message = f"no schedule is predicted to beat the library's default by {LEAST_GAIN:.0%}"
+        message = f"no schedule is predicted to beat the library's default by {least_gain:.0%}"
         raise TuningError(message, kind="nothing", hint="measure on the library: --by measurement")
     if not decisions:
         measured = ", ".join(_measured(times))
@@ -171,22 +225,7 @@ def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | Non
                      "compositions are off for all ranks and sizes; use --mpicc instead of "
                      "--csel-base to read them")  # fmt: skip
     named = mpich.settings(_absolute(path), _absolute(device) if device else None, decisions)
-    return _Made(path, named, notes)
-
-
-def _open_mpi(
-    target: str, decisions: Sequence[TuningDecision], folder: Path, *, second: bool
-) -> _Made:
-    is_classic = target == "openmpi"
-    path = folder / ("openmpi.rules" if is_classic else "openmpi6.json")
-    write = openmpi.classic(decisions, second=second) if is_classic else None
-    path.write_text(write or openmpi.json_rules(decisions), "utf-8")
-    text, of_han = openmpi.han(decisions, target), None
-    if text is not None:
-        of_han = folder / f"{target}.han"
-        of_han.write_text(text, "utf-8")
-    named = openmpi.settings(_absolute(path), _absolute(of_han) if of_han else None)
-    return _Made(path, named, _of_blocks(target, decisions))
+    return _Made([path, *([device] if device else [])], named, notes)
 
 
 def _absolute(path: Path) -> str:
@@ -215,8 +254,10 @@ def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
 # --- origin of the times --------------------------------------------------------------------------
 
 
-def _shell_text(decisions: Sequence[TuningDecision], variables: dict[str, str]) -> str:
-    lines = ["# Written by `tutti tune`. Times by:"]
+def _shell_text(
+    decisions: Sequence[TuningDecision], variables: dict[str, str], command: str
+) -> str:
+    lines = [f"# Written by `{command}`. Times by:"]
     lines += [f"#   {how}" for how in _known_by(decisions)]
     lines += [f"export {name}='{value}'" for name, value in variables.items()]
     return "\n".join([*lines, ""])
@@ -245,6 +286,17 @@ def _measured(times: pl.DataFrame) -> list[str]:
     return mine["mpi"].unique().sort().to_list()
 
 
+def _of_nodes(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
+    """Reports that a plan, or a string of UCC, has no number of ranks per node."""
+    stated = sorted({one.ranks_per_node for one in decisions if one.ranks_per_node})
+    what = "a plan" if target == "plan" else "the string of UCC"
+    return [
+        f"decisions are for {plural(each, 'rank')} per node, which {what} cannot state: they hold "
+        "for every placement of these ranks"
+        for each in stated
+    ]
+
+
 def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     """Reports that the other reduce_scatter keeps its default."""
     tuned = any(
@@ -257,14 +309,17 @@ def _of_blocks(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     return [message] if tuned else []
 
 
-def of_defaults(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
+def of_defaults(
+    target: str, decisions: Sequence[TuningDecision], least_gain: float = LEAST_GAIN
+) -> list[str]:
     """Reports the sizes at which a model leaves the library's default."""
     stays = [one.stays for one in decisions if one.stays]
     if not stays:
         return []
+    library = "the MPI library" if target == "plan" else library_title(target)
     message = (
-        f"{len(stays)} of {len(decisions)} ranges of sizes keep the default of "
-        f"{library_title(target)}: no schedule is predicted to beat it by {LEAST_GAIN:.0%}"
+        f"{len(stays)} of {len(decisions)} ranges of sizes keep the default of {library}: no "
+        f"schedule is predicted to beat it by {least_gain:.0%}"
     )
     unknown = stays.count("unknown")
     return [message + (f", or the model cannot predict it ({unknown})" if unknown else "")]

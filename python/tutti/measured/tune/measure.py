@@ -24,7 +24,7 @@ from tutti.measured.tune.times import (
     TIMES,
     mpi_of,
 )
-from tutti.mpi.usual import to_beat, untuned
+from tutti.mpi.usual import LEAST_GAIN, to_beat, untuned
 from tutti.schedules.bits import bits_differ, is_exact
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import Schedule, candidates, schedule
@@ -45,7 +45,7 @@ COLLECTIVES = (
 METHODS = ("model", "measurement", "both")
 
 CROWDED = "more ranks than cores"
-SEVERAL_HOSTS = re.compile(r", \d+ hosts, rank 0 on ")
+SEVERAL_HOSTS = re.compile(r", (\d+) hosts, rank 0 on ")
 
 ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
 """Their root starts the next of several back-to-back calls before other ranks finish one."""
@@ -101,12 +101,15 @@ def notations(question: Question, only: Sequence[str] = ()) -> list[str]:
 
 def _keeps_bits(notation: str, question: Question) -> bool:
     """Whether all ranks get the same bits for the tuned datatype."""
-    return is_exact(question.datatype) or not _differ(notation, question.collective, question.ranks)
+    return is_exact(question.datatype) or not differ(notation, question.collective, question.ranks)
 
 
 @functools.cache
-def _differ(notation: str, collective: str, ranks: int) -> bool:
-    """Cached, as it takes as long as a verification and is needed for every size."""
+def differ(notation: str, collective: str, ranks: int) -> bool:
+    """Returns whether an all_reduce gives ranks different bits; other collectives do not.
+
+    Cached, as it takes as long as a verification and is needed for every size.
+    """
     if collective != "all_reduce":
         return False
     return bits_differ(schedule(notation, collective=collective, ranks=ranks))
@@ -134,6 +137,8 @@ def by_model(
     platform: Platform,
     only: Sequence[str] = (),
     done: Callable[[int], object] | None = None,
+    *,
+    least_gain: float = LEAST_GAIN,
 ) -> pl.DataFrame:
     """Predicts the time of every algorithm at every size.
 
@@ -142,6 +147,7 @@ def by_model(
         platform: the platform.
         only: consider only these algorithms.
         done: called with 1 after each size.
+        least_gain: the predicted gain over the native collective that a plan needs.
 
     Returns:
         A row for each, with the columns of :data:`tutti.measured.tune.times.TIMES`.
@@ -151,13 +157,14 @@ def by_model(
     """
     rows: list[dict[str, Any]] = []
     listed = notations(question, only)
-    known = {"method": MODELLED, "conditions": f"{platform.name}: {platform.model.core}"}
+    on = f", {platform.routes.topology.name}" if platform.routes else ""
+    known = {"method": MODELLED, "conditions": f"{platform.name}{on}: {platform.model.core}"}
     laid_out: dict[str, Schedule | None] = {}
     for size in question.sizes:
         found = _modelled(question, platform, size, listed, laid_out, search=not only)
         rows += [times_row(question, size, one, time, known) for one, time in found]
         if found and "plan" in question.targets:
-            rows += _estimated(question, platform, size, known, laid_out)
+            rows += _estimated(question, platform, size, known, laid_out, least_gain=least_gain)
         rows += _defaults(question, platform, size, known) if found else []
         if done is not None:
             done(1)
@@ -170,6 +177,8 @@ def _estimated(
     size: int,
     known: dict[str, Any],
     laid_out: dict[str, Schedule | None],
+    *,
+    least_gain: float,
 ) -> list[dict[str, Any]]:
     """Estimates the native collective by the MPICH default, which a plan's schedule has to beat."""
     name = next(
@@ -179,7 +188,9 @@ def _estimated(
     )
     found = _modelled(question, platform, size, [name], laid_out, search=False)
     estimate = known | {"method": ESTIMATED}
-    return [times_row(question, size, None, to_beat(time), estimate) for _, time in found]
+    return [
+        times_row(question, size, None, to_beat(time, least_gain), estimate) for _, time in found
+    ]
 
 
 def _defaults(
@@ -423,7 +434,7 @@ def times_row(
         "time_ps": time_ps,
         "moves_chunks": laid_out.moves_chunks if laid_out else False,
         "same_on_all": not (
-            laid_out and _differ(laid_out.name, laid_out.collective, laid_out.ranks)
+            laid_out and differ(laid_out.name, laid_out.collective, laid_out.ranks)
         ),
         **known,
     }

@@ -230,10 +230,21 @@ def _by_ranks(
     for ranks in sorted(ruled):
         if ranks - 1 > above:
             node[f"comm_size<={ranks - 1}"] = before
-        node[f"comm_size<={ranks}"] = _by_sizes(ruled[ranks], _of_ranks(before, ranks), write)
+        node[f"comm_size<={ranks}"] = _by_nodes(ruled[ranks], _of_ranks(before, ranks), write)
         above = ranks
     node["comm_size=any"] = before
     return node
+
+
+def _by_nodes(
+    decisions: list[TuningDecision], before: Tree, write: Callable[[Counterpart], Tree]
+) -> Tree:
+    """Returns the rules; for a number of ranks per node below conditions on their average."""
+    rules, each = _by_sizes(decisions, before, write), decisions[0].ranks_per_node
+    if each is None:
+        return rules
+    fewer = {f"comm_avg_ppn<={each - 1}": before} if each > 1 else {}
+    return fewer | {f"comm_avg_ppn<={each}": rules, "comm_avg_ppn=any": before}
 
 
 def _of_ranks(tree: Tree, ranks: int) -> Tree:

@@ -24,6 +24,7 @@ from tutti.collectives.sizes import DEALT_OUT
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.decisions import complete
 from tutti.measured.tune.targets import library_title
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,7 +193,7 @@ def json_rules(decisions: Sequence[TuningDecision]) -> str:
             {
                 "comm_size_min": ranks,
                 "comm_size_max": ranks,
-                "comm_rank_distribution": "any",
+                "comm_rank_distribution": _distribution(by_ranks[ranks][0]),
                 "rules": [
                     _json_rule(one, choice)
                     for one in by_ranks[ranks]
@@ -203,6 +204,34 @@ def json_rules(decisions: Sequence[TuningDecision]) -> str:
         ]
     rules = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
     return json.dumps(rules, indent=2) + "\n"
+
+
+def _distribution(decision: TuningDecision) -> str:
+    """Returns the distribution of ranks in JSON, which has no number of ranks per node."""
+    each = decision.ranks_per_node
+    if each == 1:
+        return "one-per-node"
+    return "single-node" if each is not None and each >= decision.ranks else "any"
+
+
+def unstated(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
+    """Reports rules that also hold for other numbers of ranks per node.
+
+    Args:
+        target: `openmpi` or `openmpi6`.
+        decisions: the written decisions.
+    """
+    wide = {
+        one.ranks_per_node
+        for one in decisions
+        if one.ranks_per_node and (target == "openmpi" or _distribution(one) == "any")
+        if one.counterpart(target) is not None
+    }
+    return [
+        f"rules are for {plural(each, 'rank')} per node, which the format of "
+        f"{library_title(target)} cannot state: they hold for every placement of these ranks"
+        for each in sorted(wide)
+    ]
 
 
 def _json_rule(decision: TuningDecision, choice: _Choice) -> dict[str, object]:

@@ -73,6 +73,9 @@ class Proof:
 
 def unproved(mpi: Mpi, written: Written) -> str:
     """Returns why an MPI library cannot check the files of a library, or an empty string."""
+    if written.target == "mpich" and any((one.ranks_per_node or 1) > 1
+                                         for one in written.decisions):  # fmt: skip
+        return "messages of MPICH are counted with one rank per host, and the rules are for more"
     if speaks_for(written.target, mpi_of(mpi)):
         return "" if any(one.is_rule for one in written.decisions) else "it has no rule"
     return f"the MPI library here is {mpi}"

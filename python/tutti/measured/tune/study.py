@@ -12,7 +12,7 @@ import typer
 
 from tutti.base.errors import ExitCode
 from tutti.measured.errors import TuningError
-from tutti.measured.tune.files import Writer, write_all
+from tutti.measured.tune.files import Writer, earlier, write_all
 from tutti.measured.tune.live import LiveRules, raced
 from tutti.measured.tune.measure import (
     ROOTED,
@@ -23,10 +23,12 @@ from tutti.measured.tune.measure import (
     notations,
 )
 from tutti.measured.tune.mpich import stock_for
+from tutti.measured.tune.nodes import placement_cautions
 from tutti.measured.tune.prove import Proof, proofs, unproved
 from tutti.measured.tune.times import mpi_of, speaks_for
 from tutti.mpi.library import built
 from tutti.mpi.provenance import provenance
+from tutti.mpi.usual import LEAST_GAIN
 from tutti.study.console import remark, wrote
 from tutti.study.progress import Progress
 from tutti.study.study import Study
@@ -62,6 +64,8 @@ class Tuning:
         base: MPICH's generic.json; None for that of its library.
         second: Whether Open MPI's classic file is of the second version.
         extend: Whether rules also hold beyond the tuned sizes.
+        ranks_per_node: Ranks on each node that rules are for; None for any.
+        least_gain: The predicted gain over the default that a rule needs: 0.1 is 10 %.
     """
 
     questions: Sequence[Question]
@@ -76,6 +80,8 @@ class Tuning:
     base: Path | None
     second: bool
     extend: bool = False
+    ranks_per_node: int | None = None
+    least_gain: float = LEAST_GAIN
 
     @property
     def live(self) -> list[str]:
@@ -102,13 +108,12 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
     origin = provenance(sys.argv[1:], platform=machine)
     written: list[Written] = []
     left: dict[str, TuningError] = {}
+    writer = Writer(output, origin, stock, tuning.second, tuning.ranks_per_node)
     if others:
         times = pl.concat([_times(study, tuning, question) for question in tuning.questions])
         written, left = write_all(
-            times, others, output, provenance=origin, stock=stock, second=tuning.second,
-            extend=tuning.extend,
-        )  # fmt: skip
-    writer = Writer(output, origin, stock, tuning.second)
+            times, others, writer, extend=tuning.extend, least_gain=tuning.least_gain
+        )
     for target in tuning.live:
         written += _live(study, tuning, target, writer)
     if others:
@@ -148,7 +153,8 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
         label = f"{_label(question)}: algorithms of {mpi}"
         races.append(study.measured(label, lambda done, race=raced_here: race(done=done)))  # type: ignore[misc] # mypy infers no lambda with a default
     if not any(race.names for race in races):
-        remark(f"nothing for {target}: {mpi} has none of the named algorithms")
+        remark(f"nothing for {target}: {mpi} has none of the named algorithms"
+               + earlier(writer.clear(target)))  # fmt: skip
         return []
     rules = LiveRules(target, races, mpi, writer, extend=tuning.extend)
     compared: list[Comparison] = []
@@ -158,7 +164,14 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
             f"{_label(race.question)}: default and rules", partial(rules.confirm, race, settings)
         )
     study.present(live_view(rules, compared))
-    return rules.finish(compared)
+    for race in races:
+        placed = placement_cautions([race.conditions], race.question.ranks, tuning.ranks_per_node)
+        for caution in placed:
+            remark(caution)
+    written = rules.finish(compared)
+    if not written and (removed := writer.clear(target)):
+        remark(f"{target}: no rules{earlier(removed)}")
+    return written
 
 
 def _blocks(question: Question, settings: Settings) -> Settings:
@@ -173,8 +186,9 @@ def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl
         total = len(question.sizes)
         with Progress(_label(question), work=total, total=total) as progress:
             modelled = [
-                by_model(question, tuning.machine, list(tuning.algorithms), progress.advance)
-            ]
+                by_model(question, tuning.machine, list(tuning.algorithms), progress.advance,
+                         least_gain=tuning.least_gain)
+            ]  # fmt: skip
         names = fastest(modelled[0], question, tuning.most)
     if tuning.mpi is None or (modelled and tuning.by == "model"):
         return pl.concat(modelled)
@@ -201,7 +215,9 @@ def _measured(
         remark(f"{_label(question)}: all blocks of {len(never)} of {len(measured)} cases started "
                "late: their times are those of a busy machine")  # fmt: skip
     if tuning.settings.distance is None and not tuning.live:
-        for caution in cautions(measured["conditions"].unique()):
+        conditions = measured["conditions"].unique().to_list()
+        placed = placement_cautions(conditions, question.ranks, tuning.ranks_per_node)
+        for caution in [*cautions(conditions), *placed]:
             remark(caution)
     return measured
 

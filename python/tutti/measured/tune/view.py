@@ -66,6 +66,8 @@ QUANTITIES: tuple[Column[Chosen], ...] = (
     Column("library", lambda row: row.target, key="target", scope="file"),
     Column("collective", lambda row: row.decision.collective, key="collective"),
     Column("ranks", lambda row: row.decision.ranks, count, key="ranks"),
+    Column("ranks per node", lambda row: row.decision.ranks_per_node, count, key="ranks_per_node",
+           scope="file"),
     Column("first size", lambda row: row.decision.first, exact_size, key="from_bytes",
            scope="file"),
     Column("last size", lambda row: row.decision.last, exact_size, key="to_bytes", scope="file"),

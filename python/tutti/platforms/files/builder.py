@@ -48,6 +48,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
     routes = _routes(platform, source)
+    _check_nodes(platform, routes, source)
     contention = contention_of(platform, routes, source=source)
     found = Platform(name=name, model=network, routes=routes, contention=contention)
     try:
@@ -56,6 +57,19 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         key = f"platform {platform.name}: topology.flits"
         path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
         raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
+
+
+def _check_nodes(platform: RawPlatform, routes: Routes | None, source: str) -> None:
+    """Rejects ranks per node that leave a node incomplete."""
+    each = platform.topology.ranks_per_node if platform.topology else None
+    if routes is None or each is None or routes.topology.ranks % each == 0:
+        return
+    raise mistake(
+        f"nodes of {each:,} ranks do not divide the {routes.topology.ranks:,} NPUs",
+        source=source,
+        key=f"platform {platform.name}: topology.ranks_per_node",
+        expected="a divisor of the number of NPUs",
+    )
 
 
 def npus(platform: RawPlatform, *, source: str) -> int | None:

@@ -124,6 +124,16 @@ class TopologyTable(Table):
             description="For `ecmp`: the random seed; 0 if absent.",
         ),
     ]
+    ranks_per_node: Annotated[
+        int | None,
+        Field(
+            default=None,
+            ge=1,
+            lt=1 << 32,
+            description="Consecutive NPUs that share a node; it divides their number. If absent, "
+            "it is not known.",
+        ),
+    ]
     paths: Annotated[
         list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2)]],
         Field(
@@ -210,6 +220,32 @@ class TopologyTable(Table):
             )
 
 
+class CalibrationTable(Table):
+    """What the numbers of a platform were fitted to, and how far its default model is off."""
+
+    error: Annotated[
+        str,
+        Field(
+            pattern=r"^[0-9]{1,6}(\.[0-9]{1,3})? %$",
+            description="Median absolute relative error of the default model over the "
+            "measurements, such as `16 %`.",
+        ),
+    ]
+    hosts: Annotated[
+        int | None,
+        Field(default=None, ge=1, lt=1 << 32, description="Hosts measured; if absent, unknown."),
+    ]
+    cores: Annotated[
+        int | None,
+        Field(default=None, ge=1, lt=1 << 32, description="Cores of a host; if absent, unknown."),
+    ]
+
+    @property
+    def share(self) -> float:
+        """The error as a fraction: 0.16 is 16 %."""
+        return float(self.error.removesuffix(" %")) / 100
+
+
 class RawPlatform(Table):
     """A machine: one or more network models, and the costs of local work."""
 
@@ -237,6 +273,10 @@ class RawPlatform(Table):
         Field(
             default=None, description="A mesh with multicast and reduction, instead of `topology`."
         ),
+    ]
+    calibration: Annotated[
+        CalibrationTable | None,
+        Field(default=None, description="Of fitted numbers: their error, and what was measured."),
     ]
 
     @model_validator(mode="after")

@@ -1,0 +1,106 @@
+"""`tutti calibrate --ranks-per-node`: one platform from logs within a node and between nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from called import call
+from osu_logs import osu_log
+from tutti import schedule, simulate
+from tutti.base.errors import ConfigError
+from tutti.measured.calibrate.live import one_rank_per_host
+from tutti.measured.calibrate.sources import Sources, require_hosts
+from tutti.measured.errors import CalibrationError
+from tutti.platforms.files.builder import machine
+from tutti.platforms.files.nodes import ranks_per_node, with_ranks_per_node
+from tutti.platforms.files.presets import load_platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WITHIN = {"alpha_p": 0.3, "alpha_r": 0.2, "beta": 0.05e-3}
+BETWEEN = {"alpha_p": 1.4, "alpha_r": 0.2, "beta": 0.08e-3}
+ONLY = ("--model", "pipelining_postal", "--ranks-per-node", "4", "--out", "o")
+
+
+def logs(
+    folder: Path, within: dict[str, float], between: dict[str, float], *, stated: bool = True
+) -> tuple[str, str]:
+    (folder / "in.txt").write_text(osu_log(**within, nodes=1 if stated else None))
+    (folder / "out.txt").write_text(osu_log(**between, nodes=2 if stated else None))
+    return "in.txt", "out.txt"
+
+
+def run(folder: Path, *arguments: str, code: int = 0) -> str:
+    done = call("calibrate", *arguments, cwd=folder)
+    text = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == code, text
+    return text
+
+
+@pytest.mark.parametrize("faster", ["within", "between"])
+def test_messages_of_both_places_are_recovered_within_5_percent(
+    tmp_path: Path, faster: str
+) -> None:
+    """Shared memory can have less bandwidth than a network: messages then avoid its links."""
+    within = WITHIN if faster == "within" else WITHIN | {"beta": 0.12e-3}
+    run(tmp_path, *logs(tmp_path, within, BETWEEN), *ONLY)
+    raw = load_platform(tmp_path / "o" / "calibrated.toml")
+    assert ranks_per_node(raw) == 4
+    message = schedule("binomial", collective="broadcast", ranks=2)
+    for per_node, true in ((4, within), (1, BETWEEN)):
+        placed = machine(
+            with_ranks_per_node(raw, per_node, source=""), "pipelining_postal", source=""
+        )
+        for size in (8, 1 << 20):
+            expected = true["alpha_p"] + true["alpha_r"] + size * true["beta"]
+            time = simulate(message, placed, size=f"{size} B").completion_ps / 1e6
+            assert time == pytest.approx(expected, rel=0.05)
+
+
+def test_the_platform_states_its_error_and_what_was_measured(tmp_path: Path) -> None:
+    text = run(tmp_path, *logs(tmp_path, WITHIN, BETWEEN | {"alpha_r": 0.4}), *ONLY)
+    assert "alpha_r is 201 ns within a node and 40" in text
+    calibration = load_platform(tmp_path / "o" / "calibrated.toml").calibration
+    assert calibration is not None
+    assert 0 < calibration.share < 0.05
+    assert calibration.hosts == 2
+
+
+def test_files_that_state_no_hosts_are_named(tmp_path: Path) -> None:
+    inner, outer = logs(tmp_path, WITHIN, BETWEEN, stated=False)
+    assert "no file was measured between nodes" in run(tmp_path, inner, outer, *ONLY, code=2)
+    run(tmp_path, inner, "--between", outer, *ONLY)
+    assert (tmp_path / "o" / "calibrated.toml").exists()
+
+
+def test_exchanged_files_are_refused(tmp_path: Path) -> None:
+    inner, outer = logs(tmp_path, WITHIN, BETWEEN, stated=False)
+    text = run(tmp_path, outer, "--between", inner, *ONLY, code=2)
+    assert "were the measurements exchanged?" in text
+    inner, outer = logs(tmp_path, WITHIN, BETWEEN)
+    assert "was measured within a host" in run(tmp_path, outer, "--between", inner, *ONLY, code=2)
+
+
+def test_one_fit_of_both_places_is_reported(tmp_path: Path) -> None:
+    text = run(tmp_path, *logs(tmp_path, WITHIN, BETWEEN), *ONLY[:2], "--out", "o")
+    assert "files of one host and of two are in one fit" in text
+    both = (tmp_path / "in.txt").read_text() + (tmp_path / "out.txt").read_text()
+    (tmp_path / "both.txt").write_text(both)
+    assert "are in one fit" in run(tmp_path, "both.txt", *ONLY[:2], "--out", "o")
+    assert "divide the file" in run(tmp_path, "both.txt", *ONLY, code=2)
+    text = run(tmp_path, "in.txt", "--nodes", "4", code=2)
+    assert "needs the number of ranks on a node" in text
+    text = run(tmp_path, *ONLY, "--against", "results.parquet", code=2)
+    assert "does not apply to --ranks-per-node" in text
+
+
+def test_live_runs_are_on_the_hosts_that_they_are_for() -> None:
+    assert one_rank_per_host("mpich") == ["-ppn", "1"]
+    with pytest.raises(CalibrationError, match="two hosts are unknown"):
+        one_rank_per_host("other")
+    require_hosts(Sources(hosts={2}), 2)
+    with pytest.raises(ConfigError, match="not on 2 hosts"):
+        require_hosts(Sources(hosts={1}), 2)
