@@ -407,7 +407,7 @@ def profiles() -> dict[str, bytes]:
     found = {}
     for rank in range(2):
         name = f"rank{rank}.json"
-        text = (EXAMPLES / "27_pytorch_profile" / name).read_text("utf-8")
+        text = (EXAMPLES / "28_pytorch_profile" / name).read_text("utf-8")
         for of_eight, of_two in (
             ('"world_size": 8', '"world_size": 2'),
             ('"Group size": 8', '"Group size": 2'),
