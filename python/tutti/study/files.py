@@ -57,18 +57,25 @@ def one_of(argument: Path | None, option: Path | None, name: str) -> Path | None
 
 
 class Earlier:
-    """The files of an earlier run at some paths: which of them differ now, and what they were."""
+    """The files of an earlier run at some paths: which of them differ now, and what they were.
+
+    Attributes:
+        too_large: Those that cannot be restored.
+    """
 
     def __init__(self, paths: Iterable[Path]) -> None:
         """Reads the regular files among these paths."""
         self._digests: dict[Path, bytes] = {}
         self._contents: dict[Path, bytes] = {}
+        self.too_large: set[Path] = set()
         for path in paths:
             with suppress(OSError):  # such as a file without read permission
                 if path.is_file() and not path.is_symlink():
                     self._digests[path] = _digest(path)
                     if path.stat().st_size <= _MOST_HELD:
                         self._contents[path] = path.read_bytes()
+                    else:
+                        self.too_large.add(path)
 
     def differing(self, paths: Iterable[Path]) -> list[Path]:
         """Returns those of these paths whose content has changed since."""

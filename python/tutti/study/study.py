@@ -215,12 +215,15 @@ class Study(Generic[Result]):
         with Progress("writing", writes=True):
             create(path.parent)
             earlier = Earlier(siblings(path))
+            document = started()
+            may_replace = document is None or document.may_replace
+            if not may_replace and path in earlier.too_large:
+                raise _exists(path)
             try:
                 paths = write(path)
                 each = [paths] if isinstance(paths, Path) else list(paths)
                 replaced = earlier.differing(each)
-                document = started()
-                if replaced and document is not None and not document.may_replace:
+                if replaced and not may_replace:
                     earlier.restore(each)
                     raise _exists(replaced[0])
             except (ValueError, OSError) as error:
