@@ -86,6 +86,8 @@ def test_fit_is_robust_to_noise_and_outliers(
     for one, two in zip(exact, found.predicted_us, strict=True):
         assert two == pytest.approx(one.time_us, rel=0.25)
     for parameter in found.parameters.values():
+        assert parameter.low is not None
+        assert parameter.high is not None
         assert parameter.low <= parameter.value <= parameter.high
 
 
@@ -101,7 +103,8 @@ def test_intervals_cover_the_true_value() -> None:
             for p, factor in zip(exact, map(float, noise), strict=True)
         ]
         found = fit(model, noisy).parameters
-        held += sum(found[n].low <= value <= found[n].high for n, value in theta.items())
+        ends = {name: (one.low or 0.0, one.high or 0.0) for name, one in found.items()}
+        held += sum(ends[n][0] <= value <= ends[n][1] for n, value in theta.items())
     assert held / (40 * len(theta)) > 0.8
 
 
