@@ -80,8 +80,7 @@ def test_equal_paths_are_those_of_booksim(tmp_path: Path) -> None:
 def test_a_matrix_selects_destinations(tmp_path: Path) -> None:
     text = MESH + "traffic = matrix({m}); injection_rate = 0.2;"
     found = converted(tmp_path, text, m="0 3 1 0  # weights\n0 0 0 0\n0 0 0 0.5\n1 0 0 0\n")
-    (traffic,) = found.noc.traffic
-    assert isinstance(traffic, noc.Traffic)
+    (traffic,) = found.noc.scalable
     assert traffic.pattern == "matrix:0,3,1,0;0,0,0,0;0,0,0,1;1,0,0,0"
     assert len(found.remarks) == 2
     assert "1 node of 4 send nothing" in found.remarks[0]
