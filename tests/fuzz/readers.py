@@ -362,12 +362,25 @@ _TEXTS = (_SIMAI, _REPEATING, _CUSTOMIZED, _DLRM)
 
 
 def _networks() -> list[Reader]:
+    from tutti.base.files import limits
+    from tutti.base.files.reader import read_text
     from tutti.formats import scalesim
     from tutti.formats.booksim import anynet
     from tutti.formats.booksim import network as config_of_booksim
     from tutti.formats.booksim import reader as booksim
+    from tutti.formats.booksim.recorded import parse_trace
+    from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
     from tutti.topologies import files as graphs
     from tutti.workloads.files import read_model
+
+    def text(path: Path) -> str:
+        return read_text(path, limits.Bytes.TABLE, "a table", line=limits.LINE)
+
+    def matrix(path: Path) -> str:
+        return matrix_pattern(parse_matrix(text(path), source=str(path)))
+
+    def trace(path: Path) -> object:
+        return parse_trace(text(path), source=str(path))
 
     networks = seeds.networks()
     config = _targets(networks, "booksim")
@@ -378,8 +391,11 @@ def _networks() -> list[Reader]:
     return [
         Reader(name="booksim-config", read=booksim.read, files=config),
         Reader(name="booksim-network", read=config_of_booksim.load, files=(*config, *anynets)),
-        Reader(name="booksim-matrix", read=config_of_booksim.load, files=matrices),
-        Reader(name="booksim-trace", read=config_of_booksim.load, files=traces),
+        Reader(name="booksim-traffic", read=config_of_booksim.load, files=(*matrices, *traces)),
+        Reader(
+            name="booksim-matrix", read=matrix, files=tuple({"n": one["n"]} for one in matrices)
+        ),
+        Reader(name="booksim-trace", read=trace, files=tuple({"n": one["n"]} for one in traces)),
         Reader(
             name="booksim-anynet",
             read=anynet.read,

@@ -1,4 +1,4 @@
-"""Files that a BookSim configuration names: weighted networks, matrices and traces."""
+"""Latencies of BookSim 2, and files that a configuration names: networks, matrices and traces."""
 
 from __future__ import annotations
 
@@ -30,6 +30,43 @@ def converted(folder: Path, text: str, **files: str) -> FromBookSim:
 
 def run(found: FromBookSim) -> noc.NocRun:
     return noc.run(found.noc.network, found.noc.traffic, found.noc.plan)
+
+
+DRAGONFLY = """topology = dragonflynew; k = 2; n = 1; routing_function = min;
+num_vcs = 3; vc_buf_size = 64; traffic = uniform; injection_rate = 0.2; packet_size = 1;
+sample_period = 2000;
+"""
+SPED_UP = """topology = mesh; k = 8; n = 2; routing_function = dor; num_vcs = 4; vc_buf_size = 8;
+vc_allocator = separable_input_first; sw_allocator = separable_input_first;
+routing_delay = 0; credit_delay = 1; traffic = uniform; injection_rate = 0.3; packet_size = 1;
+sample_period = 3000; warmup_periods = 1;
+"""
+TORUS = """topology = torus; k = 8; n = 2; routing_function = min_adapt; num_vcs = 5;
+vc_allocator = separable_input_first; sw_allocator = separable_input_first;
+routing_delay = 1; credit_delay = 1; traffic = uniform; injection_rate = 0.15; packet_size = 2;
+sample_period = 3000; warmup_periods = 1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "latency"),
+    [
+        (DRAGONFLY, 122.67),
+        (DRAGONFLY + "num_vcs = 2;", 122.88),
+        (DRAGONFLY + "num_vcs = 6;", 122.50),
+        (DRAGONFLY + "internal_speedup = 1.7;", 115.96),
+        (SPED_UP + "internal_speedup = 1.25;", 27.56),
+        (SPED_UP + "internal_speedup = 1.7;", 22.11),
+        (TORUS, 35.20),
+    ],
+)
+def test_spare_vcs_and_fractional_speedups_have_latencies_of_booksim(
+    text: str, latency: float, tmp_path: Path
+) -> None:
+    """Mean packet latencies of BookSim 28f4329, in cycles."""
+    measured = run(converted(tmp_path, text))
+    assert measured.latency is not None
+    assert measured.latency.mean == pytest.approx(latency, rel=0.01)
 
 
 # --- weighted networks ----------------------------------------------------------------------------
@@ -80,9 +117,8 @@ def test_equal_paths_are_those_of_booksim(tmp_path: Path) -> None:
 def test_a_matrix_selects_destinations(tmp_path: Path) -> None:
     text = MESH + "traffic = matrix({m}); injection_rate = 0.2;"
     found = converted(tmp_path, text, m="0 3 1 0  # weights\n0 0 0 0\n0 0 0 0.5\n1 0 0 0\n")
-    traffic = found.noc.traffic
-    assert isinstance(traffic, tuple)
-    assert traffic[0].pattern == "matrix:0,3,1,0;0,0,0,0;0,0,0,1;1,0,0,0"
+    (traffic,) = found.noc.scalable
+    assert traffic.pattern == "matrix:0,3,1,0;0,0,0,0;0,0,0,1;1,0,0,0"
     assert len(found.remarks) == 2
     assert "1 node of 4 send nothing" in found.remarks[0]
     assert "its sum has no effect" in found.remarks[1]

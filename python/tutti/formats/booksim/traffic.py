@@ -36,7 +36,7 @@ _Sizes = int | tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class BookSimInput:
-    """A configuration, its name in errors, and what its conversion yields next to tables.
+    """A configuration, its name in errors, and what its conversion adds to the tables.
 
     Attributes:
         config: The configuration.
