@@ -65,8 +65,9 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
         calibrate_jointly(files, to, name, ranks=ranks, collective=collective)
         return
     sources = Sources()
+    # The file of --against may be the one that needs the number of ranks.
     sources.add_files(files, ranks=ranks, collective=collective, algorithm=measured.algorithm,
-                      window=measured.window)  # fmt: skip
+                      window=measured.window, agree=fitting.against is None)  # fmt: skip
     if measured.live:
         mpi = find_mpi(measured.mpicc, measured.launcher)
         sources.add_live(mpi, measured.samples, measured.launcher_option or [], to)
