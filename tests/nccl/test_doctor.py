@@ -427,6 +427,17 @@ def test_ranks_that_the_rates_contradict_are_refused(tmp_path: Path) -> None:
     assert "all_reduce, 72 ranks" in call(*arguments, "72", cwd=tmp_path).stdout
 
 
+def test_options_that_the_files_contradict_have_notes(tmp_path: Path) -> None:
+    file = results(tmp_path, "all_reduce_perf.txt", listed(16, 2), SLOW)
+    named = (tmp_path / "all_reduce_perf.txt").read_text()
+    Path(file).write_text(f"{named}# Collective test concluded: all_reduce_perf\n")
+    arguments = ("nccl", "doctor", file, "-c", "broadcast", "--nodes", "4")
+    printed = " ".join(call(*arguments, cwd=tmp_path).stdout.split())
+    assert "all_reduce, 16 ranks on 2 nodes" in printed
+    assert "--collective: broadcast is not used: the files state all_reduce" in printed
+    assert "--nodes: 4 is used only where no nodes are stated; stated: 2" in printed
+
+
 @pytest.mark.parametrize(
     ("choice", "level", "advice"),
     [

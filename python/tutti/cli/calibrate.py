@@ -80,13 +80,15 @@ def calibrate(measured: CalibrationInput, fitting: Fitting) -> None:
     first = size_bytes(measured.begin, "-b", 0)
     sizes = range(first, size_bytes(measured.end, "-e", 1 << 62) + 1)
     strict, per_node = bool(fitting.model), measured.ranks_per_node
+    # The file of --against may be the one that needs the number of ranks.
+    agree = fitting.against is None
     if per_node is not None:
-        places = nodes_sources(measured, to)
+        places = nodes_sources(measured, to, agree=agree)
         origin = (places[0] + places[1]).provenance(name, measured.machine)
         fits, machine = calibrate_nodes(models, places, origin, to, sizes=sizes, strict=strict,
                                         per_node=per_node, nodes=nodes)  # fmt: skip
     else:
-        sources = sources_of(measured, files, to)
+        sources = sources_of(measured, files, to, agree=agree)
         origin = sources.provenance(name, measured.machine)
         fits, machine = calibrate_models(models, sources, origin, to, sizes=sizes, strict=strict)
     if fitting.against is not None:

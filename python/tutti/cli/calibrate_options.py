@@ -170,15 +170,23 @@ def nodes_of(measured: CalibrationInput, fitting: Fitting) -> int:
     return nodes
 
 
-def sources_of(measured: CalibrationInput, files: Sequence[Path], to: Path) -> Sources:
+def sources_of(
+    measured: CalibrationInput, files: Sequence[Path], to: Path, *, agree: bool
+) -> Sources:
     """Reads the measurements of files, and measures if --live is given.
+
+    Args:
+        measured: The options.
+        files: The files.
+        to: The folder for samples of a live run.
+        agree: Whether --ranks must not differ from what the files state.
 
     Raises:
         ConfigError: A file cannot be read.
         MpiError: There is no MPI library to measure.
     """
     sources = Sources()
-    _add_files(sources, measured, files)
+    _add_files(sources, measured, files, agree=agree)
     if measured.live:
         mpi = find_mpi(measured.mpicc, measured.launcher)
         options = measured.launcher_option or []
@@ -189,8 +197,8 @@ def sources_of(measured: CalibrationInput, files: Sequence[Path], to: Path) -> S
     return sources
 
 
-def nodes_sources(measured: CalibrationInput, to: Path) -> tuple[Sources, Sources]:
-    """Reads or measures messages within a node and between nodes.
+def nodes_sources(measured: CalibrationInput, to: Path, *, agree: bool) -> tuple[Sources, Sources]:
+    """Reads or measures messages within a node and between nodes; `agree` as in `sources_of`.
 
     Raises:
         ConfigError: Files of one place are missing, or a live run was in the other place.
@@ -209,11 +217,13 @@ def nodes_sources(measured: CalibrationInput, to: Path) -> tuple[Sources, Source
         require_hosts(between, 2)
         return within, between
     inner, outer = by_place(measured.files or [], measured.between or [])
-    _add_files(within, measured, inner)
-    _add_files(between, measured, outer)
+    _add_files(within, measured, inner, agree=agree)
+    _add_files(between, measured, outer, agree=agree)
     return within, between
 
 
-def _add_files(sources: Sources, measured: CalibrationInput, files: Sequence[Path]) -> None:
+def _add_files(
+    sources: Sources, measured: CalibrationInput, files: Sequence[Path], *, agree: bool
+) -> None:
     sources.add_files(files, ranks=measured.ranks, collective=measured.collective,
-                      algorithm=measured.algorithm, window=measured.window)  # fmt: skip
+                      algorithm=measured.algorithm, window=measured.window, agree=agree)  # fmt: skip

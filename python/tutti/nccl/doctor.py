@@ -156,8 +156,7 @@ def _findings(
         findings += _contradictions(subject)
         choices = {one.point.size_bytes: str(one.choice) for one in subject.sizes if one.choice}
         findings += suspicious(subject.series, choices)
-    if evidence.unused:
-        findings.append(Finding("note", "--collective", evidence.unused))
+    findings += [Finding("note", option, seen) for option, seen in evidence.unused]
     if not evidence.rows and not evidence.operations:
         findings.append(_no_times(evidence))
     for file in {row.file: None for row in evidence.rows if row.nodes is None}:

@@ -26,7 +26,7 @@ from tutti.formats.nccl.per_process import parse_per_process
 from tutti.nccl.tuner_csv import ALGORITHMS, PROTOCOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _EXPECTED: Final = (
     "output of nccl-tests (text or JSON), a log with NCCL_DEBUG=INFO, output of the NCCL "
@@ -91,7 +91,7 @@ class Evidence:
         wrong: Files, lines and reasons of wrong results.
         omitted: Files, lines and reasons of what was left out.
         measured: What the reader of logs returned, for conflicts and reasons.
-        unused: What is not used of what the user states; empty if all is.
+        unused: Options that the files contradict, with the contradiction.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Evidence:
     wrong: list[tuple[str, int, str]] = field(default_factory=list)
     omitted: list[tuple[str, int, str]] = field(default_factory=list)
     measured: list[Measurements] = field(default_factory=list)
-    unused: str = ""
+    unused: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def why(self) -> str:
@@ -140,8 +140,18 @@ def read_evidence(paths: Iterable[str | Path], given: Given) -> Evidence:
         _add_text(found, data.decode("utf-8", "replace").removeprefix("\ufeff"), str(path), given)
     measured = concatenated(found.measured)
     measured.require_agreement()
-    found.unused = measured.without(given.collective)
+    found.unused = list(_unused(measured, given))
     return found
+
+
+def _unused(measured: Measurements, given: Given) -> Iterator[tuple[str, str]]:
+    """Yields options that no file needs, since the files state something else."""
+    if text := measured.without(given.collective):
+        yield "--collective", text
+    stated = measured.rows["nodes"].drop_nulls().unique().sort().to_list()
+    if given.nodes is not None and stated and given.nodes not in stated:
+        listed = ", ".join(map(str, stated))
+        yield "--nodes", f"{given.nodes} is used only where no nodes are stated; stated: {listed}"
 
 
 def _add_text(found: Evidence, text: str, source: str, given: Given) -> None:

@@ -163,6 +163,11 @@ def test_collectives_of_no_bytes_are_not_fitted(tmp_path: Path) -> None:
     refused = calibrate(*arguments, "--ranks", "16")
     assert refused.exit_code == 2
     assert "expected: 8, 32 ranks, as the file states" in refused.output
+    library = str(EXAMPLE / "osu_allreduce.txt")  # states no ranks
+    needed = calibrate(*arguments, "--ranks", "16", "--against", library)
+    assert needed.exit_code == 0, needed.output
+    assert "16 ranks is not used" in " ".join(needed.output.split())
+    assert "all_reduce on 16 ranks" in needed.stdout
 
 
 FULL = """$ srun -n 4 osu_allreduce -d cuda --full -m 1048576:16777216

@@ -70,6 +70,7 @@ def read_measurements(
     ranks_per_node: int | None = None,
     collective: str | None = None,
     strict: bool = False,
+    agree: bool = True,
 ) -> Measurements:
     """Reads measurements of any supported tool.
 
@@ -79,6 +80,7 @@ def read_measurements(
         ranks_per_node: That of rows of CSV files that state the number of nodes alone.
         collective: The collective of files that do not state it.
         strict: Raise an error instead of leaving rows out.
+        agree: Raise an error if a file states another number than `ranks`, and none needs it.
 
     Returns:
         The rows, and those that were left out with their reasons.
@@ -93,7 +95,8 @@ def read_measurements(
     files = dict.fromkeys(Path(path) for path in paths)
     given = _Absent(ranks, ranks_per_node, collective)
     found = concatenated([_read(path, given) for path in files])
-    found.require_agreement()
+    if agree:
+        found.require_agreement()
     if strict:
         found.require_complete()
     return found
@@ -105,6 +108,7 @@ def read_reported(
     *,
     ranks: int | None = None,
     collective: str | None = None,
+    agree: bool = True,
 ) -> Measurements:
     """Reads measurements as :func:`read_measurements`, and reports what was left out or merged.
 
@@ -113,11 +117,12 @@ def read_reported(
         remark: Reports a line.
         ranks: The number of ranks of rows that do not state it.
         collective: The collective of files that do not state it.
+        agree: As in :func:`read_measurements`.
 
     Raises:
         ConfigError: As :func:`read_measurements`, or no row can be used.
     """
-    measured = read_measurements(paths, ranks=ranks, collective=collective)
+    measured = read_measurements(paths, ranks=ranks, collective=collective, agree=agree)
     measured.require_rows(", ".join(map(str, paths)), _EXPECTED)
     for line in measured.remarks():
         remark(capped(line))

@@ -10,19 +10,18 @@ Source of the factors: ``doc/PERFORMANCE.md`` of nccl-tests.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tutti.collectives.sizes import DEALT_OUT
 from tutti.formats.benchmarks.nccl_tests import Device, device_of, gpus_of_process
+from tutti.formats.nccl.debug import COMPLETE, RANK_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tutti.formats.measurements.launches import Launch
 
-_COMPLETE: Final = re.compile(r"\brank \d{1,8} nranks (\d{1,8}) .*Init COMPLETE")
 _BY_RATES: Final = "busbw / algbw"
 _LIST: Final = "the list of devices"
 _USE: Final = "use --ranks N"
@@ -167,8 +166,8 @@ def _stated(lines: Sequence[str], launches: Sequence[Launch]) -> _Stated:
         counts.setdefault(count, "the command")
     of_command = bool(counts) and not of_list
     for line in lines:
-        if "Init COMPLETE" in line and (match := _COMPLETE.search(line)) and int(match[1]):
-            counts.setdefault(int(match[1]), "NCCL's record `Init COMPLETE`")
+        if COMPLETE in line and (match := RANK_OF.search(line)) and int(match["ranks"]):
+            counts.setdefault(int(match["ranks"]), f"NCCL's record `{COMPLETE}`")
     hosts = {device.host for device in devices if device.host}
     nodes = len(hosts) or None
     if repeated > 1:

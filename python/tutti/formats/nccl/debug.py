@@ -42,6 +42,10 @@ _MARK: Final = re.compile(r"NCCL (?:INFO|WARN) ")
 _VERSION: Final = re.compile(
     r"^(?:.*\s)?(?P<library>R?NCCL) version (?P<version>\d+\.\d+(?:\.\d+)?[\w.+-]*)"
 )
+COMPLETE: Final = "Init COMPLETE"
+"""What records of a rank that completed the initialisation contain."""
+RANK_OF: Final = re.compile(r" rank (?P<rank>\d{1,8}) nranks (?P<ranks>\d{1,8}) ")
+"""Rank and number of ranks in them."""
 _COLLECTIVES: Final = {
     "AllReduce": "all_reduce",
     "AllGather": "all_gather",
@@ -318,7 +322,7 @@ def _name(text: str, names: tuple[str, ...]) -> str | None:
 
 _RECORDS: Final[tuple[tuple[str, re.Pattern[str], Callable[..., None]], ...]] = (
     (" version ", _VERSION, _version),
-    ("Init COMPLETE", re.compile(r" rank (?P<rank>\d{1,8}) nranks (?P<ranks>\d{1,8}) "), _member),
+    (COMPLETE, RANK_OF, _member),
     ("Pattern ", re.compile(
         r"^Pattern (?P<pattern>\d{1,3}), crossNic (?P<cross>\d{1,3}), nChannels "
         r"(?P<channels>\d{1,4}), (?:bw|speed) (?P<intra>\d{1,9}\.\d{1,9})/"

@@ -75,6 +75,7 @@ class Sources:
         collective: str | None,
         algorithm: str | None,
         window: int,
+        agree: bool = True,
     ) -> None:
         """Adds points of files: benchmarks state means, results of tutti have every block.
 
@@ -84,6 +85,7 @@ class Sources:
             collective: The collective, if a file does not state it.
             algorithm: The algorithm of the collectives.
             window: Messages in flight of `osu_bw`.
+            agree: Whether `ranks` must not differ from what all files state.
 
         Raises:
             ConfigError: A file cannot be read.
@@ -99,7 +101,7 @@ class Sources:
         if not texts:
             return
         self.emulated.append("")
-        measured = read_reported(texts, remark, ranks=ranks, collective=collective)
+        measured = read_reported(texts, remark, ranks=ranks, collective=collective, agree=agree)
         self.hosts |= set(_hosts(measured.rows))
         taken = of_benchmarks(measured.rows, window=window, algorithm=algorithm)
         for operation, count in taken.unused.items():
