@@ -225,5 +225,7 @@ def nodes_sources(measured: CalibrationInput, to: Path, *, agree: bool) -> tuple
 def _add_files(
     sources: Sources, measured: CalibrationInput, files: Sequence[Path], *, agree: bool
 ) -> None:
-    sources.add_files(files, ranks=measured.ranks, collective=measured.collective,
-                      algorithm=measured.algorithm, window=measured.window, agree=agree)  # fmt: skip
+    sources.add_files(
+        files, ranks=measured.ranks, collective=measured.collective, agree=agree,
+        algorithm=measured.algorithm, window=measured.window,
+    )  # fmt: skip
