@@ -19,39 +19,37 @@ static MPI_Comm communicator(const MPI_Fint *comm)
     return handle ? handle : MPI_COMM_NULL;
 }
 
-/* Functions of mpi_f08 have separate names. If the program passes no error code, its address is NULL. Compilers append up to
- * two underscores to other names. */
+/* Functions of mpi_f08 have separate names. If the program passes no error code, its address is NULL. Compilers append one or
+ * two underscores to other names. Those that append none are not supported: a program may define mpi_init for itself. */
 #define EXPORT __attribute__((visibility("default")))
 #ifdef OPEN_MPI
 #define SAME_AS(name) __attribute__((visibility("default"), alias("mpi_" #name "_")))
-#define SUBROUTINE(name, NAME, parameters)        \
-    EXPORT void mpi_##name##_ parameters;         \
-    void mpi_##name parameters SAME_AS(name);     \
-    void mpi_##name##__ parameters SAME_AS(name); \
+#define SUBROUTINE(name, parameters)                 \
+    EXPORT void mpi_##name##_ parameters;            \
+    void mpi_##name##__ parameters SAME_AS(name);    \
     void mpi_##name##_f08_ parameters SAME_AS(name); \
-    void MPI_##NAME parameters SAME_AS(name);     \
     void mpi_##name##_ parameters
 #else
-#define SUBROUTINE(name, NAME, parameters)      \
+#define SUBROUTINE(name, parameters)            \
     EXPORT void mpi_##name##_f08_ parameters;   \
     void mpi_##name##_f08_ parameters
 #endif
 
 /* --- the job, and communicators ------------------------------------------------------------------------------------------ */
 
-SUBROUTINE(init, INIT, (MPI_Fint *ierror))
+SUBROUTINE(init, (MPI_Fint *ierror))
 {
     set(ierror, MPI_Init(NULL, NULL));
 }
 
-SUBROUTINE(init_thread, INIT_THREAD, (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
+SUBROUTINE(init_thread, (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
 {
     int level = 0, error = MPI_Init_thread(NULL, NULL, (int)*required, &level);
     *provided = (MPI_Fint)level;
     set(ierror, error);
 }
 
-SUBROUTINE(finalize, FINALIZE, (MPI_Fint *ierror))
+SUBROUTINE(finalize, (MPI_Fint *ierror))
 {
     set(ierror, MPI_Finalize());
 }
@@ -65,12 +63,12 @@ static void release(MPI_Fint *comm, MPI_Fint *ierror, int (*end)(MPI_Comm *))
     set(ierror, error);
 }
 
-SUBROUTINE(comm_free, COMM_FREE, (MPI_Fint *comm, MPI_Fint *ierror))
+SUBROUTINE(comm_free, (MPI_Fint *comm, MPI_Fint *ierror))
 {
     release(comm, ierror, MPI_Comm_free);
 }
 
-SUBROUTINE(comm_disconnect, COMM_DISCONNECT, (MPI_Fint *comm, MPI_Fint *ierror))
+SUBROUTINE(comm_disconnect, (MPI_Fint *comm, MPI_Fint *ierror))
 {
     release(comm, ierror, MPI_Comm_disconnect);
 }
@@ -78,12 +76,12 @@ SUBROUTINE(comm_disconnect, COMM_DISCONNECT, (MPI_Fint *comm, MPI_Fint *ierror))
 #ifdef MPICH_VERSION
 /* --- functions without a buffer ----------------------------------------------------------------------------------------- */
 
-SUBROUTINE(barrier, BARRIER, (const MPI_Fint *comm, MPI_Fint *ierror))
+SUBROUTINE(barrier, (const MPI_Fint *comm, MPI_Fint *ierror))
 {
     set(ierror, MPI_Barrier(communicator(comm)));
 }
 
-SUBROUTINE(ibarrier, IBARRIER, (const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror))
+SUBROUTINE(ibarrier, (const MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror))
 {
     MPI_Request handle = MPI_REQUEST_NULL;
     set(ierror, MPI_Ibarrier(communicator(comm), &handle));
@@ -91,7 +89,7 @@ SUBROUTINE(ibarrier, IBARRIER, (const MPI_Fint *comm, MPI_Fint *request, MPI_Fin
 }
 
 #if MPI_VERSION >= 4
-SUBROUTINE(barrier_init, BARRIER_INIT, (const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierror))
+SUBROUTINE(barrier_init, (const MPI_Fint *comm, const MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierror))
 {
     MPI_Request handle = MPI_REQUEST_NULL;
     set(ierror, MPI_Barrier_init(communicator(comm), PMPI_Info_f2c(*info), &handle));
@@ -99,12 +97,12 @@ SUBROUTINE(barrier_init, BARRIER_INIT, (const MPI_Fint *comm, const MPI_Fint *in
 }
 #endif
 
-SUBROUTINE(comm_set_errhandler, COMM_SET_ERRHANDLER, (const MPI_Fint *comm, const MPI_Fint *errhandler, MPI_Fint *ierror))
+SUBROUTINE(comm_set_errhandler, (const MPI_Fint *comm, const MPI_Fint *errhandler, MPI_Fint *ierror))
 {
     set(ierror, MPI_Comm_set_errhandler(communicator(comm), PMPI_Errhandler_f2c(*errhandler)));
 }
 
-SUBROUTINE(comm_get_errhandler, COMM_GET_ERRHANDLER, (const MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierror))
+SUBROUTINE(comm_get_errhandler, (const MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierror))
 {
     MPI_Errhandler handle = MPI_ERRHANDLER_NULL;
     set(ierror, MPI_Comm_get_errhandler(communicator(comm), &handle));
@@ -120,19 +118,17 @@ SUBROUTINE(comm_get_errhandler, COMM_GET_ERRHANDLER, (const MPI_Fint *comm, MPI_
 
 /* --- sentinels: addresses of common blocks ------------------------------------------------------------------------- */
 #pragma GCC visibility push(default)
-#define SENTINELS(lower, UPPER) \
-    extern char lower __attribute__((weak)), lower##_ __attribute__((weak)), lower##__ __attribute__((weak)), UPPER __attribute__((weak))
-SENTINELS(mpi_fortran_in_place, MPI_FORTRAN_IN_PLACE);
-SENTINELS(mpi_fortran_bottom, MPI_FORTRAN_BOTTOM);
+#define SENTINEL(name) extern char name##_ __attribute__((weak)), name##__ __attribute__((weak))
+SENTINEL(mpi_fortran_in_place);
+SENTINEL(mpi_fortran_bottom);
 #pragma GCC visibility pop
-#define IS(address, lower, UPPER) \
-    ((address) && ((address) == &lower##_ || (address) == &lower || (address) == &lower##__ || (address) == &UPPER))
+#define IS(address, name) ((address) && ((address) == &name##_ || (address) == &name##__))
 
 static void *received(const void *buffer)
 {
-    if (IS(buffer, mpi_fortran_in_place, MPI_FORTRAN_IN_PLACE)) /* of a scatter */
+    if (IS(buffer, mpi_fortran_in_place)) /* of a scatter */
         return MPI_IN_PLACE;
-    return IS(buffer, mpi_fortran_bottom, MPI_FORTRAN_BOTTOM) ? MPI_BOTTOM : (void *)(uintptr_t)buffer;
+    return IS(buffer, mpi_fortran_bottom) ? MPI_BOTTOM : (void *)(uintptr_t)buffer;
 }
 
 static const void *sent(const void *buffer)
@@ -177,14 +173,14 @@ static void *binding(const char *name, _Atomic(void *) *cache)
 #include "language.inc"
 
 /* Fortran functions convert handles even if they forward a call. So does this, and calls the C function. */
-#define PERFORMED(Name, name, NAME, collective, fields, parameters, arguments) \
-    FUNCTION(Name, name, NAME, parameters)                                     \
+#define PERFORMED(Name, name, collective, fields, parameters, arguments) \
+    FUNCTION(Name, name, parameters)                                     \
     {                                                                          \
         set(ierror, MPI_##Name arguments);                                     \
     }
 
 /* The type of the other functions is that of the function of the MPI library. */
-#define FUNCTION(Name, name, NAME, parameters) SUBROUTINE(name, NAME, (LISTED parameters, MPI_Fint *ierror))
+#define FUNCTION(Name, name, parameters) SUBROUTINE(name, (LISTED parameters, MPI_Fint *ierror))
 #define RETURN(error)         \
     do {                      \
         set(ierror, (error)); \
@@ -204,8 +200,8 @@ static void *binding(const char *name, _Atomic(void *) *cache)
 #undef CONVERTED
 #include "language.inc"
 #define EXPANDED(...) PASS(__VA_ARGS__)
-#define PASS(Name, name, NAME, reason, parameters, arguments)                                \
-    SUBROUTINE(name, NAME, (LISTED parameters, MPI_Fint *ierror))                            \
+#define PASS(Name, name, reason, parameters, arguments)                                \
+    SUBROUTINE(name, (LISTED parameters, MPI_Fint *ierror))                            \
     {                                                                                        \
         if (tutti_job_plan)                                                                  \
             tutti_communicator_passed(communicator(comm), TUTTI_FN_##Name, TUTTI_##reason); \

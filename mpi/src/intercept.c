@@ -175,7 +175,7 @@ int tutti_perform(int function, uint32_t collective, const tutti_call *call, MPI
 
 #define COUNT int
 #define DISPL int
-#define FUNCTION(Name, name, NAME, parameters) int MPI_##Name parameters
+#define FUNCTION(Name, name, parameters) int MPI_##Name parameters
 #define RETURN(error) return error
 #define FORWARD(Name, name, arguments) return PMPI_##Name arguments
 #define WIDENED widened
@@ -185,7 +185,7 @@ int tutti_perform(int function, uint32_t collective, const tutti_call *call, MPI
 #define LARGE_COUNTS
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
-#define FUNCTION(Name, name, NAME, parameters) int MPI_##Name##_c parameters
+#define FUNCTION(Name, name, parameters) int MPI_##Name##_c parameters
 #define RETURN(error) return error
 #define FORWARD(Name, name, arguments) return PMPI_##Name##_c arguments
 #define WIDENED widened_large
