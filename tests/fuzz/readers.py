@@ -362,16 +362,37 @@ _TEXTS = (_SIMAI, _REPEATING, _CUSTOMIZED, _DLRM)
 
 
 def _networks() -> list[Reader]:
+    from tutti.formats import scalesim
+    from tutti.topologies import files as graphs
+    from tutti.workloads.files import read_model
+
+    tables = _targets(seeds.graphs())
+    return [
+        *_booksim(),
+        Reader(
+            name="graph",
+            read=graphs.read,
+            files=tuple({n: d for n, d in files.items() if n != "f.toml"} for files in tables),
+        ),
+        Reader(
+            name="scalesim",
+            read=scalesim.read_topology,
+            files=({"s.csv": seeds.SCALESIM},),
+        ),
+        Reader(
+            name="model", read=read_model, files=({"m.json": json.dumps(seeds.MODEL).encode()},)
+        ),
+    ]
+
+
+def _booksim() -> list[Reader]:
     from tutti.base.files import limits
     from tutti.base.files.reader import read_text
-    from tutti.formats import scalesim
     from tutti.formats.booksim import anynet
     from tutti.formats.booksim import network as config_of_booksim
     from tutti.formats.booksim import reader as booksim
     from tutti.formats.booksim.recorded import parse_trace
     from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
-    from tutti.topologies import files as graphs
-    from tutti.workloads.files import read_model
 
     def text(path: Path) -> str:
         return read_text(path, limits.Bytes.TABLE, "a table", line=limits.LINE)
@@ -387,7 +408,6 @@ def _networks() -> list[Reader]:
     anynets = [one.files for one in networks if one.name == "anynet"]
     matrices = _targets(networks, "booksim matrix")
     traces = _targets(networks, "booksim trace")
-    tables = _targets(seeds.graphs())
     return [
         Reader(name="booksim-config", read=booksim.read, files=config),
         Reader(name="booksim-network", read=config_of_booksim.load, files=(*config, *anynets)),
@@ -400,19 +420,6 @@ def _networks() -> list[Reader]:
             name="booksim-anynet",
             read=anynet.read,
             files=tuple({"n.anynet": files["n.anynet"]} for files in anynets),
-        ),
-        Reader(
-            name="graph",
-            read=graphs.read,
-            files=tuple({n: d for n, d in files.items() if n != "f.toml"} for files in tables),
-        ),
-        Reader(
-            name="scalesim",
-            read=scalesim.read_topology,
-            files=({"s.csv": seeds.SCALESIM},),
-        ),
-        Reader(
-            name="model", read=read_model, files=({"m.json": json.dumps(seeds.MODEL).encode()},)
         ),
     ]
 

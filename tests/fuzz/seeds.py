@@ -202,11 +202,6 @@ def networks() -> list[Target]:
         "mesh__rows": 4,
         "measure": {"warmup": 20, "measure": 100, "seeds": 1},
     }
-    booksim = (EXAMPLES / "08_latency_under_load/mesh.cfg").read_bytes()
-    booksim = booksim.replace(b"k = 8", b"k = 4").replace(b"period = 1000", b"period = 50")
-    anynet = (
-        b"topology = anynet; network_file = n.anynet; routing_function = min; sample_period = 50;"
-    )
     chip = example(
         "15*/chip.toml",
         mesh={"columns": 4, "rows": 4},
@@ -214,14 +209,6 @@ def networks() -> list[Target]:
         kernel=["radix_like"],
         scale="tiny",
     )
-    full = (ROOT / "validation/booksim/fullconn8.anynet").read_bytes()
-    traffic_of_a_file = booksim.replace(b"traffic = uniform", b"traffic = %s(n)")
-    assert traffic_of_a_file != booksim
-    matrix = b"# 16 nodes\n" + b"".join(
-        b" ".join(b"%g" % ((7 * a + b) % 3 / 2 * (a != b)) for b in range(16)) + b"\n"
-        for a in range(16)
-    )
-    trace = b"".join(b"%d %d 0 %d %d\n" % (3 * n, n % 16, 5 * n % 16, n % 4 + 1) for n in range(40))
     return [
         Target("noc", {"f.toml": noc}, ("noc", "run", "f.toml", "--out", "o")),
         Target(
@@ -242,6 +229,32 @@ def networks() -> list[Target]:
             {"f.toml": example("16*/broadcast.toml", **mesh)},
             ("noc", "watch", "f.toml", "--cycles", "20", "--out", "o"),
         ),
+        Target(
+            "coherence",
+            {"f.toml": chip},
+            ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
+        ),
+        *_booksim(),
+        *graphs(),
+    ]
+
+
+def _booksim() -> list[Target]:
+    """Configurations of BookSim, and the files that they name."""
+    booksim = (EXAMPLES / "08_latency_under_load/mesh.cfg").read_bytes()
+    booksim = booksim.replace(b"k = 8", b"k = 4").replace(b"period = 1000", b"period = 50")
+    anynet = (
+        b"topology = anynet; network_file = n.anynet; routing_function = min; sample_period = 50;"
+    )
+    full = (ROOT / "validation/booksim/fullconn8.anynet").read_bytes()
+    traffic_of_a_file = booksim.replace(b"traffic = uniform", b"traffic = %s(n)")
+    assert traffic_of_a_file != booksim
+    matrix = b"# 16 nodes\n" + b"".join(
+        b" ".join(b"%g" % ((7 * a + b) % 3 / 2 * (a != b)) for b in range(16)) + b"\n"
+        for a in range(16)
+    )
+    trace = b"".join(b"%d %d 0 %d %d\n" % (3 * n, n % 16, 5 * n % 16, n % 4 + 1) for n in range(40))
+    return [
         Target("booksim", {"f.cfg": booksim}, ("noc", "from-booksim", "f.cfg", "--out", "o")),
         Target(
             "booksim write",
@@ -263,12 +276,6 @@ def networks() -> list[Target]:
             ("noc", "from-booksim", "f.cfg", "--out", "o"),
             fixed=("f.cfg",),
         ),
-        Target(
-            "coherence",
-            {"f.toml": chip},
-            ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
-        ),
-        *graphs(),
     ]
 
 

@@ -186,18 +186,7 @@ def noc_of(
         ConfigError: A value is invalid, or tutti has no equivalent.
     """
     given = BookSimInput(config=config, source=source, folder=folder, changes=changes or {})
-    _refuse_others(given)
-    topology, file = _topology(given)
-    _check_vcs(given)
-    tables: dict[str, Any] = {
-        "cycle": CYCLE,
-        "flit": FLIT,
-        "seed": _seed(given),
-        "topology": topology,
-        "router": router(given),
-        "traffic": traffic(given, topology),
-        "measure": _measure(given),
-    }
+    tables, file = _tables(given)
     try:
         noc = resolve_noc(tables, source=source, folder=folder, topology=file, texts=given.texts)
     except ConfigError as error:
@@ -210,6 +199,23 @@ def noc_of(
         remarks=tuple(given.remarks),
         not_honoured=tuple(sorted(config.given & ignored)),
     )
+
+
+def _tables(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
+    """Returns the tables of the network file, and the graph if it is read from a file."""
+    _refuse_others(given)
+    topology, graph = _topology(given)
+    _check_vcs(given)
+    tables: dict[str, Any] = {
+        "cycle": CYCLE,
+        "flit": FLIT,
+        "seed": _seed(given),
+        "topology": topology,
+        "router": router(given),
+        "traffic": traffic(given, topology),
+        "measure": _measure(given),
+    }
+    return tables, graph
 
 
 def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:

@@ -129,7 +129,23 @@ def resolve_noc(
         topology = topology or topology_of(raw.topology, folder)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="topology", hint=error.hint) from None
-    network = Network(
+    found = Noc(
+        source=source,
+        title=raw.title,
+        network=_network(raw, topology),
+        traffic=_traffic(raw, source, folder, _Files(texts or {}, topology.ranks)),
+        plan=_plan(raw.measure),
+        technology=technology_of(raw.energy, source=source, key="energy"),
+        output=Path(raw.output),
+    )
+    if found.technology is not None:
+        check_lengths(topology, source=source, key="topology.links")
+    _check(found)
+    return found
+
+
+def _network(raw: RawNoc, topology: Topology) -> Network:
+    return Network(
         topology=topology,
         routing=raw.topology.routing,
         router=raw.router,
@@ -140,19 +156,6 @@ def resolve_noc(
         narrow_links=raw.topology.narrow_links,
         deadlock=raw.topology.deadlock,
     )
-    found = Noc(
-        source=source,
-        title=raw.title,
-        network=network,
-        traffic=_traffic(raw, source, folder, _Files(texts or {}, topology.ranks)),
-        plan=_plan(raw.measure),
-        technology=technology_of(raw.energy, source=source, key="energy"),
-        output=Path(raw.output),
-    )
-    if found.technology is not None:
-        check_lengths(topology, source=source, key="topology.links")
-    _check(found)
-    return found
 
 
 def _plan(table: MeasureTable) -> MeasurementPlan:
