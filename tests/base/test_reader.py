@@ -9,7 +9,7 @@ import pytest
 
 from tutti.base.errors import ConfigError
 from tutti.base.files.limits import Bytes
-from tutti.base.files.reader import parse_toml, read_toml
+from tutti.base.files.reader import parse_toml, read_json, read_toml, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,3 +76,28 @@ def test_deep_nesting_and_long_numbers_are_refused() -> None:
         parse_toml("a = " + "[" * 100_000, source="e.toml")
     with pytest.raises(ConfigError):
         parse_toml("a = " + "9" * 10_000, source="e.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("groups.json", '{"1": [0, 1], "1": [0, 2]}'),
+        ("nested.json", '{"a": {"b": 1, "b": 2}}'),
+        ("network.yml", "bandwidth: [50.0]\nbandwidth: [25.0]\n"),
+        ("nested.yml", "a:\n  b: 1\n  b: 2\n"),
+    ],
+)
+def test_a_key_with_two_values_is_refused(name: str, text: str, tmp_path: Path) -> None:
+    """Parsers keep the last value: a table of groups would lose one without a remark."""
+    (tmp_path / name).write_text(text, "utf-8")
+    read = read_json if name.endswith("json") else read_yaml
+    with pytest.raises(ConfigError, match=r"defines the key `.+` twice") as caught:
+        read(tmp_path / name, "a table")
+    assert caught.value.source == str(tmp_path / name)
+
+
+def test_a_key_with_one_value_may_be_repeated(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"a": [1], "a": [1]}', "utf-8")
+    (tmp_path / "a.yml").write_text("x: &x {a: 1, b: 2}\ny: {<<: *x, a: 3}\n", "utf-8")
+    assert read_json(tmp_path / "a.json", "a table") == {"a": [1]}
+    assert read_yaml(tmp_path / "a.yml", "a table")["y"] == {"a": 3, "b": 2}

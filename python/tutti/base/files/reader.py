@@ -18,11 +18,13 @@ import stat
 import tomllib
 import zlib
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.errors import TuttiError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.repeated import checked_pairs, load_yaml
 from tutti.base.suggestions import near
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def read_json(path: Path, expected: str, most: int = limits.Bytes.CONFIG) -> dic
 
 
 def parse_json(
-    text: str, *, source: str, expected: str, parse: Callable[[str], Any] = json.loads
+    text: str, *, source: str, expected: str, parse: Callable[..., Any] = json.loads
 ) -> dict[str, Any]:
     """Reads a JSON object from text, as `read_json` does.
 
@@ -86,9 +88,10 @@ def parse_json(
         parse: `json.loads`, with other options for formats that need them.
 
     Raises:
-        ConfigError: The text is not a JSON object.
+        ConfigError: The text is not a JSON object, or a key has two values that differ.
     """
-    found = _parsed(parse, text, "JSON", source, expected=expected)
+    unique = partial(parse, object_pairs_hook=checked_pairs(source))
+    found = _parsed(unique, text, "JSON", source, expected=expected)
     return _table(found, source, expected)
 
 
@@ -96,12 +99,11 @@ def read_yaml(path: Path, expected: str) -> dict[str, Any]:
     """Reads a YAML mapping; `expected` states in errors what the file should be.
 
     Raises:
-        ConfigError: The file cannot be read, or is not a YAML mapping.
+        ConfigError: The file cannot be read, is not a YAML mapping, or defines a key twice.
     """
-    import yaml
-
     text = read_text(path, limits.Bytes.NETWORK, expected)
-    found = _parsed(yaml.safe_load, text, "YAML", str(path), expected=expected)
+    load = partial(load_yaml, source=str(path))
+    found = _parsed(load, text, "YAML", str(path), expected=expected)
     return _table(found, str(path), expected)
 
 
