@@ -149,6 +149,18 @@ def test_a_library_is_compared_on_the_same_rows(sample: str, tmp_path: Path) -> 
     assert found.select("ranks", "size_bytes", "library_us").rows() == expected
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
+def test_logs_of_other_encodings_are_read(encoding: str, tmp_path: Path) -> None:
+    """Redirections of Windows PowerShell write UTF-16."""
+    text, expected = SAMPLES["nccl"]
+    path = tmp_path / "job.log"
+    path.write_bytes(f"# Größe\n{text}".replace("\n", "\r\n").encode(encoding))
+    measured = read_named([path], [], ranks=None, ranks_per_node=None, collective=None).rows
+    assert measured.select("ranks", "size_bytes", "time_us").rows() == expected
+    evidence = read_evidence([path], Given())
+    assert [(row.ranks, row.size_bytes, row.time_us) for row in evidence.rows] == expected
+
+
 FIRST = NCCL.index("   1048576 ")
 ROW = NCCL[FIRST:].splitlines()[0]
 

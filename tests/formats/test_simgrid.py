@@ -182,6 +182,14 @@ def test_peers_have_the_latency_of_their_coordinates(tmp_path: Path) -> None:
         (f'<cluster {CLUSTER} radical="0-99999999"/>', "at most 131,072 hosts"),
         (f'<cluster {CLUSTER} radical="0" topology="TORUS" topo_parameters="9,9"/>', "has 81"),
         (zone(HOSTS + LINKS + route("a", "b", "9")), "there is no link"),
+        (
+            zone(
+                HOSTS
+                + LINKS.replace("/>", ' sharing_policy="SPLITDUPLEX"/>')
+                + route("a", "b", "1")
+            ),
+            "has no direction",
+        ),
         (zone(HOSTS + LINKS + route("a", "d", "1")), "attribute `dst` is invalid"),
         (zone(HOSTS + LINKS + route("a", "b", "1") + route("b", "a", "2")), "a route already"),
         (zone('<link id="l" bandwidth="1MBqs"/>'), "attribute `bandwidth` is invalid"),

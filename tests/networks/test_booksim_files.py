@@ -69,6 +69,17 @@ def test_spare_vcs_and_fractional_speedups_have_latencies_of_booksim(
     assert measured.latency.mean == pytest.approx(latency, rel=0.01)
 
 
+def test_a_key_with_several_values_is_remarked(tmp_path: Path) -> None:
+    text = f"{MESH} injection_rate = 0.1; injection_rate = 0.2; num_vcs = 2;"
+    remarks = converted(tmp_path, text).remarks
+    assert [line for line in remarks if "values" in line] == [
+        "`injection_rate` is 0.2, the last of 2 values, as in BookSim"
+    ]
+    (tmp_path / "once.cfg").write_text(MESH)
+    changed = load(tmp_path / "once.cfg", ["num_vcs=4"])
+    assert not [line for line in changed.remarks if "values" in line]
+
+
 # --- weighted networks ----------------------------------------------------------------------------
 
 
@@ -84,7 +95,7 @@ def test_packets_take_the_fewest_cycles(tmp_path: Path) -> None:
         "router 1 node 1 router 0 2 router 2 2\n"
         "router 2 node 2 router 0 20 router 1 2\n"
     )
-    found = converted(tmp_path, ANYNET + "sample_period = 200000;", net=triangle)
+    found = converted(tmp_path, ANYNET.replace("3000", "200000"), net=triangle)
     measured = run(found)
     assert measured.latency is not None
     assert measured.latency.mean == pytest.approx(111 / 9, rel=0.01)

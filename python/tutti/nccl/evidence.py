@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from tutti.base.files import limits
+from tutti.base.files.log_files import read_log
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import check_frame, read_bytes, read_frame
+from tutti.base.files.reader import check_frame, read_frame
 from tutti.formats.benchmarks import nccl_tests
 from tutti.formats.benchmarks.prefixes import without_prefixes
 from tutti.formats.measurements import Measurements, parse_log
@@ -136,8 +137,8 @@ def read_evidence(paths: Iterable[str | Path], given: Given) -> Evidence:
         if path.suffix == ".csv":
             _add_table(found, path, given)
             continue
-        data = read_bytes(path, limits.Bytes.TABLE, _EXPECTED)
-        _add_text(found, data.decode("utf-8", "replace").removeprefix("\ufeff"), str(path), given)
+        text = read_log(path, _EXPECTED, limits.Bytes.TABLE)
+        _add_text(found, text, str(path), given)
     measured = concatenated(found.measured)
     measured.require_agreement()
     found.unused = list(_unused(measured, given))

@@ -14,7 +14,7 @@ Examples:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.errors import ConfigError
@@ -22,7 +22,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_text
 from tutti.formats.booksim import anynet
-from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse
+from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse, repeated_keys
 from tutti.formats.booksim.recorded import REPLACED_BY_TRACE
 from tutti.formats.booksim.router import router
 from tutti.formats.booksim.traffic import BookSimInput, traffic
@@ -237,8 +237,10 @@ def load(path: Path, changes: Sequence[str] = ()) -> FromBookSim:
         place = f"argument {shown(change)}"
         one = parse(f"{change};", source=place)
         places |= dict.fromkeys((*one.given, *one.unknown), place)
+    repeated = repeated_keys(text, source=str(path))
     config = parse("\n".join([text, *(f"{change};" for change in changes)]), source=str(path))
-    return noc_of(config, source=str(path), folder=path.parent, changes=places)
+    converted = noc_of(config, source=str(path), folder=path.parent, changes=places)
+    return replace(converted, remarks=(*converted.remarks, *repeated))
 
 
 def write(path: Path, converted: FromBookSim) -> list[Path]:

@@ -349,6 +349,22 @@ def parse(text: str, *, source: str = "the configuration") -> BookSimConfig:
         ) from None
 
 
+def repeated_keys(text: str, *, source: str) -> tuple[str, ...]:
+    """Returns a line for each key that a text assigns several values: the last one counts.
+
+    Raises:
+        ConfigError: The text cannot be parsed.
+    """
+    values: dict[str, list[str]] = {}
+    for key, value in _assignments(text, source):
+        values.setdefault(key.text, []).append(value.text)
+    return tuple(
+        f"`{key}` is {shown(texts[-1])[1:-1]}, the last of {len(texts)} values, as in BookSim"
+        for key, texts in values.items()
+        if len(set(texts)) > 1
+    )
+
+
 # --- the text -------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.errors import capped
 from tutti.base.files import limits
+from tutti.base.files.log_files import read_log
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
 from tutti.formats.measurements import bench, osu_frames, pico
@@ -138,9 +139,8 @@ def _read(path: Path, given: _Absent) -> Measurements:
         return bench.read_bench(path)
     if path.suffix == ".csv":
         return _read_csv(path, given)
-    data = read_bytes(path, limits.Bytes.LOG, _EXPECTED)
-    # Job logs contain bytes of any encoding; a replaced character is never part of a row.
-    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    # A replaced character is never part of a row.
+    text = read_log(path, _EXPECTED)
     return parse_log(text, source=str(path), ranks=given.ranks, collective=given.collective)
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tutti.base.files import limits
+from tutti.base.files.log_files import read_log
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import read_bytes
 from tutti.formats.benchmarks.prefixes import without_prefixes
 from tutti.formats.nccl.graphs import PATTERNS, ChannelGraph
 
@@ -159,8 +159,7 @@ def is_debug_log(text: str) -> bool:
 
 def read_debug_log(path: str | Path) -> DebugLog:
     """Reads a debug log, as :func:`parse_debug_log`."""
-    data = read_bytes(Path(path), limits.Bytes.LOG, _EXPECTED)
-    return parse_debug_log(data.decode("utf-8", "replace"), source=str(path))
+    return parse_debug_log(read_log(Path(path), _EXPECTED), source=str(path))
 
 
 def parse_debug_log(text: str, *, source: str) -> DebugLog:

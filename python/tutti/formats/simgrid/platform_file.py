@@ -170,10 +170,11 @@ class _Reader:
             raise mistake(
                 f"there is no link {shown(name)}"
                 if link is None
-                else f"link {shown(name)} has the direction {shown(direction)}",
+                else f"link {shown(name)} has "
+                + ("no direction" if direction == "NONE" else f"the direction {shown(direction)}"),
                 source=element.place,
                 expected="a link above, with direction UP or DOWN if it is SPLITDUPLEX, else none",
-                hint=did_you_mean(name, links),
+                hint=did_you_mean(name, links) if link is None else "",
             )
         return Hop(link, cast("Direction", direction))
 

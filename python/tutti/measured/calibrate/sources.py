@@ -22,6 +22,7 @@ from tutti.measured.calibrate.points import (
 from tutti.mpi.machine import cores_at_hand, this_machine
 from tutti.study.console import remark
 from tutti.study.progress import Progress
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ class Sources:
         self.hosts |= set(_hosts(measured.rows))
         taken = of_benchmarks(measured.rows, window=window, algorithm=algorithm)
         for operation, count in taken.unused.items():
-            remark(f"not used: {count} times of {operation}")
+            remark(f"not used: {plural(count, 'time')} of {operation}")
         self._add("mean", taken.points)
 
     def add_live(self, mpi: Mpi, samples: int, options: Sequence[str], to: Path) -> None:
