@@ -199,6 +199,16 @@ def test_headings_without_their_sign_are_read(sample: str) -> None:
     assert found.select(columns).rows() == plain.select(columns).rows()
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_columns_with_single_spaces_are_read(sample: str) -> None:
+    """HTML and Markdown join spaces."""
+    text, _ = SAMPLES[sample]
+    joined = "".join(f"{' '.join(line.split())}\n" for line in text.splitlines())
+    columns = ("collective", "ranks", "size_bytes", "time_us")
+    rows = [parse_log(log, source="job.log").rows.select(columns).rows() for log in (joined, text)]
+    assert rows[0] == rows[1]
+
+
 def test_version_1_of_nccl_tests_has_times_in_ms() -> None:
     text = """nThread: 1 nGpus: 2 minBytes: 4194304 maxBytes: 4194304
 # Using devices

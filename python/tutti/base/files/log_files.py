@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_START: Final = 1024
 
 
 def read_log(path: Path, expected: str, most: int = Bytes.LOG) -> str:
     """Returns the text of a log without a byte order mark; U+FFFD replaces invalid bytes.
 
-    A log is in UTF-8, or in UTF-16 if its byte order mark says so, as redirections of Windows
-    PowerShell write.
+    A log is in UTF-8, or in UTF-16 with a byte order mark, which redirections of Windows PowerShell
+    write: the other byte of Latin characters is 0.
 
     Args:
         path: The file.
@@ -29,5 +30,6 @@ def read_log(path: Path, expected: str, most: int = Bytes.LOG) -> str:
         ConfigError: The file is missing, not a regular file, or too large.
     """
     data = read_bytes(path, most, expected)
-    encoding = "utf-16" if data.startswith(_UTF_16) else "utf-8"
-    return data.decode(encoding, "replace").removeprefix("\ufeff")
+    start = data[:_START]
+    is_wide = start.startswith(_UTF_16) and 3 * start.count(0) > len(start)
+    return data.decode("utf-16" if is_wide else "utf-8", "replace").removeprefix("\ufeff")

@@ -25,6 +25,8 @@ _COLUMN = re.compile(
     r"(?:[A-Z][\w.]* )*[A-Z][\w.]* ?\((?:us|MB/s|%)\)|Transmit Size|Size|Iterations|Validation"
     r"|Messages/s"
 )
+_CLOSE = re.compile(r"(\bSize|\)) (?=[A-Z])")
+"""Columns with one space between them, as in texts that were pasted as Markdown."""
 _LONGEST_HEADING = 500
 _TIMES = ("Avg Latency", "Latency", "Pure Comm.")
 _BANDWIDTHS = ("Bandwidth", "MB/s")
@@ -155,7 +157,8 @@ def columns_of(line: str) -> tuple[str, ...]:
     """Returns the names of the columns of a line of column names; none for other comments."""
     if len(line) > _LONGEST_HEADING:  # The pattern is slow on long lines.
         return ()
-    found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(line))
+    apart = _CLOSE.sub(r"\1  ", line)
+    found = tuple(re.sub(r" ?\(", "(", name) for name in _COLUMN.findall(apart))
     return found if any("(us)" in name or "(MB/s)" in name for name in found) else ()
 
 
