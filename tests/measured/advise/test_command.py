@@ -170,6 +170,21 @@ def test_patterns_and_folders_stand_for_their_files(tmp_path: Path) -> None:
     assert "no measurements" in run(tmp_path, code=2)
 
 
+def test_other_files_of_a_folder_are_left_out_and_named(tmp_path: Path) -> None:
+    """A folder of logs also has job scripts and a manifest."""
+    (tmp_path / "logs").mkdir()
+    few(tmp_path / "logs" / "times.csv", *TWO)
+    (tmp_path / "logs" / "job.sh").write_text("srun osu_allreduce\n")
+    (tmp_path / "logs" / "list.csv").write_text("path,ranks\nx.log,4\n")
+    text = run(tmp_path, "logs", "--ranks", "8")
+    assert "2 rows read: 2 used" in text
+    assert "logs/job.sh: left out: unknown benchmark output" in text
+    assert "logs/list.csv: left out: unknown columns" in text
+    assert "unknown benchmark output" in run(tmp_path, "logs", "logs/job.sh", code=2)
+    assert "unknown benchmark output" in run(tmp_path, "logs/job.sh", code=2)
+    assert "--manifest FILE" in run(tmp_path, "logs/list.csv", code=2)
+
+
 MANIFEST = """[[file]]
 path = "ring*.log"
 ranks = 8
