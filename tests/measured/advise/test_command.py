@@ -236,6 +236,36 @@ def test_mistakes_in_a_manifest(tmp_path: Path, text: str, problem: str) -> None
     assert problem in run(tmp_path, "--manifest", "m.toml", code=2)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "per_node", "expected"),
+    [
+        (4, 8, "4 ranks per node"),  # fewer ranks than a node has are those of one node
+        (8, 2, "2 ranks per node"),
+        (8, 3, "8 ranks do not fill nodes"),
+    ],
+)
+def test_ranks_per_node_of_a_manifest_are_those_of_its_jobs(
+    tmp_path: Path, ranks: int, per_node: int, expected: str
+) -> None:
+    """Jobs that do not fill nodes were taken for one rank per node."""
+    (tmp_path / "a.log").write_text(LOG.format(a=9, b=10))
+    entry = f'path = "a.log"\nranks = {ranks}\nranks_per_node = {per_node}\nalgorithm = "ring"\n'
+    (tmp_path / "m.toml").write_text(f"[[file]]\n{entry}")
+    done = call("advise", "--manifest", "m.toml", "--ranks", "24", cwd=tmp_path)
+    assert expected in " ".join((done.stdout + done.stderr).split())
+    line = ["a.log", "--measured-ranks", str(ranks), "--ranks-per-node", str(per_node)]
+    done = call("advise", *line, "-a", "a.log=ring", "--ranks", "24", cwd=tmp_path)
+    assert "1 rank per node" not in done.stdout
+    assert (done.returncode == 2) == (ranks % per_node == 2)
+
+
+def test_the_name_of_a_file_names_it_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(LOG.format(a=9, b=10))
+    names = "-a", "a.log=ring", "--measured-ranks", "8", "--ranks", "64"
+    assert " ring " in call("advise", "logs", *names, cwd=tmp_path).stdout
+
+
 def test_one_observation_gives_no_confidence(tmp_path: Path) -> None:
     text = run(tmp_path, few(tmp_path / "f.csv", *TWO), "--ranks", "8")
     assert "one observation, no confidence" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -103,13 +104,18 @@ def _read_each(
 
 
 def _named(text: str, paths: Sequence[Path]) -> tuple[str | None, str]:
-    """Returns file and name of an algorithm; a name, too, may contain an equals sign."""
-    files = {str(path) for path in paths}
+    """Returns file and name of an algorithm; a name, too, may contain an equals sign.
+
+    The last part of a path names a file, too, unless files of several folders have it.
+    """
+    lasts = Counter(path.name for path in paths)
+    files = {path.name: str(path) for path in paths if lasts[path.name] == 1}
+    files |= {str(path): str(path) for path in paths}
     path, _, name = text.rpartition("=")
     while path and path not in files:
         path, _, more = path.rpartition("=")
         name = f"{more}={name}"
-    return (path, name) if path else (None, text)
+    return (files[path], name) if path else (None, text)
 
 
 def advise_from(
