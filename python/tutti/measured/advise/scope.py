@@ -250,8 +250,8 @@ def _ranks_per_node(known: pl.DataFrame, requested: int | None, remarks: list[st
         return int(_chosen(known, "ranks_per_node", None, remarks))
     if requested not in known.filter(pl.col("role") == CANDIDATE)["ranks_per_node"]:
         remarks.append(
-            f"no measurement has {requested} ranks per node: predictions carry those of other "
-            "numbers over"
+            f"warning: no measurement has {requested} ranks per node: predictions carry those of "
+            "other numbers over"
         )
     return requested
 
