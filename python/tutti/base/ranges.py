@@ -91,7 +91,7 @@ def growing_sizes(
     """
     first, last = size_bytes(begin, "-b"), size_bytes(end, "-e")
     if last < first or first < least:
-        raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} to {last}",
+        raise mistake("invalid range of sizes", source="-b and -e", value=f"{first} B to {last} B",
                       expected=f"{least} B or more, and the smaller size first")  # fmt: skip
     if factor is not None and factor < 2:
         raise mistake("does not grow", source="-f", value=str(factor), expected="2 or more")

@@ -26,7 +26,7 @@ from tutti.mpi.underneath import find_mpi
 from tutti.mpi.usual import LEAST_GAIN
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.nodes import ranks_per_node, with_ranks_per_node
-from tutti.platforms.files.presets import chosen_model, find_platform
+from tutti.platforms.files.presets import check_fits, chosen_model, find_platform
 from tutti.schedules.mpi_names import collective_name
 from tutti.study.console import remark
 
@@ -134,6 +134,9 @@ def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> T
     counts = [question.ranks for question in questions]
     if per_node is not None:
         check_full_nodes(counts, per_node)
+    platform = _machine(request, raw)
+    if raw is not None and platform is not None and platform.routes is not None:
+        check_fits(raw, max(counts), platform.routes, source="--ranks", key="")
     for caution in platform_cautions(raw, counts, per_node) if raw else ():
         remark(caution)
     error = raw.calibration.share if raw and raw.calibration else 0.0
@@ -141,7 +144,7 @@ def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> T
         questions=questions,
         by=request.by,
         algorithms=request.algorithm or [],
-        machine=_machine(request, raw),
+        machine=platform,
         mpi=_mpi(measuring, needed=request.by != "model" or writing.prove),
         settings=Settings(
             blocks=measuring.blocks,
@@ -218,13 +221,17 @@ def _questions(request: TuningInput, targets: list[str]) -> list[Question]:
             expected = f"one of {', '.join(COLLECTIVES)}"
             raise mistake("cannot be tuned", source="COLLECTIVE", value=collective,
                           expected=expected)  # fmt: skip
+    counts = expanded_ranks(request.ranks or "4")
+    if counts[0] < 2:
+        raise mistake("a collective of one rank has no messages", source="--ranks",
+                      value=request.ranks or "", expected="2 ranks or more")  # fmt: skip
     sizes = options.growing_sizes(request.begin, request.end, request.factor)
     return [
         Question(
             collective, count, _sizes(sizes, collective, count, DATATYPES[name]), name, targets
         )
         for collective in collectives
-        for count in expanded_ranks(request.ranks or "4")
+        for count in counts
     ]
 
 

@@ -170,6 +170,21 @@ def test_patterns_and_folders_stand_for_their_files(tmp_path: Path) -> None:
     assert "no measurements" in run(tmp_path, code=2)
 
 
+def test_other_files_of_a_folder_are_left_out_and_named(tmp_path: Path) -> None:
+    """A folder of logs also has job scripts and a manifest."""
+    (tmp_path / "logs").mkdir()
+    few(tmp_path / "logs" / "times.csv", *TWO)
+    (tmp_path / "logs" / "job.sh").write_text("srun osu_allreduce\n")
+    (tmp_path / "logs" / "list.csv").write_text("path,ranks\nx.log,4\n")
+    text = run(tmp_path, "logs", "--ranks", "8")
+    assert "2 rows read: 2 used" in text
+    assert "logs/job.sh: left out: unknown benchmark output" in text
+    assert "logs/list.csv: left out: unknown columns" in text
+    assert "unknown benchmark output" in run(tmp_path, "logs", "logs/job.sh", code=2)
+    assert "unknown benchmark output" in run(tmp_path, "logs/job.sh", code=2)
+    assert "--manifest FILE" in run(tmp_path, "logs/list.csv", code=2)
+
+
 MANIFEST = """[[file]]
 path = "ring*.log"
 ranks = 8
@@ -219,6 +234,36 @@ def test_mistakes_in_a_manifest(tmp_path: Path, text: str, problem: str) -> None
     (tmp_path / "a.log").write_text(LOG.format(a=9, b=10))
     (tmp_path / "m.toml").write_text(text)
     assert problem in run(tmp_path, "--manifest", "m.toml", code=2)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "per_node", "expected"),
+    [
+        (4, 8, "4 ranks per node"),  # fewer ranks than a node has are those of one node
+        (8, 2, "2 ranks per node"),
+        (8, 3, "8 ranks do not fill nodes"),
+    ],
+)
+def test_ranks_per_node_of_a_manifest_are_those_of_its_jobs(
+    tmp_path: Path, ranks: int, per_node: int, expected: str
+) -> None:
+    """Jobs that do not fill nodes were taken for one rank per node."""
+    (tmp_path / "a.log").write_text(LOG.format(a=9, b=10))
+    entry = f'path = "a.log"\nranks = {ranks}\nranks_per_node = {per_node}\nalgorithm = "ring"\n'
+    (tmp_path / "m.toml").write_text(f"[[file]]\n{entry}")
+    done = call("advise", "--manifest", "m.toml", "--ranks", "24", cwd=tmp_path)
+    assert expected in " ".join((done.stdout + done.stderr).split())
+    line = ["a.log", "--measured-ranks", str(ranks), "--ranks-per-node", str(per_node)]
+    done = call("advise", *line, "-a", "a.log=ring", "--ranks", "24", cwd=tmp_path)
+    assert "1 rank per node" not in done.stdout
+    assert (done.returncode == 2) == (ranks % per_node == 2)
+
+
+def test_the_name_of_a_file_names_it_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(LOG.format(a=9, b=10))
+    names = "-a", "a.log=ring", "--measured-ranks", "8", "--ranks", "64"
+    assert " ring " in call("advise", "logs", *names, cwd=tmp_path).stdout
 
 
 def test_one_observation_gives_no_confidence(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from called import call
 from osu_logs import osu_log
 from tutti import schedule, simulate
 from tutti.base.errors import ConfigError
-from tutti.measured.calibrate.live import one_rank_per_host
+from tutti.measured.calibrate.live import one_rank_per_host, probe
 from tutti.measured.calibrate.sources import Sources, require_hosts
 from tutti.measured.errors import CalibrationError
 from tutti.platforms.files.builder import machine
@@ -19,6 +19,8 @@ from tutti.platforms.files.presets import load_platform
 
 if TYPE_CHECKING:
     from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 WITHIN = {"alpha_p": 0.3, "alpha_r": 0.2, "beta": 0.05e-3}
 BETWEEN = {"alpha_p": 1.4, "alpha_r": 0.2, "beta": 0.08e-3}
@@ -104,3 +106,18 @@ def test_live_runs_are_on_the_hosts_that_they_are_for() -> None:
     require_hosts(Sources(hosts={2}), 2)
     with pytest.raises(ConfigError, match="not on 2 hosts"):
         require_hosts(Sources(hosts={1}), 2)
+
+
+def test_a_live_run_on_a_single_host_states_that_two_are_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The launcher prints only that it has no place for the second rank."""
+    failed = SimpleNamespace(code=213, stderr="App: tutti_mpi_bench", stdout="")
+    monkeypatch.setattr("tutti.mpi.launch.run_ranks", lambda *_, **_options: failed)
+    monkeypatch.setattr("tutti.mpi.library.built", lambda *_, **_options: SimpleNamespace(bench=""))
+    mpi: Any = SimpleNamespace(starts="openmpi")
+    with pytest.raises(CalibrationError, match="job of two hosts"):
+        probe(mpi, samples=3, options=one_rank_per_host("openmpi"))
+    with pytest.raises(CalibrationError) as other:
+        probe(mpi, samples=3, options=[])
+    assert "two hosts" not in str(other.value)

@@ -139,3 +139,14 @@ error = "{} %"
         "removed files of an earlier run: openmpi.rules, openmpi.han, openmpi.env"
     ) in outputs[1]
     assert not list((tmp_path / "o").glob("openmpi.*"))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "problem"),
+    [("8192", "8192 ranks exceed the platform's topology"), ("1,4", "one rank has no messages")],
+)
+def test_impossible_rank_counts_are_refused_first(tmp_path: Path, ranks: str, problem: str) -> None:
+    done = call("tune", "-p", "torus:4x4", "--ranks", ranks, "-b", "8", "-e", "8", cwd=tmp_path)
+    assert done.returncode == 2
+    assert problem in " ".join(done.stderr.split())
+    assert not (tmp_path / "out").exists()

@@ -23,7 +23,7 @@ from tutti.collectives.files.block_sizes import checked_blocks
 from tutti.platforms.conditions import Background, Conditions, PerRank
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import numbers
-from tutti.platforms.files.presets import chosen_model, larger_platform, platform_of
+from tutti.platforms.files.presets import check_fits, chosen_model, platform_of
 from tutti.schedules.block_sizes import block_sizes
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.mpi_names import algorithm_name, collective_name
@@ -296,14 +296,9 @@ def resolve(tables: dict[str, Any], *, source: str, folder: Path) -> Experiment:
 def _check_with_the_core(experiment: Experiment) -> None:
     """Checks the platform, the rank counts and the conditions together."""
     routes = experiment.machine().routes
-    most = experiment.ranks[-1]
-    if routes is not None and most > routes.topology.ranks:
-        raise mistake(
-            f"{most} ranks exceed the platform's topology",
-            source=experiment.source,
-            key="ranks",
-            expected=f"at most {routes.topology.ranks}, the NPUs of {routes.topology.name}",
-            hint=larger_platform(experiment.platform, most),
+    if routes is not None:
+        check_fits(
+            experiment.platform, experiment.ranks[-1], routes, source=experiment.source, key="ranks"
         )
     experiment.check_conditions(routes)
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEASUREMENTS",
+    "NOT_MEASUREMENTS",
     "OMITTED",
     "Measurements",
     "parse_log",
@@ -57,6 +58,9 @@ class _Absent(NamedTuple):
     ranks_per_node: int | None
     collective: str | None
 
+
+NOT_MEASUREMENTS = ("unknown benchmark output", "unknown columns")
+"""The problems of files that are of another kind."""
 
 _EXPECTED = (
     "output of OSU micro-benchmarks, IMB or nccl-tests, a CSV file of PICO or of OSU results, or "
@@ -164,4 +168,5 @@ def _read_csv(path: Path, given: _Absent) -> Measurements:
         source=str(path),
         value=shown(first.strip()),
         expected="columns such as collective, algorithm, nodes, vector_bytes and median_us",
+        hint="`tutti advise --manifest FILE` reads a list of files" if "path" in columns else "",
     )

@@ -101,10 +101,25 @@ class ListedFile:
             rows = rows.with_columns(pl.col(name).fill_null(value))
             self._check(rows[name], name, value)
         if "ranks_per_node" in stated:
-            full = pl.col("ranks") % pl.col("ranks_per_node") == 0
-            nodes = pl.when(full).then(pl.col("ranks") // pl.col("ranks_per_node"))
-            rows = rows.with_columns(pl.col("nodes").fill_null(nodes))
+            rows = self._placed(rows)
         return replace(measured, rows=rows)
+
+    def _placed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Adds the number of nodes; fewer ranks than a node has are those of one node."""
+        ranks, each, nodes = pl.col("ranks"), pl.col("ranks_per_node"), pl.col("nodes")
+        odd = rows.filter(nodes.is_null() & (ranks > each) & (ranks % each != 0))
+        if len(odd):
+            raise mistake(
+                f"{self.path}: {odd['ranks'][0]:,} ranks do not fill nodes",
+                source=self.source,
+                value=f"{odd['ranks_per_node'][0]:,} ranks per node",
+                expected="a number that divides the ranks",
+            )
+        return rows.with_columns(
+            nodes.fill_null(pl.max_horizontal(ranks // each, 1)),
+            pl.when(nodes.is_null()).then(pl.min_horizontal(ranks, each)).otherwise(each)
+            .alias("ranks_per_node"),
+        )  # fmt: skip
 
     def _check(self, found: pl.Series, name: str, value: str | int) -> None:
         others = found.filter(found != value)

@@ -131,7 +131,8 @@ def classified(
 
     Args:
         rows: with the columns of :data:`tutti.formats.measurements.MEASUREMENTS`.
-        ranks_per_node: for rows that state ranks but no nodes; by default 1.
+        ranks_per_node: for rows that state ranks but no nodes; by default 1. Fewer ranks are on
+            one node.
         library: the library of rows that state none, as in :func:`library_family`.
 
     Returns:
@@ -140,13 +141,10 @@ def classified(
     """
     per_node = ranks_per_node or 1
     assumed = pl.col("nodes").is_null() & pl.col("ranks").is_not_null()
-    even = assumed & (pl.col("ranks") % per_node == 0)
     rows = rows.with_columns(
-        pl.when(even).then(pl.col("ranks") // per_node)
-        .when(assumed).then(pl.col("ranks"))
+        pl.when(assumed).then(pl.max_horizontal(pl.col("ranks") // per_node, 1))
         .otherwise("nodes").alias("nodes"),
-        pl.when(even).then(pl.lit(per_node, pl.Int64))
-        .when(assumed).then(pl.lit(1, pl.Int64))
+        pl.when(assumed).then(pl.min_horizontal("ranks", pl.lit(per_node, pl.Int64)))
         .otherwise(pl.col("ranks_per_node").fill_null(1)).alias("ranks_per_node"),
         pl.col("gpu").fill_null(value=False),
         pl.col("system").fill_null(""),
@@ -163,11 +161,14 @@ def _role(row: Mapping[str, Any]) -> str:
     collective, algorithm, ranks = row["collective"], row["library_algorithm"], row["ranks"]
     few = ranks is not None and ranks < 2
     short = row["time_us"] is None or row["time_us"] <= _LEAST_US
+    each = row["ranks_per_node"]
+    odd = row["assumed"] and ranks is not None and row["nodes"] * each != ranks
     reasons = (
         (collective in POINT_TO_POINT, "point-to-point times"),
         (not row["size_bytes"], f"{collective} of 0 B"),
         (ranks is None, UNKNOWN_RANKS),
         (few, "fewer than 2 ranks"),
+        (odd, f"{ranks} ranks do not fill nodes of {each} ranks"),
         (
             ranks is not None and max(ranks, row["nodes"]) > MOST_RANKS,
             f"more than {MOST_RANKS:,} ranks",
@@ -249,8 +250,8 @@ def _ranks_per_node(known: pl.DataFrame, requested: int | None, remarks: list[st
         return int(_chosen(known, "ranks_per_node", None, remarks))
     if requested not in known.filter(pl.col("role") == CANDIDATE)["ranks_per_node"]:
         remarks.append(
-            f"no measurement has {requested} ranks per node: predictions carry those of other "
-            "numbers over"
+            f"warning: no measurement has {requested} ranks per node: predictions carry those of "
+            "other numbers over"
         )
     return requested
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutti.base.errors import capped
-from tutti.formats.measurements import Measurements, read_measurements
+from tutti.base.errors import ConfigError, capped
+from tutti.formats.measurements import NOT_MEASUREMENTS, Measurements, read_measurements
 from tutti.formats.measurements.schema import concatenated
 from tutti.measured.advise.advice import Advice, advise
 from tutti.measured.advise.manifest import expanded, read_manifest
@@ -26,7 +28,7 @@ from .rules_view import rule_remarks
 from .view import advice_view
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from tutti.measured.advise.advice import AdviceRequest
@@ -57,11 +59,12 @@ def read_named(
         ConfigError: A file cannot be read.
     """
     listed, others = read_manifest(manifest) if manifest else (Measurements(), [])
-    paths = [path for path in expanded(paths) if path not in others]
-    read = read_measurements(
-        paths, ranks=ranks, ranks_per_node=ranks_per_node, collective=collective
+    in_folders = {*expanded(path for path in paths if path.is_dir())} - {*paths}
+    paths = [path for path in expanded(paths) if path not in {*others, manifest}]
+    read = partial(
+        read_measurements, ranks=ranks, ranks_per_node=ranks_per_node, collective=collective
     )
-    measured = concatenated([read, listed])
+    measured = concatenated([*_read_each(paths, in_folders, read), listed])
     name, rows = pl.col("library_algorithm"), measured.rows
     named = sorted((_named(text, paths) for text in names), key=lambda pair: pair[0] is None)
     for path, algorithm in named:
@@ -75,14 +78,44 @@ def read_named(
     return measured
 
 
+def _read_each(
+    paths: Sequence[Path],
+    in_folders: Collection[Path],
+    read: Callable[[Path], Measurements],
+) -> list[Measurements]:
+    """Returns the measurements of each file; others in folders, such as job scripts, are reported.
+
+    Raises:
+        ConfigError: A named file cannot be read, or no file of the folders has measurements.
+    """
+    parts, errors = [], []
+    for path in paths:
+        try:
+            parts.append(read(path))
+        except ConfigError as error:
+            if path not in in_folders or error.fields["problem"] not in NOT_MEASUREMENTS:
+                raise
+            errors.append(error)
+    if errors and not parts:
+        raise errors[0]
+    for other in errors:
+        remark(f"{other.fields['source']}: left out: {other.fields['problem']}")
+    return parts
+
+
 def _named(text: str, paths: Sequence[Path]) -> tuple[str | None, str]:
-    """Returns file and name of an algorithm; a name, too, may contain an equals sign."""
-    files = {str(path) for path in paths}
+    """Returns file and name of an algorithm; a name, too, may contain an equals sign.
+
+    The last part of a path names a file, too, unless files of several folders have it.
+    """
+    lasts = Counter(path.name for path in paths)
+    files = {path.name: str(path) for path in paths if lasts[path.name] == 1}
+    files |= {str(path): str(path) for path in paths}
     path, _, name = text.rpartition("=")
     while path and path not in files:
         path, _, more = path.rpartition("=")
         name = f"{more}={name}"
-    return (path, name) if path else (None, text)
+    return (files[path], name) if path else (None, text)
 
 
 def advise_from(

@@ -38,6 +38,8 @@ RESIDUALS: dict[str, type[pl.DataType]] = {
 
 MOST_ERROR = 9999.0
 """Largest error of a model in a file; it is of no use long before."""
+NOT_STATED = "not stated"
+"""The machine of files that do not state it."""
 _MS = 1000.0
 PREFERRED = ("pipelining_postal", "postal", "loggp", "logfp")
 
@@ -63,6 +65,12 @@ class Provenance:
     emulated: tuple[str, ...] = ()
     hosts: int | None = None
     cores: int | None = None
+
+    @property
+    def summary(self) -> str:
+        """Date and machine of the calibration, in a line."""
+        where = "" if self.machine == NOT_STATED else f" on {self.machine}"
+        return f"calibrated {self.when[:10]}{where}"
 
     @classmethod
     def now(
@@ -108,7 +116,7 @@ def head(provenance: Provenance, default: str) -> dict[str, object]:
     """Returns the keys at the top of a platform file, with the name of its default model."""
     keys: dict[str, object] = {
         "name": provenance.name,
-        "summary": f"calibrated {provenance.when[:10]} on {provenance.machine}",
+        "summary": provenance.summary,
         "source": f"tutti calibrate {__version__}, {provenance.when}: {provenance.measured}",
         "default_model": default,
     }

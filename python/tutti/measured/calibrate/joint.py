@@ -230,7 +230,7 @@ def joint_platform_text(fits: Sequence[JointFit], provenance: Provenance) -> str
     distance = f"; {provenance.distance}" if provenance.distance else ""
     head = {
         "name": provenance.name,
-        "summary": f"calibrated {provenance.when[:10]} on {provenance.machine}{distance}",
+        "summary": f"{provenance.summary}{distance}",
         "source": f"tutti calibrate --joint {__version__}, {provenance.when}: "
         f"{provenance.measured}{distance}",
         "default_model": "protocols",

@@ -29,6 +29,7 @@ _SCHEMA: dict[str, type[pl.DataType]] = {
     "hosts": pl.Int64,
 }
 _APART = {"openmpi": ("--map-by", "ppr:1:node"), "mpich": ("-ppn", "1")}
+_TWO_HOSTS = "this run has one rank on each of two hosts: start it in a job of two hosts"
 _WARM_UP = 20
 _SECONDS = 600.0
 
@@ -106,5 +107,7 @@ def _run(
         if done.code != 0 or not out.is_file():
             problem = failure_text(done, out)
             message = f"the benchmark program exited with {done.code}: {problem}"
-            raise CalibrationError(message, kind="probe", fields={"code": done.code})
+            apart = _APART.get(mpi.starts)
+            hint = _TWO_HOSTS if apart and set(apart) <= {*options} else None
+            raise CalibrationError(message, kind="probe", hint=hint, fields={"code": done.code})
         return pl.read_ndjson(out, schema=_SCHEMA, ignore_errors=True)

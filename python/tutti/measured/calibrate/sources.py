@@ -10,7 +10,7 @@ import polars as pl
 from tutti.base.files.mistakes import mistake
 from tutti.formats.measurements import read_measurements, read_reported
 from tutti.formats.measurements.schema import POINT_TO_POINT
-from tutti.measured.calibrate.files import Provenance
+from tutti.measured.calibrate.files import NOT_STATED, Provenance
 from tutti.measured.calibrate.live import probe
 from tutti.measured.calibrate.points import (
     emulated,
@@ -144,7 +144,7 @@ class Sources:
                 value=", ".join(self.origins),
                 expected="files of one network, or of one model",
             )
-        where = machine or (this_machine() if self.is_live else "not stated")
+        where = machine or (this_machine() if self.is_live else NOT_STATED)
         return Provenance.now(name, ", ".join(self.origins), where, emulated=models,
                               hosts=max(self.hosts, default=None), cores=self.cores)  # fmt: skip
 

@@ -211,9 +211,11 @@ def _refuse_unknown(
 
 def _mpich(decisions: Sequence[TuningDecision], folder: Path, stock: Stock | None) -> _Made:
     if stock is None:
-        message = "MPICH's stock selections are unknown"
-        hint = "name an MPICH with --mpicc, or its generic.json with --csel-base"
-        raise TuningError(message, kind="csel", hint=hint)
+        message = (
+            "MPICH's stock selections are unknown: name an MPICH with --mpicc, or its generic.json "
+            "with --csel-base"
+        )
+        raise TuningError(message, kind="csel")
     path = folder / "mpich.json"
     path.write_text(mpich.merged(stock.algorithms, decisions), "utf-8")
     device, notes = None, _of_blocks("mpich", decisions)

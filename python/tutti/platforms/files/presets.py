@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, known_name, mistake
@@ -15,6 +15,9 @@ from tutti.platforms.files.notation import notation_tables
 from tutti.platforms.files.platform_file import RawPlatform
 from tutti.topologies import families
 from tutti.topologies.notation import EXAMPLE, is_notation
+
+if TYPE_CHECKING:
+    from tutti.topologies import Routes
 
 
 def platform_names() -> list[str]:
@@ -185,7 +188,24 @@ def chosen_model(platform: RawPlatform, requested: str | None, *, source: str) -
     return known_name(name, names, key="model", what=what, source=source)
 
 
-def larger_platform(platform: RawPlatform, ranks: int) -> str:
+def check_fits(platform: RawPlatform, ranks: int, routes: Routes, *, source: str, key: str) -> None:
+    """Rejects more ranks than the topology of a platform has NPUs.
+
+    Raises:
+        ConfigError: There are.
+    """
+    topology = routes.topology
+    if ranks > topology.ranks:
+        raise mistake(
+            f"{ranks} ranks exceed the platform's topology",
+            source=source,
+            key=key,
+            expected=f"at most {topology.ranks}, the NPUs of {topology.name}",
+            hint=_larger_platform(platform, ranks),
+        )
+
+
+def _larger_platform(platform: RawPlatform, ranks: int) -> str:
     """Returns the hint for too many ranks: a bundled platform of the same machine, if one fits."""
     for name in platform_names():
         if name.startswith(f"{platform.name}_"):
