@@ -79,8 +79,8 @@ _VARIES = re.compile(r"\.\.\.|\d s$|\d s,|\d s by| in \d")
 def refreshed(text: str, line: int, output: str) -> str:
     """The page with another output below the command of a line.
 
-    Lines `...` stay, and so does the number of lines of each stretch between them, which starts
-    at the line of the output that is most like its first one.
+    Lines `...` stay. Each stretch between them becomes that of the output from the line that is
+    most like its first one to the line that is most like its last one.
     """
     lines, printed = text.splitlines(), [row.rstrip() for row in output.splitlines()]
     at = line
@@ -94,7 +94,7 @@ def refreshed(text: str, line: int, output: str) -> str:
         while lines[end] != "..." and not lines[end].startswith(("```", "$ ")):
             end += 1
         start = _most_like(lines[at], printed)
-        new = printed[start : start + end - at] if lines[end] == "..." else printed[start:]
+        new = printed[start : start + _most_like(lines[end - 1], printed[start:]) + 1]
         lines[at:end], printed = new, printed[start + len(new) :]
         at += len(new)
     return "\n".join(lines) + "\n"

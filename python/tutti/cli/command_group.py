@@ -38,11 +38,12 @@ class Commands(typer.Typer):
 def _with_shared(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function of a command, with the options that commands share.
 
-    A parameter `context` of the function gets the command line: typer passes it only once.
+    A parameter of the type `typer.Context` gets the command line, which typer passes only once.
     """
     signature = inspect.signature(function, eval_str=True)
-    own = [one for one in signature.parameters.values() if one.name != "context"]
-    takes_context = len(own) < len(signature.parameters)
+    parameters = signature.parameters.values()
+    own = [parameter for parameter in parameters if parameter.annotation is not typer.Context]
+    contexts = [parameter.name for parameter in parameters if parameter not in own]
     outputs = _outputs(function, signature)
     is_init = function.__module__ == "tutti.cli.init"  # its default is a file that users edit
 
@@ -50,28 +51,28 @@ def _with_shared(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(
         *arguments: object,
         json_requested: bool,
-        context: typer.Context,
+        json_context: typer.Context,
         force: bool = False,
         **options: object,
     ) -> object:
         document = started()
         if document is not None:
-            named = (_is_named(context, name) for name in outputs)
+            named = (_is_named(json_context, name) for name in outputs)
             document.may_replace = force or not (is_init or any(named))
             if json_requested:
-                document.activate(context.command_path)
-        return function(*arguments, **options, **({"context": context} if takes_context else {}))
+                document.activate(json_context.command_path)
+        return function(*arguments, **options, **dict.fromkeys(contexts, json_context))
 
-    parameters = [
+    shared = [
         *own,
         *([_FORCE] if outputs or is_init else []),
-        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        inspect.Parameter("json_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
         inspect.Parameter(
             "json_requested", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
         ),
     ]
-    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    called.__signature__ = signature.replace(parameters=shared)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in shared}
     return called
 
 

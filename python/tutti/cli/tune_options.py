@@ -25,8 +25,8 @@ from tutti.mpi.errors import MpiError
 from tutti.mpi.underneath import find_mpi
 from tutti.mpi.usual import LEAST_GAIN
 from tutti.platforms.files.builder import machine
-from tutti.platforms.files.nodes import ranks_per_node, with_ranks_per_node
 from tutti.platforms.files.presets import check_fits, chosen_model, find_platform
+from tutti.platforms.nodes import ranks_per_node, with_ranks_per_node
 from tutti.schedules.mpi_names import collective_name
 from tutti.study.console import remark
 

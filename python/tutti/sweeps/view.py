@@ -203,6 +203,9 @@ def plot_swept(
         cause = f"{key!r} is not swept" if key else "the sweep does not have exactly one key"
         problem = f"{cause}: expected one of {', '.join(keys) or 'the keys of a sweep'}"
         raise ReportError(problem, kind="choice")
+    if isinstance(frame.schema[column], pl.List):  # values such as `sizes = [[8, 64], [1024]]`
+        texts = pl.col(column).list.eval(pl.element().cast(pl.String)).list.join(", ")
+        frame = frame.with_columns(texts)
     at = ranks if ranks is not None else max(frame["ranks"])
     rows = frame if chosen == "ranks" else frame.filter(ranks=at)
     if rows.is_empty():

@@ -14,8 +14,8 @@ from tutti.measured.calibrate.live import one_rank_per_host, probe
 from tutti.measured.calibrate.sources import Sources, require_hosts
 from tutti.measured.errors import CalibrationError
 from tutti.platforms.files.builder import machine
-from tutti.platforms.files.nodes import ranks_per_node, with_ranks_per_node
 from tutti.platforms.files.presets import load_platform
+from tutti.platforms.nodes import ranks_per_node, with_ranks_per_node
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,9 +14,9 @@ from tutti.measured.tune import Question, TuningDecision, by_model, mpich, openm
 from tutti.measured.tune.files import Writer
 from tutti.measured.tune.nodes import check_full_nodes, placement_cautions, platform_cautions
 from tutti.platforms.files.builder import machine
-from tutti.platforms.files.nodes import build_of, with_ranks_per_node
 from tutti.platforms.files.platform_file import RawPlatform
 from tutti.platforms.files.presets import find_platform
+from tutti.platforms.nodes import build_of, with_ranks_per_node
 
 MODEL: dict[str, Any] = {
     "kind": "pipelining_postal", "alpha_p": "300 ns", "alpha_r": "200 ns", "beta": "0.05 ns/B"

@@ -14,9 +14,11 @@ from tutti.base.files.writer import document
 from tutti.base.units import Time
 from tutti.measured.calibrate.models import text_of
 from tutti.measured.errors import CalibrationError
+from tutti.platforms.files.presets import load_platform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from tutti.measured.calibrate.fit import Fit, Parameter
 
@@ -246,3 +248,25 @@ def residual_frame(fits: Sequence[Fit]) -> pl.DataFrame:
         for point, predicted in zip(one.points, map(float, one.predicted_us), strict=True)
     ]
     return pl.DataFrame(rows, schema=RESIDUALS, orient="row")
+
+
+def raise_error(path: Path, error: float) -> str:
+    """Stores the error of collectives outside the fit, if it is larger than that of the fit.
+
+    Args:
+        path: The file of a platform.
+        error: A fraction.
+
+    Returns:
+        The new error; empty if the old one stays.
+    """
+    import tomlkit
+
+    fitted = load_platform(path).calibration
+    if fitted is None or error <= fitted.share:
+        return ""
+    text = f"{100 * min(error, MOST_ERROR):.1f} %"
+    document = tomlkit.parse(path.read_text("utf-8"))
+    document["calibration"]["error"] = text
+    path.write_text(tomlkit.dumps(document), "utf-8")
+    return text

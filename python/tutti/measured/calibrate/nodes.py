@@ -22,7 +22,7 @@ from tutti.measured.calibrate.files import (
 )
 from tutti.measured.calibrate.points import Observation
 from tutti.measured.errors import CalibrationError
-from tutti.platforms.files.nodes import DIRECT, SWITCHED, build_of
+from tutti.platforms.nodes import DIRECT, SWITCHED, build_of
 from tutti.view.quantity import format_time
 
 if TYPE_CHECKING:

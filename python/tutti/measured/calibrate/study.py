@@ -10,7 +10,7 @@ import polars as pl
 
 from tutti.formats.measurements import read_reported
 from tutti.measured.calibrate.against import against
-from tutti.measured.calibrate.files import MOST_ERROR, Provenance, platform_text
+from tutti.measured.calibrate.files import Provenance, platform_text, raise_error
 from tutti.measured.calibrate.fit import Fit, fit
 from tutti.measured.calibrate.joint import fit_jointly, joint_platform_text
 from tutti.measured.calibrate.library import compare_library
@@ -22,7 +22,6 @@ from tutti.measured.predict import calibrate, execution, is_default
 from tutti.measured.predict.folds import compared, cross_validate, folds, interval_scale
 from tutti.measured.predict.model import CalibratedModel, usable
 from tutti.platforms import platform
-from tutti.platforms.files.presets import load_platform
 from tutti.study.console import out, remark, wrote
 from tutti.study.study import Study
 
@@ -199,24 +198,12 @@ def validate(
         of_statistic = {"minimum": chosen, "median": chosen}
     rows = against(reported_results(file), of_statistic, source=str(file))
     study.present(against_view(rows))
-    _raise_error(to / f"{machine.name}.toml", rows)
-
-
-def _raise_error(path: Path, rows: pl.DataFrame) -> None:
-    """Stores the error of collectives outside the fit, if it is larger than that of the fit."""
-    import tomlkit
-
     residuals = rows.filter(statistic="median")["residual"]
-    platform_file = load_platform(path)
-    if not len(residuals) or platform_file.calibration is None:
-        return
-    error = float(residuals.abs().median())  # type: ignore[arg-type] # not empty
-    if error > platform_file.calibration.share:
-        text = f"{100 * min(error, MOST_ERROR):.1f} %"
-        document = tomlkit.parse(path.read_text("utf-8"))
-        document["calibration"]["error"] = text
-        path.write_text(tomlkit.dumps(document), "utf-8")
-        remark(f"{path}: error {text}, that of the collectives")
+    if len(residuals):
+        path = to / f"{machine.name}.toml"
+        error = raise_error(path, float(residuals.abs().median()))  # type: ignore[arg-type]
+        if error:
+            remark(f"{path}: error {error}, that of the collectives")
 
 
 def calibrate_jointly(

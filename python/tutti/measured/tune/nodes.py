@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
 from tutti.measured.tune.measure import SEVERAL_HOSTS
-from tutti.platforms.files.nodes import ranks_per_node
+from tutti.platforms.nodes import ranks_per_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
