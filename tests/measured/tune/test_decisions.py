@@ -205,6 +205,15 @@ def test_code_of_the_mpi_can_be_fastest(tmp_path: Path) -> None:
     assert "nothing to plan" in left["plan"].problem
 
 
+def test_a_measured_schedule_must_beat_the_native_collective_clearly() -> None:
+    rows = measured(
+        times((4, 8, OWN, 100), (4, 8, "ring", 95), (4, 64, OWN, 100), (4, 64, "ring", 80)),
+        "mpich 5.0.2",
+    )
+    assert spans(decide(rows, "plan")) == [(4, 8, 63, OWN), (4, 64, 64, "ring")]
+    assert spans(decide(rows, "plan", least_gain=None)) == [(4, 8, 64, "ring")]
+
+
 # --- Open MPI -------------------------------------------------------------------------------------
 
 

@@ -94,8 +94,8 @@ def decide(
     Args:
         times: with the columns of :data:`tutti.measured.tune.times.TIMES`.
         target: one of :data:`tutti.measured.tune.targets.TARGETS`.
-        least_gain: the predicted gain over the library's default that a rule needs; None to ignore
-            the default.
+        least_gain: the gain over the library's default that a rule needs, predicted or, for a plan,
+            measured; None to ignore the default.
 
     Returns:
         Nothing for sizes without a usable time.
@@ -117,7 +117,7 @@ def _of_sizes(
     sizes = list(cells)
     for place, (size, rows) in enumerate(cells.items()):
         mine = [row for row in rows if _has(target, row)]
-        chosen = mine[0] if mine else None
+        chosen = _worthwhile(mine, least_gain or 0.0)
         spare = next((row for row in mine if not row["moves_chunks"] and row["same_on_all"]), None)
         narrow = chosen is not None and (chosen["moves_chunks"] or not chosen["same_on_all"])
         how = chosen or rows[0]
@@ -150,6 +150,23 @@ def _deciding(times: pl.DataFrame, target: str) -> list[dict[str, Any]]:
     # An estimate of the default does not describe the algorithms that rules can select.
     known = {MODELLED, ESTIMATED} if target == "plan" else {MODELLED}
     return measured or [row for row in rows if row["method"] in known]
+
+
+def _worthwhile(rows: Sequence[dict[str, Any]], least_gain: float) -> dict[str, Any] | None:
+    """Returns the fastest time, or that of the native collective if the gain is too small.
+
+    Medians of separate schedules differ by chance, and each call on a schedule costs a little more.
+
+    Args:
+        rows: The times, fastest first.
+        least_gain: The share of a measured native time that has to be saved.
+    """
+    native = next(
+        (row for row in rows if (row["schedule"], row["method"]) == (OWN, MEASURED)), None
+    )
+    if native is None or rows[0]["time_ps"] <= native["time_ps"] * (1 - least_gain):
+        return rows[0] if rows else None
+    return native
 
 
 def _stays(
