@@ -383,8 +383,10 @@ fn order(name: &str) -> PyResult<Order> {
 }
 
 /// Runs programs on a fabric; `of` is the number of the program of each NPU, empty if there is one.
+/// `unreserved` are the programs with the complete memory bandwidth, for a work-conserving memory
+/// arbiter; empty for a static reservation.
 #[pyfunction]
-#[pyo3(signature = (programs, step_fabric, endpoint, fabric_settings, of=Vec::new()))]
+#[pyo3(signature = (programs, step_fabric, endpoint, fabric_settings, of=Vec::new(), unreserved=Vec::new()))]
 pub(crate) fn simulate_training(
     py: Python<'_>,
     programs: Vec<PyRef<'_, TrainingProgram>>,
@@ -392,11 +394,15 @@ pub(crate) fn simulate_training(
     endpoint: &Endpoint,
     fabric_settings: GivenFabric,
     of: Vec<u32>,
+    unreserved: Vec<PyRef<'_, TrainingProgram>>,
 ) -> PyResult<TrainingRecord> {
-    let programs: Vec<Program> = programs.iter().map(|program| program.0.clone()).collect();
+    let owned = |given: Vec<PyRef<'_, TrainingProgram>>| -> Vec<Program> {
+        given.iter().map(|program| program.0.clone()).collect()
+    };
+    let (programs, unreserved) = (owned(programs), owned(unreserved));
     let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
     let window = Time::from_ps(fabric_settings.window);
-    let run = TrainingRun { programs: &programs, of: &of, fabric: &fabric, window };
+    let run = TrainingRun { programs: &programs, of: &of, unreserved: &unreserved, fabric: &fabric, window };
     let outcome = watched(py, |stop| run.run_until(stop))?;
     outcome.map(TrainingRecord).or_raise()
 }

@@ -230,6 +230,13 @@ class SimulationError(TuttiError):
         ),
         "wrong_group": Kind("The schedule is for groups of another size."),
         "wrong_sizes": Kind("The dimensions do not have as many NPUs as the network."),
+        "other_unreserved": Kind(
+            "The programs with the complete memory bandwidth differ from those without it.",
+        ),
+        "no_memory_server": Kind(
+            "The endpoint of a work-conserving reservation has no memory server.",
+            "use a static reservation",
+        ),
         "no_link": Kind(
             "NPUs of a torus that are not neighbours exchange messages.",
             "use rings along each dimension, or a platform with a topology",

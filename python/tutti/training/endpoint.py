@@ -7,7 +7,7 @@ in them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
@@ -37,6 +37,7 @@ Kind = Literal["ideal", "baseline", "ace"]
 Handover = Literal["ahead", "at_end"]
 FsmDivision = Literal["by_time", "evenly"]
 ExchangeFsms = Literal["any", "of_phase"]
+Reservation = Literal["static", "work_conserving"]
 Efficiency = Annotated[
     float, Field(gt=0, le=1, description="Fraction of link bandwidth that carries data.")
 ]
@@ -201,7 +202,16 @@ class AceSettings(InFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(InFiles):
-    """An endpoint configuration: the resources of communication and of computation."""
+    """An endpoint configuration: the resources of communication and of computation.
+
+    With the reservation `static`, computation never has the memory bandwidth `memory`. With
+    `work_conserving`, it lacks it only while the endpoint reads `memory` (with `charge_writes`,
+    also while it writes). At every moment computation thus has the bandwidth of the NPU minus what
+    the memory server of the endpoint uses: all of `memory`, or nothing. A pass then progresses at
+    the rate of its roofline with this bandwidth, as if its accesses and operations were spread
+    evenly over its time, until it is complete to the picosecond. The endpoint never has more than
+    `memory`, and reserved SMs remain reserved.
+    """
 
     name: Annotated[str, Field(min_length=1, description="The name.")]
     kind: Annotated[Kind, Field(description="The endpoint model.")]
@@ -212,6 +222,13 @@ class Configuration(InFiles):
             "without slowing computation.",
         ),
     ] = None
+    reservation: Annotated[
+        Reservation,
+        Field(
+            description="When computation lacks the memory bandwidth `memory`: always (`static`), "
+            "or only while the endpoint uses it (`work_conserving`).",
+        ),
+    ] = "static"
     sms: Annotated[
         Count,
         Field(
@@ -242,10 +259,39 @@ class Configuration(InFiles):
         Field(description="Baseline: whether writes reduce the bandwidth of reads."),
     ] = False
 
+    @property
+    def without_effect(self) -> str:
+        """Why `work_conserving` has no reservation to return; empty if it has one."""
+        if self.reservation == "static":
+            return ""
+        if self.kind == "ideal":
+            return "the ideal endpoint uses no memory bandwidth"
+        if not self.overlap:
+            return "without overlap, computation and communication alternate"
+        return "no `memory` is reserved" if self.memory is None else ""
+
+    def check(self) -> None:
+        """Checks that the reservation has an effect.
+
+        Raises:
+            EndpointError: It has none.
+        """
+        if self.without_effect:
+            message = (
+                f"the reservation of {self.name} is work_conserving, but {self.without_effect}: "
+                "expected `static`, or an endpoint with overlap and reserved `memory`"
+            )
+            raise EndpointError(message, kind="no_reservation")
+
+    def unreserved(self, npu: Npu) -> tuple[int, TimePerByte]:
+        """Returns the same as :meth:`compute` while the endpoint does not use its memory."""
+        return replace(self, memory=None, reservation="static").compute(npu)
+
     def compute(self, npu: Npu) -> tuple[int, TimePerByte]:
         """Returns the operations per second and the memory bandwidth left to compute.
 
-        Without overlap both are unrestricted, as computing and communicating alternate.
+        Without overlap both are unrestricted, as computing and communicating alternate. If the
+        reservation is work-conserving, this is what is left while the endpoint uses its memory.
         """
         if not self.overlap:
             return npu.without(0, None)

@@ -13,6 +13,10 @@ class EndpointError(TuttiError, ValueError):
     kinds: ClassVar[dict[str, Kind]] = {
         "empty": Kind("The chunk size is zero.", "use chunks of at least 1 B"),
         "nothing_left": Kind("Communication uses all resources of the NPU.", "reserve less for it"),
+        "no_reservation": Kind(
+            "A work-conserving reservation has no memory bandwidth to return to computation.",
+            "reserve `memory`, or use `static`",
+        ),
         "no_chunks": Kind("The number of chunks in flight is zero.", "allow at least one chunk"),
         "no_sms": Kind("No SM moves the data.", "set `sms` to at least 1"),
         "too_few_fsms": Kind(

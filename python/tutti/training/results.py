@@ -137,6 +137,22 @@ class TrainingResult:
         parts = self.record.breakdown()
         return parts.compute_ps + parts.overlap_ps
 
+    @cached_property
+    def complete_compute(self) -> int:
+        """Picoseconds in which the processor would be busy if communication reserved nothing."""
+        programs = self.step.programs(self.configuration, "all")
+        of_first = programs[self._numbers[0] if len(programs) > 1 else 0]
+        return sum(amount for kind, *_, amount in of_first.tasks if kind == "compute")
+
+    @property
+    def reservation_cost(self) -> int:
+        """Picoseconds by which reserved SMs and memory bandwidth lengthen computation.
+
+        A work-conserving reservation costs only what the endpoint uses of it.
+        """
+        reserves = self.configuration.kind != "ideal" and self.configuration.overlap
+        return self.compute - self.complete_compute if reserves else 0
+
     @property
     def exposed(self) -> int:
         """Picoseconds of communication that computation does not hide."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.base.units import Size, Time
+from tutti.base.units import Size, Time, TimePerByte
 from tutti.training.endpoint import Efficiency, Npu, fabric_settings
 from tutti.training.fabric import StepNetwork
 from tutti.training.isolated import isolated
@@ -65,6 +65,11 @@ Bucket = Annotated[
     Size | None,
     Field(description="Size of gradient buckets; if absent, each layer has a separate collective."),
 ]
+
+
+Left = tuple[int, TimePerByte]
+"""Operations per second and memory bandwidth of an NPU that are left to compute."""
+Resources = Literal["left", "unreserved", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +136,7 @@ class Step:
             return self._until_stable(configuration)
         if self.detail != "packets":
             self._check_detail(configuration)
+        configuration.check()
         found = self.programs(configuration)
         transfers = sorted({one for program in found for one in program.transfers})
         network = self.network
@@ -159,7 +165,9 @@ class Step:
         else:
             fabric = network.fabric(transfers, alone)
         of = self.numbers(configuration) if len(found) > 1 else []
-        record = _core.simulate_training(found, fabric, endpoint(fabric), settings, of)
+        is_static = configuration.reservation == "static"
+        unreserved = [] if is_static else self.programs(configuration, "unreserved")
+        record = _core.simulate_training(found, fabric, endpoint(fabric), settings, of, unreserved)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     @property
@@ -250,46 +258,60 @@ class Step:
         if problem:
             raise WorkloadError(problem, kind="not_in_flows")
 
-    def programs(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+    def programs(
+        self, configuration: Configuration, resources: Resources = "left"
+    ) -> list[_core.TrainingProgram]:
         """Returns the program of each trace or stage, or one program if all NPUs are equal.
+
+        Args:
+            configuration: The endpoint configuration.
+            resources: The resources of computation: those that the configuration leaves (`left`),
+                these and the memory bandwidth that it reserves (`unreserved`), or the complete NPU
+                (`all`). The programs differ in the times of tasks only.
 
         Raises:
             TraceError: The torus does not support a trace.
             WorkloadError: The parallelism does not divide the model.
         """
-        if configuration not in self._programs:
-            self._programs[configuration] = self._programs_of(configuration)
-        return self._programs[configuration]
+        key = configuration, resources
+        if key not in self._programs:
+            left = {
+                "left": configuration.compute,
+                "unreserved": configuration.unreserved,
+                "all": lambda npu: npu.without(0, None),
+            }[resources](self.npu)
+            self._programs[key] = self._programs_of(configuration, left)
+        return self._programs[key]
 
     @cached_property
-    def _programs(self) -> dict[Configuration, list[_core.TrainingProgram]]:
+    def _programs(self) -> dict[tuple[Configuration, Resources], list[_core.TrainingProgram]]:
         """The programs of each configuration: runs, bounds and views use the same."""
         return {}
 
-    def _programs_of(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+    def _programs_of(
+        self, configuration: Configuration, left: Left
+    ) -> list[_core.TrainingProgram]:
         if not self.traces:
-            return self._stages(configuration)
+            return self._stages(configuration, left)
         sizes = [ring.nodes for ring in self.rings]
-        timing = NodeRates(*configuration.compute(self.npu))
-        return programs(self.traces, sizes, timing=timing)
+        return programs(self.traces, sizes, timing=NodeRates(*left))
 
-    def _stages(self, configuration: Configuration) -> list[_core.TrainingProgram]:
+    def _stages(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, with the resources that are left to compute."""
         if not self.slowdowns:
-            return self._at_speed(1.0, configuration)
+            return self._at_speed(1.0, configuration, left)
         pairs = sorted(set(self._pairs(configuration)))
-        stages = {speed: self._at_speed(speed, configuration) for speed, _ in pairs}
+        stages = {speed: self._at_speed(speed, configuration, left) for speed, _ in pairs}
         return [stages[speed][stage] for speed, stage in pairs]
 
     def _at_speed(
-        self, slowdown: float, configuration: Configuration
+        self, slowdown: float, configuration: Configuration, left: Left
     ) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, for NPUs that are slower by this factor."""
         part = self.divided(configuration)
-        left = configuration.compute(self.npu)
         times = PassTimes(self.compute, part.samples, self.element, left, slowdown)
         layers = self._layers(part, times)
-        embedding = self._embedding(configuration)
+        embedding = self._embedding(configuration, left)
 
         def program(pipeline: dict[str, Any] | None) -> _core.TrainingProgram:
             return _core.TrainingProgram(
@@ -319,7 +341,8 @@ class Step:
         """
         # Slower NPUs only lengthen a step.
         equally_fast = replace(self, slowdowns=()) if self.slowdowns else self
-        found = equally_fast.programs(configuration)
+        is_static = configuration.reservation == "static"
+        found = equally_fast.programs(configuration, "left" if is_static else "unreserved")
         bound = _core.step_bound(
             found,
             self.network.links,
@@ -402,11 +425,11 @@ class Step:
             "messages": list(stages.messages),
         }
 
-    def _embedding(self, configuration: Configuration) -> dict[str, Any] | None:
+    def _embedding(self, configuration: Configuration, left: Left) -> dict[str, Any] | None:
         tables = self.model.tables
         if tables is None:
             return None
-        left = first = configuration.compute(self.npu)
+        first = left
         if configuration.background:
             one = self.npu.arithmetic.per_second // self.npu.sms
             left = (one, self.npu.per_sm)

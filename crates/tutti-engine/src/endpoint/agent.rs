@@ -37,6 +37,7 @@ impl Agent {
             piece: Bytes(u64::MAX),
             delay: self.delay,
             servers: vec![ServerKind { name: "memory", per_byte: self.memory }],
+            memory: Some(0),
             admission: chunks.check()?,
             loads: None,
             port: None,

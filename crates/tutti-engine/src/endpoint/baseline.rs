@@ -58,6 +58,7 @@ impl Baseline {
             piece: self.message,
             delay: self.overhead,
             servers: self.servers(),
+            memory: Some(MEMORY),
             admission: self.chunks.check()?,
             loads: None,
             port: None,

@@ -30,6 +30,7 @@ impl Ideal {
             piece: self.packet,
             delay: self.cycle,
             servers: Vec::new(),
+            memory: None,
             admission: self.chunks.check()?,
             loads: None,
             port: Some(1),

@@ -136,6 +136,8 @@ pub struct Endpoint {
     pub delay: Time,
     /// The servers.
     pub servers: Vec<ServerKind>,
+    /// The server that uses the memory bandwidth reserved for communication.
+    pub memory: Option<usize>,
     /// What limits the chunks in flight.
     pub admission: Admission,
     /// Messages of loads in flight; None: unlimited.

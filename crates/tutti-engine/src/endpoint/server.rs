@@ -22,13 +22,22 @@ pub struct Server {
     per_byte: TimePerByte,
     free: Time,
     used: ServerUse,
+    /// Its busy intervals, for tests.
+    #[cfg(test)]
+    pub(crate) intervals: Vec<(Time, Time)>,
 }
 
 impl Server {
     /// An idle server.
     #[must_use]
     pub fn new(kind: ServerKind) -> Server {
-        Server { per_byte: kind.per_byte, free: Time::ZERO, used: ServerUse::default() }
+        Server {
+            per_byte: kind.per_byte,
+            free: Time::ZERO,
+            used: ServerUse::default(),
+            #[cfg(test)]
+            intervals: Vec::new(),
+        }
     }
 
     /// Serves a packet that arrives at `now`, no earlier than the previous one; returns the start
@@ -42,7 +51,17 @@ impl Server {
         self.used.waited += start - now;
         self.used.bytes += bytes.0;
         self.used.pieces += 1;
+        #[cfg(test)]
+        self.intervals.push((start, self.free));
         (start, self.free)
+    }
+
+    /// The busy time before `now`, and that after it for packets already accepted. No packet arrived
+    /// after `now`.
+    #[must_use]
+    pub fn busy_at(&self, now: Time) -> (Time, Time) {
+        let ahead = self.free - now;
+        (self.used.busy - ahead, ahead)
     }
 
     /// Counts a packet that another model has served.

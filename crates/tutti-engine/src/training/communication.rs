@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arbiter::MemoryUse;
 use super::bulk::Bulk;
 use super::fabric::{Detail, Running, TrainingFabric};
 use super::network::StepNetwork;
@@ -78,6 +79,14 @@ impl<'a> Communication<'a> {
             Communication::Endpoints(running) => running.is_at_rest(),
             Communication::Bulk(bulk) => bulk.is_at_rest(),
         }
+    }
+
+    /// The use of the memory server of an NPU's endpoint; none without a server.
+    pub(super) fn memory_use(&self, npu: u32, now: Time) -> MemoryUse {
+        let Communication::Endpoints(running) = self else { return MemoryUse::default() };
+        let Some(server) = running.fabric.endpoint.memory else { return MemoryUse::default() };
+        let (busy, ahead) = running.npus[npu as usize].servers[server].busy_at(now);
+        MemoryUse { busy, ahead }
     }
 
     /// Utilisation of every link of a graph.

@@ -6,6 +6,7 @@
 //! time of the run.
 
 mod algorithms;
+mod arbiter;
 mod bulk;
 mod bulk_plans;
 mod communication;
@@ -49,7 +50,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dataflow::DataflowError;
 use crate::endpoint::EndpointError;
-use crate::workload::{Program, TaskId};
+use crate::workload::{Program, TaskId, What};
+use arbiter::Arbiter;
 use communication::Communication;
 use operations::Operations;
 use processor::{Processor, Request};
@@ -143,6 +145,18 @@ pub enum TrainingRunError {
     /// A message of an NPU to itself.
     #[error("NPU {npu} sends to itself: expected another NPU")]
     SelfMessage { npu: u32 },
+    /// Programs with the complete memory bandwidth that differ in more than shorter compute tasks.
+    #[error(
+        "{task} of program {program} with the complete memory bandwidth differs from {task} with the \
+         reservation: expected the same task in at most the same time"
+    )]
+    OtherUnreserved { program: usize, task: TaskId },
+    /// A work-conserving arbiter for an endpoint without a memory server.
+    #[error(
+        "endpoint {name} has no memory server, so compute shares no memory bandwidth with it: \
+         expected a static reservation, or an endpoint with a memory server"
+    )]
+    NoMemoryServer { name: String },
     /// Tasks that never become ready.
     #[error(
         "the run cannot finish: {count} tasks of NPU {npu} are blocked forever; the first is {task}"
@@ -161,6 +175,9 @@ pub struct TrainingRun<'a> {
     /// Which of them each NPU runs; empty if all run the first. NPUs of a group issue the same
     /// collectives in the same order.
     pub of: &'a [u32],
+    /// The programs with the time of each compute task if it has the complete memory bandwidth, for a
+    /// work-conserving memory arbiter. Empty: the reservation of the endpoint is static.
+    pub unreserved: &'a [Program],
     /// The fabric of its collectives.
     pub fabric: &'a TrainingFabric,
     /// The length of the windows of utilisation; zero records none.
@@ -219,12 +236,19 @@ impl TrainingRun<'_> {
     }
 }
 
+/// The program of an NPU, and one of its tasks.
+fn named(run: &TrainingRun, npu: u32, task: TaskId) -> (usize, TaskId, What) {
+    let program = run.number_of(npu as usize);
+    (program, task, run.programs[program].tasks()[task.index()].what)
+}
+
 /// The state of a run.
 struct State<'a> {
     run: &'a TrainingRun<'a>,
     operations: Arc<Operations>,
     fabric: Communication<'a>,
     processors: Vec<Processor>,
+    arbiter: Option<Arbiter<'a>>,
     /// The completion times of running tasks: by time, then NPU and task, as one number.
     ends: BinaryHeap<Reverse<(Time, u64)>>,
     /// When issued collectives start, by NPU and operation.
@@ -245,6 +269,11 @@ impl<'a> State<'a> {
         let operations = Operations::new(run.programs, run.of, &fabric.sizes, fabric.population)?;
         let operations = Arc::new(operations);
         let npus = fabric.simulated();
+        let arbiter = Arbiter::new(run.programs, run.unreserved, npus)?;
+        if arbiter.is_some() && fabric.endpoint.memory.is_none() {
+            let name = fabric.endpoint.name.to_string();
+            return Err(TrainingRunError::NoMemoryServer { name });
+        }
         let fabric = Communication::new(fabric, &operations, run.window)?;
         let records = |npu: usize| npus <= RECORDED || run.is_first(npu);
         let processor = |npu| Processor::new(run.program_of(npu), records(npu));
@@ -253,6 +282,7 @@ impl<'a> State<'a> {
             operations,
             fabric,
             processors: (0..npus).map(processor).collect(),
+            arbiter,
             ends: BinaryHeap::new(),
             launches: VecDeque::new(),
             half_issued: BTreeMap::new(),
@@ -284,7 +314,7 @@ impl<'a> State<'a> {
                     && let Some(Reverse((time, at))) = self.ends.pop()
                 {
                     let half = |part| u32::try_from(part).expect("half of the bits");
-                    self.end(half(at >> 32), TaskId(half(at & u64::from(u32::MAX))), time);
+                    self.end_or_extend(half(at >> 32), TaskId(half(at & u64::from(u32::MAX))), time);
                 } else if let Some((time, npu, operation)) = self.launches.pop_front() {
                     self.now = time;
                     self.fabric.issue(npu, operation, time);
@@ -316,6 +346,23 @@ impl<'a> State<'a> {
         }
     }
 
+    /// A compute task ends, unless the endpoint has used its memory bandwidth in the meantime.
+    fn end_or_extend(&mut self, npu: u32, task: TaskId, now: Time) {
+        let later = self.arbiter.as_ref().and_then(|arbiter| {
+            let named = named(self.run, npu, task);
+            arbiter.extended(npu as usize, named, self.fabric.memory_use(npu, now), now)
+        });
+        let Some(later) = later else { return self.end(npu, task, now) };
+        self.now = now;
+        self.run_task(npu, task, later);
+    }
+
+    /// A compute task runs until `end`, or longer.
+    fn run_task(&mut self, npu: u32, task: TaskId, end: Time) {
+        self.computing.add(self.now, end);
+        self.ends.push(Reverse((end, u64::from(npu) << 32 | u64::from(task.0))));
+    }
+
     fn end(&mut self, npu: u32, task: TaskId, now: Time) {
         self.now = now;
         let program = self.run.program_of(npu as usize);
@@ -330,8 +377,11 @@ impl<'a> State<'a> {
         for request in requests.drain(..) {
             match request {
                 Request::Run(end, task) => {
-                    self.computing.add(self.now, end);
-                    self.ends.push(Reverse((end, u64::from(id) << 32 | u64::from(task.0))));
+                    let memory = self.fabric.memory_use(id, self.now);
+                    let earliest = self.arbiter.as_mut().and_then(|arbiter| {
+                        arbiter.start(npu, named(self.run, id, task), memory, self.now)
+                    });
+                    self.run_task(id, task, earliest.unwrap_or(end));
                 }
                 Request::Issue(task) => {
                     let operation = self.operations.of(self.run.number_of(npu), task);

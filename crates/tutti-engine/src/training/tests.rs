@@ -12,6 +12,7 @@ use crate::workload::{Layer, Rings, TrainingLoop, Transfer, What};
 use tutti_schedule::collective::Collective;
 use tutti_units::TimePerByte;
 
+mod arbiter;
 mod graphs;
 mod ideal;
 mod pipelines;
@@ -134,7 +135,7 @@ fn alone(collective: Collective, bytes: u64) -> Program {
 
 fn run(fabric: &TrainingFabric, program: &Program) -> TrainingOutcome {
     let programs = std::slice::from_ref(program);
-    TrainingRun { programs, of: &[], fabric, window: Time::ZERO }.run().unwrap()
+    TrainingRun { programs, of: &[], unreserved: &[], fabric, window: Time::ZERO }.run().unwrap()
 }
 
 fn sent(npu: &NpuRecord) -> u64 {
@@ -306,7 +307,7 @@ fn programs_with_different_collectives_are_rejected() {
     let (program, other) = (alone(Collective::AllReduce, 8), alone(Collective::AllReduce, 16));
     let programs = [program, other];
     let refused = |of: &[u32]| {
-        TrainingRun { programs: &programs, of, fabric: &fabric, window: Time::ZERO }
+        TrainingRun { programs: &programs, of, unreserved: &[], fabric: &fabric, window: Time::ZERO }
             .run()
             .unwrap_err()
     };

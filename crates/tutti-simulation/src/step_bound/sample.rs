@@ -94,7 +94,7 @@ impl Sample {
             launch: Time::ZERO,
         };
         let window = Time::ZERO;
-        TrainingRun { programs, of: &self.of, fabric: &fabric, window }.run_until(stop)
+        TrainingRun { programs, of: &self.of, unreserved: &[], fabric: &fabric, window }.run_until(stop)
     }
 }
 

@@ -15,6 +15,7 @@ from tutti.view.quantity import format_share, format_time, time_unit
 from tutti.view.tables import ReportTable, frame_of, of_scope
 from tutti.view.view import Data, Fact, View, results
 
+from . import reservation
 from . import text as words
 from .endpoint import endpoint_sections
 from .exposed import exposed_section, first_parts
@@ -85,7 +86,7 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
         answer=words.answer(runs),
         headline=Fact("training step", words.headline(first), "iterations", first.iterations),
         inputs=words.inputs(first.step),
-        facts=words.times(runs),
+        facts=[*words.times(runs), *reservation.facts(runs)],
         tables=[
             ReportTable(of_scope(QUANTITIES, "runs"), runs, caption=_CAPTION),
             *([ReportTable(of_scope(EXPOSED, "runs"), exposed, caption=_EXPOSED)] * bool(exposed)),
@@ -94,10 +95,16 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
         drawings={"trace.pftrace": lambda path: write_training_trace(path, runs, npus)},
         inline=partial(drawn, first) if len(runs) == 1 else None,
         sections=partial(_sections, runs, npus),
-        findings=[("", words.summary(runs))] if len(runs) > 1 else [],
-        log=list(words.remarks(runs)),
+        findings=_findings(runs),
+        log=[*words.remarks(runs), *reservation.losses(runs)],
         conventions=CONVENTIONS,
     )
+
+
+def _findings(runs: Sequence[TrainingResult]) -> list[tuple[str, list[str]]]:
+    losses = [f"{text[0].upper()}{text[1:]}." for text in reservation.losses(runs)]
+    several = [("", words.summary(runs))] if len(runs) > 1 else []
+    return several + ([("Endpoints that cost more than they hide", losses)] if losses else [])
 
 
 def _data(runs: Sequence[TrainingResult]) -> list[Data]:

@@ -48,6 +48,8 @@ QUANTITIES: tuple[Column[TrainingResult], ...] = (
            short="exposed"),
     Column("overlap", lambda run: run.overlap, format_time, key="overlap_ps", short="hidden"),
     Column("idle", lambda run: run.idle, format_time, key="idle_ps"),
+    Column("computation lost to the reservation", lambda run: run.reservation_cost, format_time,
+           key="reservation_cost_ps", terminal=False),
     Column("send rate", lambda run: run.network_rate, format_rate, short="sent",
            terminal=lambda rate: f"{rate / 1e9:.0f} GB/s"),
     Column("bytes sent", lambda run: run.sent, format_size, key="sent_bytes", scope="file"),

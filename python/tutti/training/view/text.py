@@ -111,7 +111,7 @@ def inputs(step: Step) -> list[Fact]:
     """Returns the settings of a training step."""
     model, npu = step.model, step.npu
     divided = _divided(step.parallelism)
-    memory = f"{npu.sms} SMs, memory {_rate(npu.memory)}"
+    memory = f"{npu.sms} SMs, memory {rate(npu.memory)}"
     return [
         Fact(
             "model", f"{model.name}, {model.parameters / 1e6:,.1f} M weights", "model", model.name
@@ -223,11 +223,13 @@ def taken(configuration: Configuration, npu: Npu) -> tuple[str, str]:
     if configuration.kind == "ideal":
         return "none", "none"
     if not configuration.overlap:
-        return f"all {npu.sms}, alternating", f"all {_rate(npu.memory)}, alternating"
+        return f"all {npu.sms}, alternating", f"all {rate(npu.memory)}, alternating"
     sms = configuration.sms + (1 if configuration.background else 0)
-    memory = "none" if configuration.memory is None else _rate(configuration.memory)
+    memory = "none" if configuration.memory is None else rate(configuration.memory)
+    if configuration.reservation == "work_conserving":
+        memory += " while used"
     if configuration.background:
-        memory = f"{memory} + {_rate(npu.per_sm)}"
+        memory = f"{memory} + {rate(npu.per_sm)}"
     return f"{sms} of {npu.sms}" if sms else "none", memory
 
 
@@ -236,5 +238,6 @@ def tflops(per_second: int) -> str:
     return f"{per_second / 1e12:,.4g} TFLOP/s"
 
 
-def _rate(cost: object) -> str:
+def rate(cost: object) -> str:
+    """Formats a time per byte as a rate."""
     return format_rate(cost.core.bytes_per_second)  # type: ignore[attr-defined]

@@ -95,6 +95,7 @@ impl Ace {
             piece: self.packet,
             delay: self.cycle,
             servers: self.servers(),
+            memory: Some(MEMORY),
             admission: Admission::Partitions(partitions),
             loads: Some(self.loads),
             port: Some(self.port),
