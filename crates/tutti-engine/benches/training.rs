@@ -38,7 +38,8 @@ fn main() {
             let clock = Instant::now();
             let window = Time::ZERO;
             let programs = std::slice::from_ref(&program);
-            let run_of = TrainingRun { programs, of: &[], unreserved: &[], fabric: &fabric, window };
+            let run_of =
+                TrainingRun { programs, of: &[], unreserved: &[], fabric: &fabric, window };
             let outcome = run_of.run().expect("the case is sound");
             let seconds = clock.elapsed().as_secs_f64();
             let pieces: u64 = outcome.npus[0].links.iter().map(|(_, link)| link.pieces).sum();

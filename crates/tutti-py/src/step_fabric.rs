@@ -17,7 +17,7 @@ use crate::algorithm::collective_named;
 use crate::errors::OrRaise;
 use crate::platform::Platform;
 use crate::schedule::{Number, Schedule};
-use crate::training::{GivenTransfer, transfer};
+use crate::training::{GivenTransfer, transfer, transfers};
 use crate::units::TimePerByte;
 
 /// A ring: nodes, time per byte of a link in one direction, latency in picoseconds.
@@ -117,6 +117,17 @@ impl StepFabric {
     #[getter]
     fn npus(&self) -> u32 {
         self.network.npus()
+    }
+
+    /// Whether all NPUs do the same in these collectives, so that one of them can represent all.
+    fn acts_alike(&self, given_transfers: Vec<GivenTransfer>) -> PyResult<bool> {
+        let transfers = transfers(given_transfers)?;
+        // Neither the endpoint nor the sizes matter.
+        let ideal = Ideal { packet: Bytes(1), cycle: Time::ZERO, chunks: Chunks::default() };
+        let sizes = (Bytes(1), Bytes(1), None);
+        let endpoint = ideal.endpoint().or_raise()?;
+        let fabric = self.fabric(endpoint, sizes, Order::Lifo, Population::All);
+        fabric.acts_alike(&transfers).or_raise()
     }
 
     /// The load of each phase of an all-reduce among all NPUs, for chunks of `chunk` bytes in

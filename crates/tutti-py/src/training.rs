@@ -402,7 +402,13 @@ pub(crate) fn simulate_training(
     let (programs, unreserved) = (owned(programs), owned(unreserved));
     let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
     let window = Time::from_ps(fabric_settings.window);
-    let run = TrainingRun { programs: &programs, of: &of, unreserved: &unreserved, fabric: &fabric, window };
+    let run = TrainingRun {
+        programs: &programs,
+        of: &of,
+        unreserved: &unreserved,
+        fabric: &fabric,
+        window,
+    };
     let outcome = watched(py, |stop| run.run_until(stop))?;
     outcome.map(TrainingRecord).or_raise()
 }

@@ -237,10 +237,6 @@ class SimulationError(TuttiError):
             "The endpoint of a work-conserving reservation has no memory server.",
             "use a static reservation",
         ),
-        "no_link": Kind(
-            "NPUs of a torus that are not neighbours exchange messages.",
-            "use rings along each dimension, or a platform with a topology",
-        ),
         "dataflow": Kind("A schedule of a training step has no data flow.", "verify the schedule"),
         "not_symmetric": Kind("One NPU cannot represent all.", "simulate every NPU"),
         "too_many_packets": Kind("The number of packets exceeds the limit.", "make them larger"),

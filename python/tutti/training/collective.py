@@ -113,12 +113,14 @@ class Alone:
             platform=self.platform,
             algorithms=self.algorithms,
         )
-        settings = fabric_settings(
-            self.chunk,
-            self.message,
-            every_npu=not network.acts_alike,
-            launch=configuration.launch(self.platform).ps,
-        )
+
+        def settings(fabric: _core.StepFabric) -> dict[str, Any]:
+            return fabric_settings(
+                self.chunk,
+                self.message,
+                every_npu=not network.acts_alike(fabric, transfers),
+                launch=configuration.launch(self.platform).ps,
+            )
 
         def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
             sizes = {"chunk": self.chunk, "message": self.message}
@@ -126,10 +128,11 @@ class Alone:
 
         def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
             program = _core.TrainingProgram.alone(transfer)
-            return _core.simulate_training([program], fabric, endpoint(fabric), settings).end_ps
+            of = fabric, endpoint(fabric), settings(fabric)
+            return _core.simulate_training([program], *of).end_ps
 
         fabric = network.fabric(transfers, alone)
-        return fabric, endpoint(fabric), settings
+        return fabric, endpoint(fabric), settings(fabric)
 
 
 @dataclass(frozen=True, kw_only=True)

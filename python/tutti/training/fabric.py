@@ -76,10 +76,15 @@ class StepNetwork:
         """The NPUs along each dimension."""
         return [ring.nodes for ring in self.rings]
 
-    @property
-    def acts_alike(self) -> bool:
-        """Whether one NPU can represent all: on a torus, with rings along each dimension."""
-        return self.platform is None and not self.algorithms
+    def acts_alike(self, fabric: _core.StepFabric, transfers: Sequence[Transfer]) -> bool:
+        """Returns whether one NPU can represent all in these collectives on the network's fabric.
+
+        It can on a torus, if the schedule of each collective sends the same from every NPU: rings
+        along each dimension do, and all other schedules that rotate along the dimensions.
+        """
+        if self.platform is not None:
+            return False
+        return not self.algorithms or fabric.acts_alike(list(transfers))
 
     @property
     def links(self) -> _core.Platform | list[tuple[int, _core.TimePerByte, int]]:

@@ -145,20 +145,24 @@ class Step:
             sizes = {"chunk": self.chunk, "message": self.message}
             return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
 
-        settings = fabric_settings(
-            self.chunk,
-            self.message,
-            order=self.order,
-            every_npu=self.every_npu or len(found) > 1 or not network.acts_alike,
-            detail="packets" if self.detail == "packets" else "flows",
-            window=self.window.ps if self.window else 0,
-            # The times of isolated collectives contain it.
-            launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
-        )
+        every_npu = self.every_npu or len(found) > 1
+
+        def settings(fabric: _core.StepFabric) -> dict[str, object]:
+            return fabric_settings(
+                self.chunk,
+                self.message,
+                order=self.order,
+                every_npu=every_npu or not network.acts_alike(fabric, transfers),
+                detail="packets" if self.detail == "packets" else "flows",
+                window=self.window.ps if self.window else 0,
+                # The times of isolated collectives contain it.
+                launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
+            )
 
         def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
             program = _core.TrainingProgram.alone(transfer)
-            return _core.simulate_training([program], fabric, endpoint(fabric), settings).end_ps
+            of = fabric, endpoint(fabric), settings(fabric)
+            return _core.simulate_training([program], *of).end_ps
 
         if self.detail == "isolated":
             fabric = isolated(network, found)
@@ -167,7 +171,8 @@ class Step:
         of = self.numbers(configuration) if len(found) > 1 else []
         is_static = configuration.reservation == "static"
         unreserved = [] if is_static else self.programs(configuration, "unreserved")
-        record = _core.simulate_training(found, fabric, endpoint(fabric), settings, of, unreserved)
+        around = fabric, endpoint(fabric), settings(fabric)
+        record = _core.simulate_training(found, *around, of, unreserved)
         return TrainingResult(step=self, configuration=configuration, record=record)
 
     @property

@@ -33,6 +33,7 @@ pub(super) struct Event {
     pub(super) kind: Kind,
     /// The next stop; the link that the packet has left.
     pub(super) stop: u16,
+    /// The NPU of the packet; for one with a route of its own, its receiver.
     pub(super) npu: u32,
 }
 
@@ -113,9 +114,20 @@ impl Events {
 /// A packet at an NPU.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
+    /// The NPU that handles it.
     pub(super) npu: u32,
+    /// The NPU that receives it, if its route depends on the sender; else `npu`.
+    pub(super) to: u32,
     pub(super) kind: Kind,
     pub(super) at: Piece,
+}
+
+impl Job {
+    /// A packet that does not pass `npu` on a route of its own.
+    #[inline]
+    pub(super) fn new(npu: u32, kind: Kind, at: Piece) -> Job {
+        Job { npu, to: npu, kind, at }
+    }
 }
 
 #[cfg(test)]

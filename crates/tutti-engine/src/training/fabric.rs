@@ -176,9 +176,9 @@ impl<'a> Running<'a> {
     pub(super) fn step(&mut self) {
         let Some(event) = self.events.pop() else { return };
         let Event { time, chunk, step, piece, hop, kind, stop, npu } = event;
-        let job = Job { npu, kind, at: Piece { chunk, step, piece, hop } };
+        let job = self.located(Job::new(npu, kind, Piece { chunk, step, piece, hop }));
         match kind {
-            Kind::Left => self.leave(job, stop, time),
+            Kind::Left => self.leave(npu, stop, time),
             Kind::Came if stop == 0 => self.arrive(job, time),
             _ => self.go(job, stop, time),
         }
@@ -229,7 +229,7 @@ impl<'a> Running<'a> {
             return self.load(npu, now);
         }
         for piece in 0..count {
-            self.go(Job { npu, kind, at: Piece { chunk, step: 0, piece, hop: 0 } }, 0, now);
+            self.go(Job::new(npu, kind, Piece { chunk, step: 0, piece, hop: 0 }), 0, now);
         }
     }
 
@@ -243,7 +243,7 @@ impl<'a> Running<'a> {
             let Some((chunk, piece)) = state.loading.pop_front() else { return };
             state.loads = state.loads.map(|loads| loads - 1);
             let at = Piece { chunk, step: 0, piece, hop: 0 };
-            self.go(Job { npu, kind: Kind::Load, at }, 0, now);
+            self.go(Job::new(npu, Kind::Load, at), 0, now);
         }
     }
 
@@ -320,7 +320,7 @@ impl<'a> Running<'a> {
             }
         }
         for at in self.early.remove(&(npu, chunk)).into_iter().flatten() {
-            self.arrive(Job { npu, kind: Kind::Came, at }, now);
+            self.arrive(Job::new(npu, Kind::Came, at), now);
         }
         if handled == 0 {
             self.end_phase(npu, chunk, now);
@@ -332,14 +332,15 @@ impl<'a> Running<'a> {
         let length = self.cuts.list(npu, chunk).sends[send as usize].length;
         for piece in 0..self.cuts.sizes(chunk).packets(length) {
             let at = Piece { chunk, step: send, piece, hop: 0 };
-            self.start_handling(Job { npu, kind: Kind::Own, at }, now);
+            self.start_handling(Job::new(npu, Kind::Own, at), now);
         }
     }
 
-    /// A packet arrives. At its receiver it waits until its chunk is in the phase.
+    /// A packet arrives. At its receiver it waits until its chunk is in the phase; an NPU relays it at
+    /// once.
     fn arrive(&mut self, job: Job, now: Time) {
         let Job { npu, at, .. } = job;
-        if self.cuts.is_message(at.chunk) && self.is_relayed(job) {
+        if self.is_relayed(job) {
             return self.start_handling(job, now);
         }
         let chunk = self.npus[npu as usize].chunks[at.chunk as usize];

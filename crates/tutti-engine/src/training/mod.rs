@@ -81,12 +81,6 @@ pub enum TrainingRunError {
     /// Dimensions that do not form the network.
     #[error("the dimensions {sizes:?} have {product} NPUs: expected {npus}, as in the network")]
     WrongSizes { sizes: Vec<u32>, product: u64, npus: u32 },
-    /// A message between NPUs that are not neighbours on a torus of FIFO links.
-    #[error(
-        "NPU {from} sends to NPU {to}, which is not its neighbour: expected flows, or a schedule of \
-         neighbours"
-    )]
-    NoLink { from: u32, to: u32 },
     /// A message without a path.
     #[error("NPU {from} sends to NPU {to}, but the topology has no path between them")]
     NoPath { from: u32, to: u32 },
@@ -314,7 +308,11 @@ impl<'a> State<'a> {
                     && let Some(Reverse((time, at))) = self.ends.pop()
                 {
                     let half = |part| u32::try_from(part).expect("half of the bits");
-                    self.end_or_extend(half(at >> 32), TaskId(half(at & u64::from(u32::MAX))), time);
+                    self.end_or_extend(
+                        half(at >> 32),
+                        TaskId(half(at & u64::from(u32::MAX))),
+                        time,
+                    );
                 } else if let Some((time, npu, operation)) = self.launches.pop_front() {
                     self.now = time;
                     self.fabric.issue(npu, operation, time);

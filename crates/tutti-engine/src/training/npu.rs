@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::entry::Entry;
+use super::event::Job;
 use crate::endpoint::ace::Handover;
 use crate::endpoint::{Admission, Endpoint, Server, ServerKind};
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -68,6 +69,8 @@ pub(super) struct Waiting {
     pub(super) since: Time,
     pub(super) own: bool,
     pub(super) at: Piece,
+    /// Its receiver, if its route depends on the sender; else the NPU.
+    pub(super) to: u32,
 }
 
 /// What the sends of a phase of a chunk still await.
@@ -274,12 +277,14 @@ impl Npu {
         self.active += 1;
     }
 
-    /// A packet waits for the buffer of `link`.
-    pub(super) fn wait(&mut self, link: usize, (own, at): (bool, Piece), since: Time) {
+    /// A packet waits for the buffer of `link`. Packets that the NPU relays for a chunk that it has not
+    /// started go first.
+    pub(super) fn wait(&mut self, link: usize, (own, job): (bool, Job), since: Time) {
+        let Job { at, to, .. } = job;
         let rank = self.chunks[at.chunk as usize].age;
         let turn = self.turns;
         self.turns += 1;
-        self.links[link].waiting.push(Reverse(Waiting { rank, turn, since, own, at }));
+        self.links[link].waiting.push(Reverse(Waiting { rank, turn, since, own, at, to }));
     }
 
     /// Completes a chunk; returns the start of the active period if it was the last chunk.

@@ -13,10 +13,31 @@ use crate::endpoint::Handling;
 use tutti_units::{Bytes, Time};
 
 impl Running<'_> {
+    /// The torus, if the routes of a chunk on it depend on the sender.
+    #[inline]
+    fn torus_of_routes(&self, chunk: u32) -> Option<&Torus> {
+        match &self.fabric.network {
+            StepNetwork::Torus(torus) if self.cuts.channel(chunk).routes.is_none() => Some(torus),
+            _ => None,
+        }
+    }
+
+    /// The packet at the NPU that it has reached on a route of its own.
+    #[inline]
+    pub(super) fn located(&self, job: Job) -> Job {
+        if job.at.hop == 0 || job.kind != Kind::Came {
+            return job;
+        }
+        let Some(torus) = self.torus_of_routes(job.at.chunk) else { return job };
+        let from = self.cuts.sender(job.to, job.at.chunk, job.at.step);
+        let offset = torus.offset(from, job.to);
+        Job { npu: torus.after(from, offset, u32::from(job.at.hop)), ..job }
+    }
+
     /// The receive of a packet, if the NPU is its receiver.
     #[inline]
     fn received(&self, job: Job) -> Option<&Incoming> {
-        let recv = &self.cuts.list(job.npu, job.at.chunk).recvs[job.at.step as usize];
+        let recv = &self.cuts.list(job.to, job.at.chunk).recvs[job.at.step as usize];
         (job.kind == Kind::Came && !self.passes(job, recv)).then_some(recv)
     }
 
@@ -24,7 +45,7 @@ impl Running<'_> {
     #[inline]
     fn passes(&self, job: Job, recv: &Incoming) -> bool {
         let channel = self.cuts.channel(job.at.chunk);
-        let Some(routes) = &channel.routes else { return false };
+        let Some(routes) = &channel.routes else { return job.npu != job.to };
         let hops = routes[recv.sent_as as usize].len();
         hops > 1 && usize::from(job.at.hop) < hops
     }
@@ -41,7 +62,7 @@ impl Running<'_> {
         match job.kind {
             Kind::Own => Some(job.at.step),
             Kind::Came => {
-                let recv = &self.cuts.list(job.npu, job.at.chunk).recvs[job.at.step as usize];
+                let recv = &self.cuts.list(job.to, job.at.chunk).recvs[job.at.step as usize];
                 if self.passes(job, recv) { Some(recv.sent_as) } else { recv.forward }
             }
             _ => None,
@@ -57,7 +78,7 @@ impl Running<'_> {
             return (Some(handling), bytes);
         }
         let (flow, sizes) = (&self.cuts.channel(chunk).flow, self.cuts.sizes(chunk));
-        let list = self.cuts.list(job.npu, chunk);
+        let list = self.cuts.list(job.to, chunk);
         let fused = |length, part| {
             part > 0 && piece < sizes.packets_of(length, (part, flow.chunks_of(length)))
         };
@@ -104,13 +125,20 @@ impl Running<'_> {
         if self.messages.is_some() {
             return self.npus[job.npu as usize].queue(to);
         }
+        if job.npu != job.to
+            && let Some(torus) = self.torus_of_routes(job.at.chunk)
+        {
+            let from = self.cuts.sender(to, job.at.chunk, job.at.step);
+            let hop = torus.hop(torus.offset(from, to), u32::from(job.at.hop));
+            return hop.map_or(0, |(ring, direction)| Torus::link(ring, direction));
+        }
         let out = self.cuts.list(job.npu, job.at.chunk).sends[send as usize].channel;
         self.fabric.network.exit(job.npu, to, out).link
     }
 
     /// The NPU that receives a send.
     fn receiver(&self, job: Job, send: u32) -> u32 {
-        self.cuts.receiver(job.npu, job.at.chunk, send)
+        if job.npu == job.to { self.cuts.receiver(job.npu, job.at.chunk, send) } else { job.to }
     }
 
     /// The capacity of the buffer of a link; None if the network has buffers.
@@ -129,7 +157,7 @@ impl Running<'_> {
             let state = &mut self.npus[job.npu as usize];
             let own = job.kind == Kind::Own;
             if state.links[usize::from(link)].held >= port {
-                return state.wait(usize::from(link), (own, job.at), now);
+                return state.wait(usize::from(link), (own, job), now);
             }
             state.links[usize::from(link)].held += 1;
         }
@@ -137,21 +165,21 @@ impl Running<'_> {
     }
 
     /// A packet has left for its link: the next waiting one is handled.
-    pub(super) fn leave(&mut self, job: Job, link: u16, now: Time) {
-        let state = &mut self.npus[job.npu as usize];
+    pub(super) fn leave(&mut self, npu: u32, link: u16, now: Time) {
+        let state = &mut self.npus[npu as usize];
         let link = &mut state.links[usize::from(link)];
-        let Some(Reverse(Waiting { since, own, at, .. })) = link.waiting.pop() else {
+        let Some(Reverse(Waiting { since, own, at, to, .. })) = link.waiting.pop() else {
             link.held -= 1;
             return;
         };
         state.stall(Cause::Port, now - since);
         let kind = if own { Kind::Own } else { Kind::Came };
-        self.go(Job { npu: job.npu, kind, at }, 0, now);
+        self.go(Job { npu, to, kind, at }, 0, now);
     }
 
     /// Moves a packet from stop to stop until one takes time.
     pub(super) fn go(&mut self, job: Job, from: u16, now: Time) {
-        let Job { npu, kind, at } = job;
+        let Job { npu, to, kind, at } = job;
         let (handling, bytes) = self.handling(job);
         let recipe = handling.map_or(&[][..], |handling| self.fabric.endpoint.recipe(handling));
         let mut stop = from;
@@ -161,7 +189,7 @@ impl Running<'_> {
             stop += 1;
             if !next.aside && done > now {
                 let Piece { chunk, step, piece, hop } = at;
-                let event = Event { time: done, chunk, step, piece, hop, kind, stop, npu };
+                let event = Event { time: done, chunk, step, piece, hop, kind, stop, npu: to };
                 self.events.push(event);
                 return;
             }
@@ -174,7 +202,7 @@ impl Running<'_> {
         if let Some(send) = self.sent(job) {
             self.send(job, send, bytes, now);
         }
-        let Job { npu, kind, at } = job;
+        let Job { npu, kind, at, .. } = job;
         if kind == Kind::Came {
             let Some(&recv) = self.received(job) else { return };
             self.follow(job, &recv, now);
@@ -212,7 +240,7 @@ impl Running<'_> {
             let follower = list.followers(recv)[index];
             if follower.by_packet {
                 let at = Piece { step: follower.send, hop: 0, ..at };
-                self.start_handling(Job { npu, kind: Kind::Own, at }, now);
+                self.start_handling(Job::new(npu, Kind::Own, at), now);
                 continue;
             }
             let first = list.sends_of(phase).start;
@@ -230,21 +258,13 @@ impl Running<'_> {
     fn send(&mut self, job: Job, send: u32, bytes: Bytes, now: Time) {
         let Job { npu, at, .. } = job;
         let link = self.link(job, send);
-        let list = self.cuts.list(npu, at.chunk);
-        let passes = job.kind == Kind::Came && self.received(job).is_none();
-        let onward = if passes {
-            Piece { hop: at.hop + 1, ..at }
-        } else {
-            let is_relayed = |routes: &Vec<Vec<u16>>| routes[send as usize].len() > 1;
-            let channel = self.cuts.channel(at.chunk);
-            let relayed = channel.routes.as_deref().is_some_and(is_relayed);
-            let (chunk, step) =
-                (self.cuts.at_receiver(at.chunk), list.sends[send as usize].arrives_as);
-            Piece { chunk, step, hop: u16::from(relayed), ..at }
-        };
+        let onward = self.onward(job, send);
         let fabric = self.fabric;
         match &fabric.network {
-            StepNetwork::Torus(torus) => self.send_on_torus(torus, job, (link, onward), bytes, now),
+            StepNetwork::Torus(torus) => {
+                let to = self.next_npu(torus, (job, send), link);
+                self.send_on_torus(torus, job, (link, to, onward), bytes, now);
+            }
             StepNetwork::Graph(_) | StepNetwork::Mesh(_) | StepNetwork::Isolated(_) => {
                 let to = self.receiver(job, send);
                 let packet = InFlight::new((npu, link, at), (to, onward), bytes, now);
@@ -263,29 +283,56 @@ impl Running<'_> {
         }
     }
 
+    /// A packet of a send as it arrives.
+    fn onward(&self, job: Job, send: u32) -> Piece {
+        let at = job.at;
+        if job.kind == Kind::Came && self.received(job).is_none() {
+            return Piece { hop: at.hop + 1, ..at };
+        }
+        let relayed = match (&self.cuts.channel(at.chunk).routes, &self.fabric.network) {
+            (Some(routes), _) => routes[send as usize].len() > 1,
+            (None, StepNetwork::Torus(torus)) => {
+                torus.hop(torus.offset(job.npu, self.receiver(job, send)), 1).is_some()
+            }
+            _ => false,
+        };
+        let step = self.cuts.list(job.npu, at.chunk).sends[send as usize].arrives_as;
+        Piece { chunk: self.cuts.at_receiver(at.chunk), step, hop: u16::from(relayed), ..at }
+    }
+
+    /// The NPU of the event of a packet that leaves on a link of a torus.
+    #[inline]
+    fn next_npu(&self, torus: &Torus, (job, send): (Job, u32), link: u16) -> u32 {
+        match self.fabric.population {
+            Population::One => job.npu,
+            Population::All if self.cuts.channel(job.at.chunk).routes.is_none() => {
+                self.receiver(job, send)
+            }
+            Population::All => {
+                torus.neighbour(job.npu, usize::from(link) / 2, u8::from(link % 2 == 1))
+            }
+        }
+    }
+
     fn send_on_torus(
         &mut self,
         torus: &Torus,
         job: Job,
-        (link, onward): (u16, Piece),
+        (link, to, onward): (u16, u32, Piece),
         bytes: Bytes,
         now: Time,
     ) {
         let Job { npu, at, .. } = job;
         let wire = &mut self.npus[npu as usize].links[usize::from(link)];
         let (start, left) = wire.server.serve(now, bytes);
-        let (ring, direction) = (usize::from(link) / 2, u8::from(link % 2 == 1));
-        let time = left + wire.latency + self.fabric.endpoint.delay + torus.relay(ring, bytes);
+        let relay = torus.relay(usize::from(link) / 2, bytes);
+        let time = left + wire.latency + self.fabric.endpoint.delay + relay;
         self.links.add(start, left);
         if self.port().is_some() {
             self.left((npu, link, at), left);
         }
-        let npu = match self.fabric.population {
-            Population::One => npu,
-            Population::All => torus.neighbour(npu, ring, direction),
-        };
         let Piece { chunk, step, piece, hop } = onward;
-        let event = Event { time, chunk, step, piece, hop, kind: Kind::Came, stop: 0, npu };
+        let event = Event { time, chunk, step, piece, hop, kind: Kind::Came, stop: 0, npu: to };
         self.events.push(event);
     }
 

@@ -16,6 +16,7 @@ mod arbiter;
 mod graphs;
 mod ideal;
 mod pipelines;
+mod relays;
 mod scaling;
 
 fn rate(text: &str) -> TimePerByte {
@@ -63,8 +64,12 @@ fn ace(torus: &Torus, memory: &str) -> Endpoint {
 }
 
 fn ace_that(torus: &Torus, memory: &str, handover: Handover) -> Endpoint {
+    ace_on(&fabric(torus.clone(), ideal(), Population::One), memory, handover)
+}
+
+fn ace_on(fabric: &TrainingFabric, memory: &str, handover: Handover) -> Endpoint {
     let packet = Bytes(256);
-    let loads = fabric(torus.clone(), ideal(), Population::One).phase_loads(&[], packet).unwrap();
+    let loads = fabric.phase_loads(&[], packet).unwrap();
     let settings = Ace {
         memory: rate(memory),
         bus: rate("500 GB/s"),
@@ -307,9 +312,15 @@ fn programs_with_different_collectives_are_rejected() {
     let (program, other) = (alone(Collective::AllReduce, 8), alone(Collective::AllReduce, 16));
     let programs = [program, other];
     let refused = |of: &[u32]| {
-        TrainingRun { programs: &programs, of, unreserved: &[], fabric: &fabric, window: Time::ZERO }
-            .run()
-            .unwrap_err()
+        TrainingRun {
+            programs: &programs,
+            of,
+            unreserved: &[],
+            fabric: &fabric,
+            window: Time::ZERO,
+        }
+        .run()
+        .unwrap_err()
     };
     let wrong = |given| TrainingRunError::WrongPrograms { programs: 2, given, npus: 2 };
     assert_eq!(refused(&[]), wrong(0));

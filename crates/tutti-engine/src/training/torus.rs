@@ -133,6 +133,13 @@ impl Torus {
         None
     }
 
+    /// The NPU after `hops` hops on the route from `from` to the NPU at `offset`.
+    #[must_use]
+    pub fn after(&self, from: u32, offset: u32, hops: u32) -> u32 {
+        let steps = (0..hops).map_while(|hop| self.hop(offset, hop));
+        steps.fold(from, |at, (ring, direction)| self.neighbour(at, ring, direction))
+    }
+
     /// The links of the route to the NPU at `offset` from the sender, two per ring: ascending first.
     #[must_use]
     pub fn route(&self, offset: u32) -> Vec<u16> {

@@ -97,7 +97,8 @@ pub(super) struct Channel {
     pub(super) flow: Arc<Dataflow>,
     /// The partition and FSMs of each phase.
     pub(super) classes: Vec<usize>,
-    /// By send, the links of its route, if it is the same for every NPU of a torus.
+    /// By send, the links of its route, if it is the same for every NPU of a torus. Otherwise packets on
+    /// a torus have routes that depend on their sender.
     pub(super) routes: Option<Arc<Vec<Vec<u16>>>>,
     /// Of every chunk but the last, and of the last.
     full: Sizes,
@@ -362,6 +363,18 @@ impl Cuts {
         cut.groups.member(npu, flow.peer(rank, peer))
     }
 
+    /// The NPU that sends what `npu` receives.
+    #[inline]
+    pub(super) fn sender(&self, npu: u32, chunk: u32, recv: u32) -> u32 {
+        let cut = self.cut_of(chunk);
+        if let Some((_, ahead)) = cut.message {
+            return cut.groups.ahead(npu, cut.groups.size - ahead % cut.groups.size);
+        }
+        let (flow, rank) = (&self.channel(chunk).flow, cut.groups.rank(npu));
+        let peer = flow.messages(rank).recvs[recv as usize].peer;
+        cut.groups.member(npu, flow.peer(rank, peer))
+    }
+
     /// The number of a chunk at the receiver of its packets: the sides of a message differ.
     #[inline]
     pub(super) fn at_receiver(&self, chunk: u32) -> u32 {
@@ -457,6 +470,29 @@ fn routes(
     }
 }
 
+impl TrainingFabric {
+    /// Whether all NPUs do the same in these collectives, so that one of them can represent all.
+    ///
+    /// # Errors
+    /// When a collective has no schedule for its groups.
+    pub fn acts_alike(&self, transfers: &[Transfer]) -> Result<bool, TrainingRunError> {
+        if !matches!(self.network, StepNetwork::Torus(_)) {
+            return Ok(false);
+        }
+        let mut plans = Plans::default();
+        let along = |plan: &Plan, flow: &Dataflow| {
+            flow.symmetry.as_ref().is_some_and(|digits| plan.groups.are_along(digits))
+        };
+        for &transfer in transfers {
+            let plan = plans.of(self, transfer)?;
+            if !plan.flows.iter().all(|flow| along(&plan, flow)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// The links of a message on a torus.
 fn hop_routes(
     fabric: &TrainingFabric,
@@ -471,20 +507,13 @@ fn hop_routes(
     };
     // A message to a rank ahead passes the same links from every NPU, but where ranks wrap around
     // over several dimensions.
-    let routes: Vec<Vec<u16>> = (0..fabric.network.npus())
-        .map(|from| torus.route(torus.offset(from, groups.ahead(from, ahead))))
-        .collect();
-    match routes.iter().position(|route| route != &routes[0]) {
-        None => Ok(Some(Arc::new(vec![routes[0].clone()]))),
-        Some(_) if routes.iter().all(|route| route.len() == 1) => Ok(None),
-        Some(from) => {
-            let from = u32::try_from(from).unwrap_or(u32::MAX);
-            Err(TrainingRunError::NoLink { from, to: groups.ahead(from, ahead) })
-        }
-    }
+    let route = |from| torus.route(torus.offset(from, groups.ahead(from, ahead)));
+    let first = route(0);
+    let is_same = (1..fabric.network.npus()).all(|from| route(from) == first);
+    Ok(is_same.then(|| Arc::new(vec![first])))
 }
 
-/// Checks that every message has a path: on a torus, a link.
+/// Checks that every message has a path.
 pub(super) fn check_paths(
     network: &StepNetwork,
     groups: &Groups,

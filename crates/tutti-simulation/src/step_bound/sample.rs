@@ -94,7 +94,8 @@ impl Sample {
             launch: Time::ZERO,
         };
         let window = Time::ZERO;
-        TrainingRun { programs, of: &self.of, unreserved: &[], fabric: &fabric, window }.run_until(stop)
+        TrainingRun { programs, of: &self.of, unreserved: &[], fabric: &fabric, window }
+            .run_until(stop)
     }
 }
 

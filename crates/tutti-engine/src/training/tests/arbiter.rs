@@ -139,7 +139,8 @@ fn hidden_communication_costs_the_bytes_that_it_moves() {
     let layer = |name: &str, forward: &str, bytes| Layer {
         name: name.to_owned(),
         weight_gradient: rate(forward).of(Bytes(900 << 20)),
-        after_weight_gradient: (bytes > 0).then(|| Transfer::new(Collective::AllReduce, Bytes(bytes))),
+        after_weight_gradient: (bytes > 0)
+            .then(|| Transfer::new(Collective::AllReduce, Bytes(bytes))),
         ..Layer::default()
     };
     let program = |rate| {
@@ -163,7 +164,8 @@ fn other_programs_and_endpoints_without_memory_are_refused() {
     let refused = |endpoint, shared: &Program, alone: &Program| {
         let fabric = fabric(torus.clone(), endpoint, Population::One);
         let (programs, unreserved) = (std::slice::from_ref(shared), std::slice::from_ref(alone));
-        let run = TrainingRun { programs, of: &[], unreserved, fabric: &fabric, window: Time::ZERO };
+        let run =
+            TrainingRun { programs, of: &[], unreserved, fabric: &fabric, window: Time::ZERO };
         run.run().unwrap_err()
     };
     let (one, two) = (small_loop(1).program().unwrap(), small_loop(2).program().unwrap());

@@ -138,7 +138,8 @@ fn invalid_groups_and_networks_are_refused() {
     let program = alone(Collective::AllReduce, 600);
     let error = |fabric: TrainingFabric| {
         let programs = std::slice::from_ref(&program);
-        let run = TrainingRun { programs, of: &[], unreserved: &[], fabric: &fabric, window: Time::ZERO };
+        let run =
+            TrainingRun { programs, of: &[], unreserved: &[], fabric: &fabric, window: Time::ZERO };
         run.run().unwrap_err()
     };
     let one = TrainingFabric { population: Population::One, ..fabric.clone() };

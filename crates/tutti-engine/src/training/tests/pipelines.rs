@@ -33,7 +33,9 @@ fn run_stages(fabric: &TrainingFabric, plan: &TrainingLoop) -> TrainingOutcome {
     let stages = plan.pipeline.as_ref().unwrap().stages;
     let programs: Vec<Program> = (0..stages).map(|stage| plan.stage(stage).unwrap()).collect();
     let of: Vec<u32> = (0..fabric.network.npus()).map(|npu| npu % stages).collect();
-    TrainingRun { programs: &programs, of: &of, unreserved: &[], fabric, window: Time::ZERO }.run().unwrap()
+    TrainingRun { programs: &programs, of: &of, unreserved: &[], fabric, window: Time::ZERO }
+        .run()
+        .unwrap()
 }
 
 /// Messages of no time.
@@ -114,7 +116,13 @@ fn a_message_is_relayed() {
     let programs = [idle, send(What::Send, 2), send(What::Recv, 6)];
     let fabric = fabric(torus([8, 1, 1]), ideal(), Population::All);
     let of = [1, 0, 2, 0, 0, 0, 0, 0];
-    let run = TrainingRun { programs: &programs, of: &of, unreserved: &[], fabric: &fabric, window: Time::ZERO };
+    let run = TrainingRun {
+        programs: &programs,
+        of: &of,
+        unreserved: &[],
+        fabric: &fabric,
+        window: Time::ZERO,
+    };
     let outcome = run.run().unwrap();
     let links: Vec<u64> = outcome.npus.iter().map(sent).collect();
     assert_eq!(links[..3], [1000, 1000, 0]);
@@ -188,8 +196,13 @@ fn messages_without_counterpart_are_refused() {
     let fabric = isolated(2);
     let refused = |first: What, second: What| {
         let programs = [program(first), program(second)];
-        let run =
-            TrainingRun { programs: &programs, of: &[0, 1], unreserved: &[], fabric: &fabric, window: Time::ZERO };
+        let run = TrainingRun {
+            programs: &programs,
+            of: &[0, 1],
+            unreserved: &[],
+            fabric: &fabric,
+            window: Time::ZERO,
+        };
         run.run().unwrap_err()
     };
     let error = refused(What::Send(message(1, 8)), What::Recv(message(1, 9)));
@@ -206,6 +219,12 @@ fn messages_without_counterpart_are_refused() {
         ..super::fabric(torus([2, 1, 1]), ideal(), Population::All)
     };
     let program = alone(Collective::AllReduce, 8);
-    let run = TrainingRun { programs: &[program], of: &[], unreserved: &[], fabric: &torus, window: Time::ZERO };
+    let run = TrainingRun {
+        programs: &[program],
+        of: &[],
+        unreserved: &[],
+        fabric: &torus,
+        window: Time::ZERO,
+    };
     assert_eq!(run.run().unwrap_err(), TrainingRunError::NoFlows);
 }
