@@ -905,6 +905,7 @@ class StepFabric:
         messages: list[tuple[int, int]],
     ) -> StepFabric: ...
     def with_algorithms(self, chosen: list[tuple[str, int, list[Schedule]]]) -> StepFabric: ...
+    def acts_alike(self, given_transfers: list[tuple[str, int, int, int]]) -> bool: ...
     @property
     def npus(self) -> int: ...
     def phase_loads(self, chunk: int, packet: int) -> list[tuple[float, int, int]]: ...
@@ -919,6 +920,13 @@ class Endpoint:
     def baseline(settings: dict[str, Any]) -> Endpoint: ...
     @staticmethod
     def ace(
+        settings: dict[str, Any],
+        fabric: StepFabric,
+        chunk: int,
+        given_transfers: list[tuple[str, int, int, int]],
+    ) -> Endpoint: ...
+    @staticmethod
+    def graph(
         settings: dict[str, Any],
         fabric: StepFabric,
         chunk: int,
@@ -967,6 +975,7 @@ def simulate_training(
     endpoint: Endpoint,
     fabric_settings: dict[str, Any],
     of: list[int] = ...,
+    unreserved: list[TrainingProgram] = ...,
 ) -> TrainingRecord: ...
 def collective_limit(
     requested: tuple[str, int, int, int],

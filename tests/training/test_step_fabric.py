@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import tutti
-from tutti.base.errors import ConfigError, SimulationError
+from tutti.base.errors import ConfigError
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.schedules.errors import AlgorithmError
 from tutti.training.collective import Alone
@@ -140,9 +140,24 @@ def test_errors_name_group_network_and_collective() -> None:
         Alone(size=Size.parse("1 KiB"), rings=rings(4), algorithms={"all_gather": "ring"}).run(ace)
     with pytest.raises(WorkloadError, match="neither flows nor packets"):
         collective(machine("switch:6", contention=tutti.platforms.Free()), "ring").run(ace)
-    far = Alone(size=Size.parse("1 KiB"), rings=rings(8), algorithms={"all_reduce": "swing"})
-    with pytest.raises(SimulationError, match="not its neighbour: expected"):
-        far.run(CONFIGURATIONS["ideal"])
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["swing", "recursive_halving_doubling", "double_binary_tree", "ring", "bruck"]
+)
+def test_any_schedule_runs_behind_endpoints_on_a_torus(algorithm: str) -> None:
+    """NPUs relay what is not for a neighbour: each packet crosses the links of its route."""
+    size = Size.parse("64 KiB")
+    collective = "all_gather" if algorithm == "bruck" else "all_reduce"
+    schedule = tutti.schedule(algorithm, ranks=16, collective=collective)
+    for name, configuration in CONFIGURATIONS.items():
+        alone = Alone(
+            size=size, rings=rings(4, 4), collective=collective, algorithms={collective: schedule}
+        )
+        run = alone.run(configuration)
+        assert run.limit.time <= run.time, name
+        sent = sum(used.bytes for npu in range(run.record.npus) for used in run.record.links(npu))
+        assert sent >= tutti.simulate(schedule, machine("torus:4x4"), size=size).message_bytes
 
 
 TRAINING = """

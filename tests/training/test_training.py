@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutti.base.units import Size, Time, TimePerByte
+from training_steps import rings, small
+from tutti.base.units import Size, TimePerByte
 from tutti.topologies.errors import TopologyError
-from tutti.training.endpoint import AceSettings, Configuration, Npu, Ring, configurations, torus
+from tutti.training.endpoint import AceSettings, Configuration, Npu, configurations, torus
 from tutti.training.errors import EndpointError
 from tutti.training.step import Step, alike
 from tutti.workloads.errors import WorkloadError
@@ -21,23 +22,6 @@ if TYPE_CHECKING:
     from tutti.training.results import TrainingResult
 
 RATE = TimePerByte.parse
-
-
-def rings(local: int, vertical: int, horizontal: int) -> tuple[Ring, ...]:
-    """The torus of Rashidi et al. 2021."""
-    near, far = Time.parse("72289 ps"), Time.parse("401607 ps")
-    return (
-        Ring("local", local, RATE("200 GB/s"), near),
-        Ring("vertical", vertical, RATE("25 GB/s"), far),
-        Ring("horizontal", horizontal, RATE("25 GB/s"), far),
-    )
-
-
-def small(**changes: object) -> Step:
-    layers = tuple(linear(f"l{i}", 512, 512, first=i == 0) for i in range(6))
-    model = Model(name="small", source="made up", layers=layers, samples="rows")
-    step = Step(model=model, batch=64, rings=rings(4, 2, 2), efficiency=0.94)
-    return replace(step, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", list(configurations()))

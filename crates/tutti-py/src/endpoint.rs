@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 use tutti_engine::endpoint::ace::{Ace, Division, Exchanges, Fsms, Handover};
 use tutti_engine::endpoint::agent::Agent;
 use tutti_engine::endpoint::baseline::Baseline;
+use tutti_engine::endpoint::graph::{Graph, Scratchpad, Storage};
 use tutti_engine::endpoint::ideal::Ideal;
-use tutti_engine::endpoint::{self, Admission, Chunks};
+use tutti_engine::endpoint::{self, Admission, Chunks, ServerKind, Service, Stop};
 use tutti_units::{Bytes, Time};
 
 use crate::errors::{OrRaise, refuse};
@@ -89,6 +90,83 @@ fn fsms((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
     }
 }
 
+/// A server by name: its name, time per byte, picoseconds per packet, picoseconds of latency, units.
+type GivenServer = (String, TimePerByte, u64, u64, Number);
+
+/// A scratchpad by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenScratchpad {
+    sram: u64,
+    shares: Option<Vec<u32>>,
+    late: bool,
+    fsms: (String, Vec<u32>),
+    any_fsm: bool,
+}
+
+impl GivenScratchpad {
+    fn scratchpad(self) -> PyResult<Scratchpad> {
+        Ok(Scratchpad {
+            sram: Bytes(self.sram),
+            division: self.shares.map_or(Division::RateTimesChunk, Division::Shares),
+            handover: if self.late { Handover::AtEnd } else { Handover::Ahead },
+            fsms: fsms(self.fsms)?,
+            exchanges: if self.any_fsm { Exchanges::AnyFsm } else { Exchanges::OfPhase },
+        })
+    }
+}
+
+/// A graph of servers by name.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenGraph {
+    name: String,
+    packet: u64,
+    delay: u64,
+    servers: Vec<GivenServer>,
+    /// The number of the memory server.
+    memory: Option<usize>,
+    /// By handling: the number of each visited server, how often each byte visits it, and whether the
+    /// packet continues at once.
+    visits: Vec<Vec<(usize, u64, bool)>>,
+    chunks: (Number, Number),
+    /// In place of `chunks`.
+    scratchpad: Option<GivenScratchpad>,
+    loads: Option<u32>,
+    port: Option<u32>,
+}
+
+impl GivenGraph {
+    fn graph(self) -> PyResult<Graph> {
+        let kind = |(name, per_byte, per_packet, latency, units): GivenServer| ServerKind {
+            name: name.into(),
+            service: Service {
+                per_byte: per_byte.0,
+                per_packet: Time::from_ps(per_packet),
+                latency: Time::from_ps(latency),
+                units: units.0,
+            },
+        };
+        let stop = |(server, times, aside)| Stop { server, times, aside };
+        let visits = self.visits.into_iter().map(|list| list.into_iter().map(stop).collect());
+        let storage = match self.scratchpad {
+            None => Storage::Chunks(chunks(self.chunks)),
+            Some(given) => Storage::Scratchpad(given.scratchpad()?),
+        };
+        Ok(Graph {
+            name: self.name.into(),
+            packet: Bytes(self.packet),
+            delay: Time::from_ps(self.delay),
+            servers: self.servers.into_iter().map(kind).collect(),
+            memory: self.memory,
+            visits: visits.collect(),
+            storage,
+            loads: self.loads,
+            port: self.port,
+        })
+    }
+}
+
 /// An endpoint: the model between an NPU and its links.
 #[pyclass(frozen, module = "tutti._core")]
 pub(crate) struct Endpoint(pub(crate) endpoint::Endpoint);
@@ -163,10 +241,30 @@ impl Endpoint {
         ace.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
     }
 
+    /// A graph of servers; a scratchpad has partitions for chunks of `chunk` bytes of all-reduces and
+    /// further collectives on a fabric.
+    #[staticmethod]
+    fn graph(
+        settings: GivenGraph,
+        fabric: &StepFabric,
+        chunk: u64,
+        given_transfers: Vec<GivenTransfer>,
+    ) -> PyResult<Endpoint> {
+        let graph = settings.graph()?;
+        let loads = match &graph.storage {
+            Storage::Chunks(_) => Vec::new(),
+            Storage::Scratchpad(_) => {
+                let carried = transfers(given_transfers)?;
+                fabric.phase_loads(&carried, Bytes(chunk), graph.packet)?
+            }
+        };
+        graph.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
+    }
+
     /// Its name.
     #[getter]
-    fn name(&self) -> &'static str {
-        self.0.name
+    fn name(&self) -> &str {
+        &self.0.name
     }
 
     /// FSMs of each phase; empty without FSMs.

@@ -225,7 +225,7 @@ impl CollectiveLimit {
     fn servers_ps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let servers = PyDict::new(py);
         for (name, time) in &self.0.servers {
-            servers.set_item(name, time.ps())?;
+            servers.set_item(&**name, time.ps())?;
         }
         Ok(servers)
     }

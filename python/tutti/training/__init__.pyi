@@ -12,6 +12,12 @@ from .experts import ExpertTimes as ExpertTimes
 from .experts import time_experts as time_experts
 from .fabric import Dimension as Dimension
 from .fabric import StepNetwork as StepNetwork
+from .graph import EndpointGraph as EndpointGraph
+from .graph import GraphServer as GraphServer
+from .graph import Scratchpad as Scratchpad
+from .graph import Visit as Visit
+from .graph import Visits as Visits
+from .graph import graph_of as graph_of
 from .overlap import Overlap as Overlap
 from .overlap import OverlapLayer as OverlapLayer
 from .overlap import Overlapped as Overlapped

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Strict, Tag
+from pydantic import Field
 
 from tutti import _core
 from tutti.base.files.described import Count, InFiles, Positive
-from tutti.base.files.tables import kind_of
 from tutti.base.units import Frequency, OpRate, Size, Time, TimePerByte
 from tutti.training.errors import EndpointError
+from tutti.training.graph import EndpointGraph, Scratchpad
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,10 +33,7 @@ __all__ = [
     "torus",
 ]
 
-Kind = Literal["ideal", "baseline", "ace"]
-Handover = Literal["ahead", "at_end"]
-FsmDivision = Literal["by_time", "evenly"]
-ExchangeFsms = Literal["any", "of_phase"]
+Kind = Literal["ideal", "baseline", "ace", "graph"]
 Reservation = Literal["static", "work_conserving"]
 Efficiency = Annotated[
     float, Field(gt=0, le=1, description="Fraction of link bandwidth that carries data.")
@@ -135,7 +132,7 @@ class Npu(InFiles):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AceSettings(InFiles):
+class AceSettings(Scratchpad):
     """Settings of ACE; the defaults are those of Rashidi et al. 2021.
 
     Attributes:
@@ -143,42 +140,8 @@ class AceSettings(InFiles):
         charge_writes: Whether writes of results reduce the bandwidth of reads.
     """
 
-    sram: Annotated[Size, Field(description="Size of the scratchpad.")] = Size.parse("4 MiB")
-    shares: Annotated[
-        Annotated[tuple[Positive, ...], Strict(strict=False)] | None,
-        Field(
-            description="Partition of the scratchpad: the shares of the phases, then of finished "
-            "chunks; by default by rate x chunk.",
-        ),
-    ] = None
-    handover: Annotated[
-        Handover,
-        Field(
-            description="When a chunk allocates buffer space in the partition of its next phase: "
-            "at the end of a phase, or ahead.",
-        ),
-    ] = "at_end"
     banks: Annotated[Positive, Field(description="Banks of the scratchpad.")] = 4
     width: int = 64
-    fsms: Annotated[
-        Annotated[Positive, Tag("value")]
-        | Annotated[tuple[Count, ...], Strict(strict=False), Tag("list")],
-        Discriminator(kind_of),
-        Field(description="Number of FSMs, in total or per phase."),
-    ] = 16
-    division: Annotated[
-        FsmDivision,
-        Field(
-            description="Assignment of FSMs to phases: by the time of a chunk in each, or evenly.",
-        ),
-    ] = "by_time"
-    exchanges: Annotated[
-        ExchangeFsms,
-        Field(
-            description="FSMs that process all-to-alls: any, in addition to its phase, or those of "
-            "the phase whose partition they share.",
-        ),
-    ] = "any"
     alus: Annotated[Positive, Field(description="Number of ALUs, of 64 B per cycle each.")] = 4
     packet: Annotated[Size, Field(description="Unit of reads, reductions and sends.")] = Size.parse(
         "256 B"
@@ -191,13 +154,6 @@ class AceSettings(InFiles):
     ] = 2
     port: Annotated[Positive, Field(description="Most packets that wait for a link.")] = 16
     charge_writes: bool = False
-
-    @property
-    def machines(self) -> tuple[str, list[int]]:
-        """The division of the FSMs, and their total number or the number of each phase."""
-        if isinstance(self.fsms, int):
-            return self.division, [self.fsms]
-        return "each", list(self.fsms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +204,10 @@ class Configuration(InFiles):
     ace: Annotated[AceSettings, Field(description="Settings of ACE.")] = field(
         default_factory=AceSettings
     )
+    graph: Annotated[
+        EndpointGraph | None,
+        Field(description="The servers of the endpoint, with the model `graph`."),
+    ] = None
     fused: Annotated[
         bool,
         Field(
@@ -266,22 +226,47 @@ class Configuration(InFiles):
             return ""
         if self.kind == "ideal":
             return "the ideal endpoint uses no memory bandwidth"
+        if self.graph and self.graph.memory is None:
+            return "the graph names no memory server"
         if not self.overlap:
             return "without overlap, computation and communication alternate"
         return "no `memory` is reserved" if self.memory is None else ""
 
     def check(self) -> None:
-        """Checks that the reservation has an effect.
+        """Checks that the reservation has an effect, and the graph.
 
         Raises:
-            EndpointError: It has none.
+            EndpointError: It has none, or the graph is missing, unused or invalid.
         """
+        if (self.kind == "graph") != (self.graph is not None):
+            message = f"{self.name} has the model {self.kind}, and "
+            message += "no graph" if self.graph is None else "a graph"
+            raise EndpointError(f"{message}: expected both or neither", kind="no_graph")
+        if self.graph:
+            self.graph.check()
+            self._check_memory(self.graph)
         if self.without_effect:
             message = (
                 f"the reservation of {self.name} is work_conserving, but {self.without_effect}: "
                 "expected `static`, or an endpoint with overlap and reserved `memory`"
             )
             raise EndpointError(message, kind="no_reservation")
+
+    def _check_memory(self, graph: EndpointGraph) -> None:
+        """Checks that the memory server of a graph has the reserved bandwidth.
+
+        Raises:
+            EndpointError: It has another one.
+        """
+        rate = graph.memory_rate
+        if rate is None or self.memory is None:
+            return
+        if rate.core.bytes_per_second != self.memory.core.bytes_per_second:
+            message = (
+                f"{self.name} reserves {self.memory}, but its memory server `{graph.memory}` has "
+                f"{rate}: expected equal rates"
+            )
+            raise EndpointError(message, kind="other_memory")
 
     def unreserved(self, npu: Npu) -> tuple[int, TimePerByte]:
         """Returns the same as :meth:`compute` while the endpoint does not use its memory."""
@@ -306,7 +291,8 @@ class Configuration(InFiles):
 
         An endpoint that executes collectives in hardware launches no kernel.
         """
-        if platform is None or self.kind == "ace":
+        in_hardware = self.kind == "ace" or (self.graph and not self.graph.launches)
+        if platform is None or in_hardware:
             return Time(ps=0)
         return platform.model.launch
 
@@ -338,11 +324,14 @@ class Configuration(InFiles):
             )
         if self.kind == "baseline":
             return self._baseline(npu, message)
+        if self.graph:
+            settings = self.graph.settings(self.name)
+            return _core.Endpoint.graph(settings, fabric, chunk.bytes, list(transfers))
         return self._ace(npu, fabric, chunk, transfers)
 
     def costs(self, npu: Npu) -> _core.EndpointCosts:
-        """Returns what bounds need of the endpoint of an NPU."""
-        if self.kind == "ideal":
+        """Returns what bounds need of the endpoint of an NPU; a graph costs nothing in a bound."""
+        if self.kind in {"ideal", "graph"}:
             return _core.EndpointCosts.ideal()
         if self.kind == "baseline":
             return _core.EndpointCosts.baseline(**self._servers(npu))
@@ -385,13 +374,9 @@ class Configuration(InFiles):
             {
                 "memory": self._memory(npu),
                 "bus": npu.bus.core,
-                "sram": ace.sram.bytes,
-                "shares": list(ace.shares) if ace.shares else None,
-                "late": ace.handover == "at_end",
+                **ace.settings,
                 "sram_read": sram,
                 "sram_write": sram,
-                "fsms": ace.machines,
-                "any_fsm": ace.exchanges == "any",
                 "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
                 "packet": ace.packet.bytes,
                 "loads": ace.loads,

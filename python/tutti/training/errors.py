@@ -17,6 +17,22 @@ class EndpointError(TuttiError, ValueError):
             "A work-conserving reservation has no memory bandwidth to return to computation.",
             "reserve `memory`, or use `static`",
         ),
+        "no_graph": Kind(
+            "The model of an endpoint is a graph that is missing, or a graph is given for another.",
+            'give `graph` with `kind = "graph"` only',
+        ),
+        "other_memory": Kind(
+            "The memory server of a graph does not have the reserved memory bandwidth.",
+            "give both the same rate",
+        ),
+        "unknown_server": Kind("A graph names a server that it does not have, or has twice."),
+        "no_effect": Kind("A setting of a graph has no effect.", "remove it"),
+        "no_units": Kind("A server has no units.", "set `units` to at least 1"),
+        "memory_units": Kind(
+            "The memory server of a graph has several units.",
+            "give one unit with the complete rate",
+        ),
+        "wrong_visits": Kind("An endpoint visits servers that do not exist."),
         "no_chunks": Kind("The number of chunks in flight is zero.", "allow at least one chunk"),
         "no_sms": Kind("No SM moves the data.", "set `sms` to at least 1"),
         "too_few_fsms": Kind(

@@ -293,9 +293,7 @@ class Step:
         """The programs of each configuration: runs, bounds and views use the same."""
         return {}
 
-    def _programs_of(
-        self, configuration: Configuration, left: Left
-    ) -> list[_core.TrainingProgram]:
+    def _programs_of(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         if not self.traces:
             return self._stages(configuration, left)
         sizes = [ring.nodes for ring in self.rings]

@@ -2,6 +2,7 @@
 //! reduction accesses memory three times: two operand reads and one write. Messages are not
 //! divided.
 
+use super::graph::{Graph, Storage};
 use super::{Chunks, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};
 
@@ -32,16 +33,17 @@ impl Agent {
             _ => Vec::new(),
         };
         let chunks = Chunks { all: u32::MAX, phase: self.chunks, by_dimension: true };
-        Ok(Endpoint {
-            name: "agent",
-            piece: Bytes(u64::MAX),
+        let graph = Graph {
+            name: "agent".into(),
+            packet: Bytes(u64::MAX),
             delay: self.delay,
-            servers: vec![ServerKind { name: "memory", per_byte: self.memory }],
+            servers: vec![ServerKind::at("memory", self.memory)],
             memory: Some(0),
-            admission: chunks.check()?,
+            visits: Handling::ALL.iter().map(recipe).collect(),
+            storage: Storage::Chunks(chunks),
             loads: None,
             port: None,
-            recipes: Handling::ALL.iter().map(recipe).collect(),
-        })
+        };
+        graph.endpoint(&[], Bytes(0))
     }
 }

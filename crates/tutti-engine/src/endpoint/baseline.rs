@@ -9,6 +9,7 @@
 //! results are written; whether writes share the bandwidth of reads is a setting, since the paper
 //! does not specify it.
 
+use super::graph::{Graph, Storage};
 use super::{Chunks, Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};
 
@@ -53,17 +54,18 @@ impl Baseline {
         if self.sms == 0 {
             return Err(EndpointError::NoSms);
         }
-        Ok(Endpoint {
-            name: "baseline",
-            piece: self.message,
+        let graph = Graph {
+            name: "baseline".into(),
+            packet: self.message,
             delay: self.overhead,
             servers: self.servers(),
             memory: Some(MEMORY),
-            admission: self.chunks.check()?,
+            visits: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
+            storage: Storage::Chunks(self.chunks),
             loads: None,
             port: None,
-            recipes: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
-        })
+        };
+        graph.endpoint(&[], Bytes(0))
     }
 
     fn servers(&self) -> Vec<ServerKind> {
@@ -71,11 +73,11 @@ impl Baseline {
         let sms = bytes.checked_mul(u64::from(self.sms));
         let sms = sms.and_then(|bytes| TimePerByte::new(ps, bytes)).unwrap_or(self.per_sm);
         vec![
-            ServerKind { name: "memory", per_byte: self.memory },
-            ServerKind { name: "sms", per_byte: sms },
-            ServerKind { name: "bus_out", per_byte: self.bus },
-            ServerKind { name: "bus_in", per_byte: self.bus },
-            ServerKind { name: "memory_writes", per_byte: self.memory },
+            ServerKind::at("memory", self.memory),
+            ServerKind::at("sms", sms),
+            ServerKind::at("bus_out", self.bus),
+            ServerKind::at("bus_in", self.bus),
+            ServerKind::at("memory_writes", self.memory),
         ]
     }
 

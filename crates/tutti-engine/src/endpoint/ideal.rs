@@ -2,6 +2,7 @@
 //! flight, so that chunks are pipelined through the phases. (Round-robin service would delay all
 //! chunks alike, and an endpoint that limits the chunks in flight would be faster.)
 
+use super::graph::{Graph, Storage};
 use super::{Chunks, Endpoint, EndpointError, Handling};
 use tutti_units::{Bytes, Time};
 
@@ -22,19 +23,17 @@ impl Ideal {
     /// # Errors
     /// When packets are empty or the limit is zero.
     pub fn endpoint(&self) -> Result<Endpoint, EndpointError> {
-        if self.packet == Bytes(0) {
-            return Err(EndpointError::Empty { what: "packets" });
-        }
-        Ok(Endpoint {
-            name: "ideal",
-            piece: self.packet,
+        let graph = Graph {
+            name: "ideal".into(),
+            packet: self.packet,
             delay: self.cycle,
             servers: Vec::new(),
             memory: None,
-            admission: self.chunks.check()?,
+            visits: vec![Vec::new(); Handling::ALL.len()],
+            storage: Storage::Chunks(self.chunks),
             loads: None,
             port: Some(1),
-            recipes: vec![Vec::new(); Handling::ALL.len()],
-        })
+        };
+        graph.endpoint(&[], Bytes(0))
     }
 }

@@ -1,10 +1,11 @@
 //! Endpoints: the hardware between an NPU and its links during a collective, and its cost.
 //!
-//! An [`Endpoint`] has servers (memory, SMs, bus, SRAM, ALUs), which serve FIFO at a rate. It has a
-//! recipe for each [`Handling`] of a message: the servers it passes, and how often each byte does.
-//! [`Admission`] limits the chunks in flight. The engine drives the endpoint, which knows messages
-//! and handlings, not collectives.
+//! An [`Endpoint`] has servers (memory, SMs, bus, SRAM, ALUs), which serve FIFO. It has a recipe for
+//! each [`Handling`] of a message: the servers it passes, and how often each byte does. [`Admission`]
+//! limits the chunks in flight. The engine drives the endpoint, which knows messages and handlings, not
+//! collectives.
 //!
+//! - [`graph`]: servers and visits of any kind; the others are such graphs.
 //! - [`ideal`]: a message is handled in one cycle.
 //! - [`baseline`]: the NPU handles messages: SMs read operands from memory and write to the links.
 //! - [`agent`]: the messaging agent of ASTRA-sim, for imported files.
@@ -13,12 +14,15 @@
 pub mod ace;
 pub mod agent;
 pub mod baseline;
+pub mod graph;
 pub mod ideal;
 mod server;
 
-pub use server::{Server, ServerUse};
+pub use server::{Server, ServerUse, Service};
 
-use tutti_units::{Bytes, Time, TimePerByte};
+use std::sync::Arc;
+
+use tutti_units::{Bytes, Time};
 
 /// How an endpoint handles a packet of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,12 +84,20 @@ pub struct Stop {
 }
 
 /// The description of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerKind {
     /// Its name in snake case, which is also the cause of its stalls.
-    pub name: &'static str,
-    /// Time per byte.
-    pub per_byte: TimePerByte,
+    pub name: Arc<str>,
+    /// How it serves.
+    pub service: Service,
+}
+
+impl ServerKind {
+    /// A server of one unit with a rate.
+    #[must_use]
+    pub fn at(name: &str, per_byte: tutti_units::TimePerByte) -> ServerKind {
+        ServerKind { name: name.into(), service: Service::at(per_byte) }
+    }
 }
 
 /// The limit of chunks in flight where nothing else limits them. The defaults are those of
@@ -129,7 +141,7 @@ pub enum Admission {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Its name.
-    pub name: &'static str,
+    pub name: Arc<str>,
     /// Maximum bytes of a packet, the unit of handling and sending.
     pub piece: Bytes,
     /// Fixed time of every handling, in addition to its servers.
@@ -171,6 +183,21 @@ pub enum EndpointError {
     /// No SM for communication.
     #[error("communication has no SM to move data: expected at least 1")]
     NoSms,
+    /// A server without units.
+    #[error("server {server} has 0 units: expected at least 1")]
+    NoUnits { server: String },
+    /// A memory server of several units.
+    #[error(
+        "the memory server {server} has {units} units, whose use is not one bandwidth that compute lacks: \
+         expected 1 unit of the complete rate"
+    )]
+    MemoryUnits { server: String, units: u32 },
+    /// Visits to servers that do not exist.
+    #[error(
+        "{lists} handlings visit {servers} servers: expected a list for each of 10 handlings, of servers \
+         that exist"
+    )]
+    WrongVisits { lists: usize, servers: usize },
     /// Fewer FSMs than phases.
     #[error("{fsms} FSMs cannot process {phases} phases: expected at least one per phase")]
     TooFewFsms { fsms: u32, phases: usize },

@@ -64,7 +64,7 @@ fn quotient(work: u128, per_ps: Time) -> Time {
 
 /// A task that runs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Begun {
+struct Started {
     start: Time,
     /// The busy time of the memory server at its start.
     busy: Time,
@@ -75,7 +75,7 @@ pub(super) struct Arbiter<'a> {
     /// The programs with the times of tasks that have the complete memory bandwidth.
     unreserved: &'a [Program],
     /// By NPU and lane: the running task.
-    begun: Vec<[Begun; 2]>,
+    started: Vec<[Started; 2]>,
 }
 
 impl<'a> Arbiter<'a> {
@@ -94,7 +94,7 @@ impl<'a> Arbiter<'a> {
         for (program, (shared, alone)) in programs.iter().zip(unreserved).enumerate() {
             check(program, shared, alone)?;
         }
-        Ok(Some(Arbiter { unreserved, begun: vec![[Begun::default(); 2]; npus] }))
+        Ok(Some(Arbiter { unreserved, started: vec![[Started::default(); 2]; npus] }))
     }
 
     fn pace(&self, program: usize, task: TaskId, what: What) -> Option<(Pace, Lane)> {
@@ -115,7 +115,7 @@ impl<'a> Arbiter<'a> {
         now: Time,
     ) -> Option<Time> {
         let (pace, lane) = self.pace(program, task, what)?;
-        self.begun[npu][lane as usize] = Begun { start: now, busy: memory.busy };
+        self.started[npu][lane as usize] = Started { start: now, busy: memory.busy };
         Some(now + pace.left((Time::ZERO, Time::ZERO), memory.ahead))
     }
 
@@ -128,9 +128,9 @@ impl<'a> Arbiter<'a> {
         now: Time,
     ) -> Option<Time> {
         let (pace, lane) = self.pace(program, task, what)?;
-        let begun = self.begun[npu][lane as usize];
-        let busy = memory.busy - begun.busy;
-        let idle = now - begun.start - busy;
+        let started = self.started[npu][lane as usize];
+        let busy = memory.busy - started.busy;
+        let idle = now - started.start - busy;
         let left = pace.left((idle, busy), memory.ahead);
         (left > Time::ZERO).then_some(now + left)
     }

@@ -33,7 +33,7 @@ pub(super) struct Event {
     pub(super) kind: Kind,
     /// The next stop; the link that the packet has left.
     pub(super) stop: u16,
-    /// The NPU of the packet; for one with a route of its own, its receiver.
+    /// The NPU of the packet; if its route depends on the sender, its receiver.
     pub(super) npu: u32,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// A packet that does not pass `npu` on a route of its own.
+    /// A packet at an NPU that is not on its route to another.
     #[inline]
     pub(super) fn new(npu: u32, kind: Kind, at: Piece) -> Job {
         Job { npu, to: npu, kind, at }

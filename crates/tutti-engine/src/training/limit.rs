@@ -4,6 +4,8 @@
 //! [`TrainingFabric::limit`] counts the packets of the first NPU without simulation. Tests check that
 //! no run is faster, and that runs without contention are equal to it.
 
+use std::sync::Arc;
+
 use super::group::Groups;
 use super::network::StepNetwork;
 use super::rounds::InNetwork;
@@ -18,7 +20,7 @@ use tutti_units::{Bytes, Time};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Busy time of each server of the endpoint.
-    pub servers: Vec<(&'static str, Time)>,
+    pub servers: Vec<(Arc<str>, Time)>,
     /// The part of it that packets wait for: all except asynchronous writes.
     pub awaited: Vec<Time>,
     /// Busy time of each link; on a torus two per ring, one per direction.
@@ -54,11 +56,14 @@ impl TrainingFabric {
         for chunk in 0..chunks {
             sum.add_chunk(&cuts, chunk);
         }
-        let names = self.endpoint.servers.iter().map(|kind| kind.name);
+        let kinds = &self.endpoint.servers;
+        let names = kinds.iter().map(|kind| Arc::clone(&kind.name));
+        let units = kinds.iter().map(|kind| u64::from(kind.service.units));
+        let mean = |(work, units): (Time, u64)| Time::from_ps(work.ps() / units);
         let latency = |last| self.latency(&cuts, last);
         Ok(Limit {
-            servers: names.zip(sum.servers).collect(),
-            awaited: sum.awaited,
+            servers: names.zip(sum.servers.into_iter().zip(units.clone()).map(mean)).collect(),
+            awaited: sum.awaited.into_iter().zip(units).map(mean).collect(),
             links: sum.links,
             latency: chunks.checked_sub(1).map_or(Time::ZERO, latency),
             launch: self.launch,
@@ -86,7 +91,8 @@ impl TrainingFabric {
     fn through(&self, handling: Handling, bytes: Bytes) -> Time {
         let stops = self.endpoint.recipe(handling).iter().filter(|stop| !stop.aside);
         let time = |server: usize, times| {
-            self.endpoint.servers[server].per_byte.of(Bytes(bytes.0 * times))
+            let service = self.endpoint.servers[server].service;
+            service.work(Bytes(bytes.0 * times)) + service.latency
         };
         stops.map(|stop| time(stop.server, stop.times)).fold(Time::ZERO, |sum, time| sum + time)
     }
@@ -212,8 +218,8 @@ impl Sum<'_> {
     /// Adds the handling of a packet.
     fn handled(&mut self, handling: Handling, bytes: Bytes) {
         for stop in self.fabric.endpoint.recipe(handling) {
-            let per_byte = self.fabric.endpoint.servers[stop.server].per_byte;
-            let work = per_byte.of(Bytes(bytes.0 * stop.times));
+            let service = self.fabric.endpoint.servers[stop.server].service;
+            let work = service.work(Bytes(bytes.0 * stop.times));
             self.servers[stop.server] += work;
             if !stop.aside {
                 self.awaited[stop.server] += work;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use super::entry::Entry;
 use super::event::Job;
 use crate::endpoint::ace::Handover;
-use crate::endpoint::{Admission, Endpoint, Server, ServerKind};
+use crate::endpoint::{Admission, Endpoint, Server, Service};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 /// The cause of a stall of a chunk or packet, except for servers; an index into [`Npu::stalls`].
@@ -156,7 +156,7 @@ impl Npu {
     /// An NPU with these links: time per byte and latency.
     pub(super) fn new(endpoint: &Endpoint, links: &[(TimePerByte, Time)], classes: usize) -> Npu {
         let link = |&(per_byte, latency): &(TimePerByte, Time)| {
-            Link::new(Server::new(ServerKind { name: "link", per_byte }), latency)
+            Link::new(Server::new(Service::at(per_byte)), latency)
         };
         let links = links.iter().map(link).collect();
         let (open, space, fsms, handover) = match &endpoint.admission {
@@ -176,7 +176,7 @@ impl Npu {
             .chain([FsmPool::default()])
             .collect();
         Npu {
-            servers: endpoint.servers.iter().map(|&kind| Server::new(kind)).collect(),
+            servers: endpoint.servers.iter().map(|kind| Server::new(kind.service)).collect(),
             links,
             queues: BTreeMap::new(),
             chunks: Vec::new(),
@@ -203,8 +203,8 @@ impl Npu {
         let next = u16::try_from(self.links.len()).expect("an NPU sends to fewer than 2^16 NPUs");
         let queue = *self.queues.entry(to).or_insert(next);
         if queue == next {
-            let kind = ServerKind { name: "queue", per_byte: TimePerByte::ZERO };
-            self.links.push(Link::new(Server::new(kind), Time::ZERO));
+            let server = Server::new(Service::at(TimePerByte::ZERO));
+            self.links.push(Link::new(server, Time::ZERO));
         }
         queue
     }

@@ -22,7 +22,7 @@ impl Running<'_> {
         }
     }
 
-    /// The packet at the NPU that it has reached on a route of its own.
+    /// The packet at the NPU that it has reached, if its route depends on the sender.
     #[inline]
     pub(super) fn located(&self, job: Job) -> Job {
         if job.at.hop == 0 || job.kind != Kind::Came {

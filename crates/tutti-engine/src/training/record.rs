@@ -1,5 +1,7 @@
 //! The result of a training run.
 
+use std::sync::Arc;
+
 use super::communication::Communication;
 use super::npu::Stall;
 use super::processor::Processor;
@@ -20,7 +22,7 @@ pub struct NpuRecord {
     /// program.
     pub spans: Vec<TaskSpan>,
     /// The utilisation of the servers of its endpoint.
-    pub servers: Vec<(&'static str, ServerUse)>,
+    pub servers: Vec<(Arc<str>, ServerUse)>,
     /// The utilisation of the links that leave it, by name.
     pub links: Vec<(String, ServerUse)>,
     /// The stalls of chunks and packets, except for servers.
@@ -71,7 +73,7 @@ pub(super) fn outcome(
 }
 
 fn record(run: &TrainingRun, npu: u32, used: Used, processor: Processor) -> NpuRecord {
-    let kinds = run.fabric.endpoint.servers.iter().map(|kind| kind.name);
+    let kinds = run.fabric.endpoint.servers.iter().map(|kind| Arc::clone(&kind.name));
     let names = run.fabric.network.names(npu);
     NpuRecord {
         breakdown: processor.breakdown,

@@ -148,7 +148,7 @@ fn sent(npu: &NpuRecord) -> u64 {
 }
 
 fn server(npu: &NpuRecord, name: &str) -> ServerUse {
-    npu.servers.iter().find(|(server, _)| *server == name).unwrap().1
+    npu.servers.iter().find(|(server, _)| &**server == name).unwrap().1
 }
 
 /// X = 2 (L-1)/L + 2 (V-1)/(VL) + 2 (H-1)/(HL): Rashidi et al. 2021, section V.

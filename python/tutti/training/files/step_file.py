@@ -278,16 +278,10 @@ def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
                 expected=f"one of {', '.join(known)}, or a table",
                 hint=did_you_mean(given, known),
             )
-        if found[-1].without_effect:
-            problem = f"has no effect: {found[-1].without_effect}"
-            expected = "static, or an endpoint with overlap and reserved `memory`"
-            raise mistake(
-                problem,
-                source=source,
-                key=f"{key}.reservation",
-                value=found[-1].reservation,
-                expected=expected,
-            )
+        try:
+            found[-1].check()
+        except TuttiError as error:
+            raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
         if [one.name for one in found].count(found[-1].name) > 1:
             raise mistake("duplicates a name", source=source, key=key, value=shown(found[-1].name))
     return tuple(found)

@@ -14,7 +14,8 @@ mod partitions;
 
 pub use partitions::{Division, Exchanges, Fsms, Handover, Partitions, PhaseLoad};
 
-use super::{Admission, Endpoint, EndpointError, Handling, ServerKind, Stop};
+use super::graph::{Graph, Scratchpad, Storage};
+use super::{Endpoint, EndpointError, Handling, ServerKind, Stop};
 use tutti_units::{Bytes, Time, TimePerByte};
 
 const MEMORY: usize = 0;
@@ -70,48 +71,36 @@ impl Ace {
     /// When packets are empty, there are fewer FSMs than phases, or a partition cannot hold a
     /// chunk.
     pub fn endpoint(&self, phases: &[PhaseLoad], done: Bytes) -> Result<Endpoint, EndpointError> {
-        if self.packet == Bytes(0) {
-            return Err(EndpointError::Empty { what: "packets" });
-        }
-        if self.port == 0 {
-            return Err(EndpointError::Empty { what: "port buffers" });
-        }
-        if self.loads == 0 {
-            return Err(EndpointError::Empty { what: "DMA slots" });
-        }
-        let time = |phase: &PhaseLoad| match self.exchanges {
-            Exchanges::AnyFsm => phase.time,
-            Exchanges::OfPhase => phase.time.max(phase.exchange),
-        };
-        let phases: Vec<PhaseLoad> =
-            phases.iter().map(|phase| PhaseLoad { time: time(phase), ..*phase }).collect();
-        let partitions = Partitions {
+        let scratchpad = Scratchpad {
+            sram: self.sram,
+            division: self.division.clone(),
             handover: self.handover,
+            fsms: self.fsms.clone(),
             exchanges: self.exchanges,
-            ..Partitions::new(self.sram, &self.division, &self.fsms, &phases, done)?
         };
-        Ok(Endpoint {
-            name: "ace",
-            piece: self.packet,
+        let graph = Graph {
+            name: "ace".into(),
+            packet: self.packet,
             delay: self.cycle,
             servers: self.servers(),
             memory: Some(MEMORY),
-            admission: Admission::Partitions(partitions),
+            visits: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
+            storage: Storage::Scratchpad(scratchpad),
             loads: Some(self.loads),
             port: Some(self.port),
-            recipes: Handling::ALL.iter().map(|&handling| self.recipe(handling)).collect(),
-        })
+        };
+        graph.endpoint(phases, done)
     }
 
     fn servers(&self) -> Vec<ServerKind> {
         vec![
-            ServerKind { name: "memory", per_byte: self.memory },
-            ServerKind { name: "bus_out", per_byte: self.bus },
-            ServerKind { name: "sram_read", per_byte: self.sram_read },
-            ServerKind { name: "sram_write", per_byte: self.sram_write },
-            ServerKind { name: "alu", per_byte: self.alu },
-            ServerKind { name: "bus_in", per_byte: self.bus },
-            ServerKind { name: "memory_writes", per_byte: self.memory },
+            ServerKind::at("memory", self.memory),
+            ServerKind::at("bus_out", self.bus),
+            ServerKind::at("sram_read", self.sram_read),
+            ServerKind::at("sram_write", self.sram_write),
+            ServerKind::at("alu", self.alu),
+            ServerKind::at("bus_in", self.bus),
+            ServerKind::at("memory_writes", self.memory),
         ]
     }
 

@@ -6,7 +6,7 @@ use tutti_schedule::algorithm::build;
 use tutti_schedule::{Schedule, Shape, Step};
 use tutti_units::ids::RankId;
 
-/// A schedule that does not state its symmetry, so that each packet has a route of its own.
+/// A schedule that does not state its symmetry, so that routes depend on the sender.
 struct Plain(Arc<dyn Schedule>);
 
 impl Schedule for Plain {

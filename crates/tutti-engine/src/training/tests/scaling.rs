@@ -26,7 +26,7 @@ fn scaled(endpoint: &Endpoint, rate: impl Fn(TimePerByte) -> TimePerByte, by: u6
     let mut endpoint = endpoint.clone();
     endpoint.delay = endpoint.delay.times(by);
     for server in &mut endpoint.servers {
-        server.per_byte = rate(server.per_byte);
+        server.service.per_byte = rate(server.service.per_byte);
     }
     endpoint
 }
