@@ -285,8 +285,7 @@ def by_measurement(
     """
     from tutti.mpi.bench import BenchCandidate
 
-    if question.collective in ROOTED:
-        settings = replace(settings, each=1)
+    settings = settings_for(question, settings)
     laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
     # Messages of the MPI library cannot be delayed.
     own = [] if settings.distance is not None else [BenchCandidate("own")]
@@ -300,6 +299,11 @@ def by_measurement(
         for row in in_time(frame, tolerance).iter_rows(named=True)
     ]  # fmt: skip
     return _some(rows, question)
+
+
+def settings_for(question: Question, settings: Settings) -> Settings:
+    """Returns settings for a collective: blocks of rooted ones have one call."""
+    return replace(settings, each=1) if question.collective in ROOTED else settings
 
 
 def right_blocks(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,12 @@ from tutti.measured.errors import TuningError
 from tutti.measured.tune.files import Writer, earlier, write_all
 from tutti.measured.tune.live import LiveRules, raced
 from tutti.measured.tune.measure import (
-    ROOTED,
     by_measurement,
     by_model,
     cautions,
     fastest,
     notations,
+    settings_for,
 )
 from tutti.measured.tune.mpich import stock_for
 from tutti.measured.tune.nodes import placement_cautions
@@ -148,7 +148,7 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
     races = []
     for question in tuning.questions:
-        raced_here = partial(raced, question, mpi, _blocks(question, tuning.settings), machine,
+        raced_here = partial(raced, question, mpi, settings_for(question, tuning.settings), machine,
                        only=tuning.algorithms)  # fmt: skip
         label = f"{_label(question)}: algorithms of {mpi}"
         races.append(study.measured(label, lambda done, race=raced_here: race(done=done)))  # type: ignore[misc] # mypy infers no lambda with a default
@@ -159,7 +159,7 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
     rules = LiveRules(target, races, mpi, writer, extend=tuning.extend)
     compared: list[Comparison] = []
     for race in rules.ruled:
-        settings = _blocks(race.question, tuning.settings)
+        settings = settings_for(race.question, tuning.settings)
         compared += study.measured(
             f"{_label(race.question)}: default and rules", partial(rules.confirm, race, settings)
         )
@@ -172,11 +172,6 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
     if not written and (removed := writer.clear(target)):
         remark(f"{target}: no rules{earlier(removed)}")
     return written
-
-
-def _blocks(question: Question, settings: Settings) -> Settings:
-    """Returns settings for a collective: blocks of rooted ones have one call."""
-    return replace(settings, each=1) if question.collective in ROOTED else settings
 
 
 def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl.DataFrame:
