@@ -35,7 +35,7 @@ from tutti.mpi import CollectivePlan, Mpi, find_mpi
 from tutti.mpi.bench import BenchCandidate
 from tutti.mpi.bench_job import Settings
 from tutti.mpi.library import built
-from tutti.view.quantity import exact_size, format_time
+from tutti.view.quantity import exact_size, format_time, plural
 
 TARGETS: Final = ("openmpi", "mpich", "plan")
 SLOWER: Final = 1.03
@@ -111,11 +111,11 @@ def questions(folder: Path, target: str, options: argparse.Namespace) -> list[Qu
     return found
 
 
-def rules(folder: Path, target: str, asked: list[Question]) -> dict[Key, str]:
+def rules(folder: Path, target: str, requested: list[Question]) -> dict[Key, str]:
     """Returns the algorithms of the rules, as far as the folder states them."""
     if target == "plan":
         plan = CollectivePlan.read(folder / "plan.tutti")
-        keys = [(one.collective, one.ranks, size) for one in asked for size in one.sizes]
+        keys = [(one.collective, one.ranks, size) for one in requested for size in one.sizes]
         return {key: rule.schedule.name for key in keys if (rule := plan.find(*key))}
     file = folder / f"comparisons_{target}.csv"
     rows = pl.read_csv(file).to_dicts() if file.exists() else []
@@ -159,7 +159,7 @@ def geometric(rows: list[Compared]) -> str:
     if not rows:
         return "no size"
     mean = math.exp(sum(math.log(row.ratio) for row in rows) / len(rows))
-    return f"{mean:.3f} over {len(rows)} sizes"
+    return f"{mean:.3f} over {plural(len(rows), 'size')}"
 
 
 def summary(rows: list[Compared], rounds: int) -> str:
@@ -169,7 +169,7 @@ def summary(rows: list[Compared], rounds: int) -> str:
     least = math.ceil(HELD * rounds)
     lines = [
         f"geometric mean of the ratios: {geometric(rows)}; with a rule: {geometric(ruled)}",
-        f"slower by more than 3 % in at least {least} of {rounds} pairs: {len(slower)} sizes",
+        f"sizes slower by more than 3 % in at least {least} of {rounds} pairs: {len(slower)}",
     ]
     for row in slower:
         collective, ranks, size = row.key
@@ -204,9 +204,9 @@ def run(options: argparse.Namespace) -> None:
     if not speaks_for(target, mpi_of(mpi)):
         sys.exit(f"{mpi} does not read rules for {target}: name another library with --mpicc")
     built(mpi)
-    named, asked = variables(folder, target), questions(folder, target, options)
-    ruled, rows = rules(folder, target, asked), list[Compared]()
-    for question in asked:
+    named, requested = variables(folder, target), questions(folder, target, options)
+    ruled, rows = rules(folder, target, requested), list[Compared]()
+    for question in requested:
         pairs = compare(question, mpi, target, named, options)
         keys = [(question.collective, question.ranks, size) for size in question.sizes]
         mine = [Compared(key, ruled.get(key, ""), pairs[key[2]]) for key in keys]

@@ -84,7 +84,7 @@ def test_runs_alternate_and_slower_sizes_are_listed(
     ]
     assert "geometric mean of the ratios: 0.814 over 3 sizes; with a rule: 0.735" in printed.out
     assert lines[-2:] == [
-        "slower by more than 3 % in at least 10 of 12 pairs: 1 sizes",
+        "sizes slower by more than 3 % in at least 10 of 12 pairs: 1",
         "  broadcast on 4 ranks, 4 KiB: ratio 1.080",
     ]
     assert pl.read_csv(tmp_path / "pairs.csv").height == 36
@@ -92,8 +92,8 @@ def test_runs_alternate_and_slower_sizes_are_listed(
 
 
 def test_sizes_between_are_added(bench: Any, tmp_path: Path) -> None:
-    (asked,) = bench.questions(tmp_path, "openmpi", options(tmp_path, between=True))
-    assert asked.sizes == [1024, 1448, 2048, 2896, 4096]
+    (requested,) = bench.questions(tmp_path, "openmpi", options(tmp_path, between=True))
+    assert requested.sizes == [1024, 1448, 2048, 2896, 4096]
     assert bench.questions(tmp_path, "openmpi", options(tmp_path, ranks=[2])) == []
 
 
