@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tutti.base.datatypes import DATATYPES
 from tutti.collectives.sizes import part_bytes
-from tutti.measured.tune.measure import in_time, right_blocks
+from tutti.measured.tune.late import in_time
+from tutti.measured.tune.measure import right_blocks
 from tutti.mpi.bench import BenchCandidate
 
 if TYPE_CHECKING:
