@@ -450,7 +450,14 @@ def test_misplaced_arguments_give_a_hint(arguments: tuple[str, ...], tmp_path: P
 
 @pytest.mark.parametrize(
     ("words", "option"),
-    [(("multicast", "-b", "8"), "--begin"), (("all_reduce", "--peers", "3"), "--peers")],
+    [
+        (("multicast", "-b", "8"), "--begin"),
+        (("multicast", "-e", "64"), "--end"),
+        (("multicast", "-f", "4"), "--factor"),
+        (("multicast", "-a", "ring"), "--algorithm"),
+        (("multicast", "--ranks", "4"), "--ranks"),
+        (("all_reduce", "--peers", "3"), "--peers"),
+    ],
 )
 def test_options_of_the_other_benchmark_are_refused(
     words: tuple[str, ...], option: str, tmp_path: Path

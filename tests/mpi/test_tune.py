@@ -244,6 +244,14 @@ def test_tuning_by_a_model_needs_a_platform() -> None:
     assert "--platform NAME or FILE" in done.output
 
 
+@pytest.mark.parametrize("target", ["openmpi4", "mpich"])
+def test_the_second_version_of_the_classic_file_is_for_open_mpi_5(target: str) -> None:
+    request = ["tune", "--ranks", "4", "--platform", "cray_xc30", "--rules-version", "2"]
+    done = CliRunner().invoke(app, [*request, "--for", target])
+    assert done.exit_code == 2
+    assert "--rules-version: applies to Open MPI 5 only" in " ".join(done.output.split())
+
+
 def test_decisions_for_a_platform_use_its_model() -> None:
     times = by_model(Question("all_reduce", 4, [8]), platform("cray_xc30"))
     assert decide(times, "plan")[0].method == "model"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -35,6 +36,20 @@ def test_nothing_is_printed_without_a_terminal(capfd: pytest.CaptureFixture[str]
     with Progress("proving", work=100, total=8) as shown:
         shown.advance(50, 4)
     assert capfd.readouterr() == ("", "")
+
+
+def test_without_a_terminal_a_line_is_printed_every_ten_seconds(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert progress._EVERY_SECONDS == 10
+    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.02)
+    for shown in (Progress("proving", work=100, total=8), Progress("fitting", work=4),
+                  Progress("reading")):  # fmt: skip
+        with shown:
+            shown.advance(1, 1)
+            time.sleep(0.1)
+    lines = capfd.readouterr().err.splitlines()
+    assert {"proving: 1/8, 0 s", "fitting: 25 %, 0 s", "reading: 0 s"} == set(lines)
 
 
 def test_exhibits_report_progress(terminal: io.StringIO) -> None:

@@ -204,6 +204,18 @@ def test_unsupported_points_omit_the_algorithm() -> None:
     assert [(point, one.ranks) for point, one in plan.left_out] == [(0, 4)]
 
 
+def test_ranges_that_end_before_their_last_value_are_reported_once() -> None:
+    alphas = {"platform.models.minimum.alpha_p": ["1 us", "2 us"]}
+    sizes = {"from": "8 B", "to": "1 KiB", "factor": 4}
+    plan = plan_sweep(read({"grid": alphas}, sizes=sizes, ranks={"from": 4, "to": 6}))
+    assert plan.remarks == [
+        "the last rank count is 4: 6 is not 4 times a power of 2",
+        "the last size is 512 B: 1 KiB is not 8 B times a power of 4",
+    ]
+    swept = plan_sweep(read({"grid": {"sizes": [sizes, "8 B"]}}))
+    assert swept.remarks == ["the last size is 512 B: 1 KiB is not 8 B times a power of 4"]
+
+
 def test_measurement_keys_are_unique_and_stable() -> None:
     sweep = {
         "grid": {

@@ -20,9 +20,11 @@ from tutti.base.units import Size, Time, TimePerByte
 from tutti.bypass import BypassMesh, plan
 from tutti.bypass.view import runs
 from tutti.collectives import schedule_search, size_ranges
+from tutti.collectives.lowering import lower
 from tutti.collectives.view import comparison as compared
 from tutti.collectives.view import run as collective_run
 from tutti.collectives.view import search
+from tutti.collectives.view import trace as traces
 from tutti.formats.measurements import read_measurements
 from tutti.measured.advise import advise
 from tutti.measured.advise import view as advice
@@ -341,7 +343,14 @@ def nccl_choices(*sizes: int) -> View:
     return nccl_view.choices_view(system, "all_reduce", sizes, "2.28", Settings())
 
 
+def traced() -> View:
+    ring = tutti.schedule("ring", collective="all_reduce", ranks=4)
+    trace, cluster = lower(ring, Size.parse("4 KiB")), tutti.platforms.platform("loggp_cluster")
+    return traces.trace_view(trace, tutti.simulate_trace(trace, cluster), cluster.name)
+
+
 TABLES = {
+    "trace": Shown(traced, ((traces, "RANKS"),)),
     "nccl candidates": Shown(lambda: nccl_choices(8), ((nccl_view, "CANDIDATES"),)),
     "nccl sizes": Shown(lambda: nccl_choices(8, 1 << 26), ((nccl_view, "SIZES"),)),
     "bypass runs": Shown(lambda: runs.runs_view("ring", link_runs()), ((runs, "RUNS"),)),

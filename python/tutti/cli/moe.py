@@ -20,15 +20,15 @@ from tutti.platforms.files.builder import machine
 from tutti.platforms.files.notation import defaults_of
 from tutti.platforms.files.presets import chosen_model, find_platform
 from tutti.study.console import remark
-from tutti.study.progress import Progress
 from tutti.study.study import Study
-from tutti.training.experts import time_experts
+from tutti.training.experts import ExpertTimes, time_experts
 from tutti.training.view.experts import experts_view
 from tutti.workloads.experts import Placement
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tutti.platforms.machine import Platform
-    from tutti.training.experts import ExpertTimes
     from tutti.workloads.experts import ExpertLayer
 
 
@@ -55,26 +55,38 @@ def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) ->
     if text := defaults_of(found):
         remark(text)
     network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
-    results = _timed(chosen, target, routing, network)
+    study = Study[ExpertTimes]()
+    results, planned = _timed(study, chosen, target, routing, network)
     names = ("routing", "placement", "samples", "seed")
     settings = {name: getattr(routing, name) for name in names}
-    Study().present(experts_view(results, chosen, network.name, settings))
+    if results:
+        study.present(experts_view(results, chosen, network.name, settings))
+    study.end(len(results), planned)
 
 
 def _timed(
-    layer: ExpertLayer, target: MachineOptions, routing: RoutingOptions, network: Platform
-) -> list[ExpertTimes]:
+    study: Study[ExpertTimes],
+    layer: ExpertLayer,
+    target: MachineOptions,
+    routing: RoutingOptions,
+    network: Platform,
+) -> tuple[list[ExpertTimes], int]:
+    """Returns the times of each kernel on each number of ranks, and how many there are."""
     kernels, order, counts = kernels_of(target.kernel), order_of(routing), ranks_of(target.ranks)
-    results: list[ExpertTimes] = []
-    total = len(counts) * len(kernels)
-    with Progress("simulating", work=total * sum(counts), total=total) as progress:
+
+    def compute(done: Callable[[ExpertTimes], None]) -> None:
         for ranks in counts:
             placed = Placement.of(layer.experts, ranks=ranks, per_node=target.per_node, order=order)
             samples = samples_of(layer, placed, routing)
             for kernel in kernels:
-                results.append(
+                done(
                     time_experts(layer, placed, samples, network, kernel,
                                  most_simulated=target.most_simulated)
                 )  # fmt: skip
-                progress.advance(ranks * len(counts), len(results))
-    return results
+
+    planned = len(counts) * len(kernels)
+    work = len(kernels) * sum(counts)
+    results, _ = study.several(
+        "simulating", compute, planned=planned, work=work, work_of=lambda times: times.ranks
+    )
+    return results, planned

@@ -12,11 +12,9 @@ from tutti.cli import options
 from tutti.networks import mesh as smart
 from tutti.networks.errors import NocError
 from tutti.networks.mesh.files import is_smart, load_smart
-from tutti.networks.mesh.view.watch import write_watch
-from tutti.study.console import out, record, wrote
-from tutti.study.files import folder
+from tutti.networks.mesh.view.watch import watch_view
 from tutti.study.progress import Progress
-from tutti.view.quantity import plural
+from tutti.study.study import Study
 
 MeshFile = Annotated[
     Path,
@@ -51,17 +49,11 @@ def watch_(
             expected="a table `[mesh]`, as in examples/16_single_cycle_collectives",
         )  # fmt: skip
     read = load_smart(file, changes or (), output=to)
-    folder(read.output, extra="reports")
+    study = Study[None](read.output)
     with Progress("running"):
         try:
             watched = smart.watch(read.network, read.traffic, cycles, seed=read.plan.seed)
         except NocError as error:
             key = "mesh.design"
             raise mistake(error.problem, source=read.source, key=key, hint=error.hint) from None
-    path = write_watch(read.output / "watch.html", watched, read.title, start=start)
-    flits = sum(event.what == "crossed" for event in watched.events)
-    messages = len({packet.message for packet in watched.packets})
-    record(cycles=cycles, messages=messages, paths=flits)
-    counts = ((cycles, "cycle"), (messages, "message"), (flits, "path"))
-    out().print(", ".join(plural(count, noun) for count, noun in counts), markup=False)
-    wrote(path)
+    study.present(watch_view(watched, read.title, start=start))

@@ -47,7 +47,8 @@ def refuse(context: typer.Context, *parameters: str, because: str) -> None:
     for parameter in context.command.params:
         origin = context.get_parameter_source(parameter.name or "")
         if parameter.name in parameters and origin is not None and origin.name == "COMMANDLINE":
-            raise mistake(f"has no effect: the command {because}", source=parameter.opts[-1],
+            raise mistake(f"has no effect: the command {because}",
+                          source=max(parameter.opts, key=len),
                           expected="no such option")  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from tutti.cli.grouped import grouped
 from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.overlap import Overlap
+from tutti.training.overlap import Overlapped as Iteration
 from tutti.training.study.overlap import time_overlap
 from tutti.training.view.overlap import overlap_view
 from tutti.view.quantity import plural
@@ -83,10 +84,14 @@ def overlap(
     _check(experiment)
     layers = _layers(model, batch, share)
     how = f", {plural(batch, 'sample')} each, split by {share}"
-    runs = time_overlap(experiment, Overlap(layers, waits=waits, order=order), verify=verify)
+    study = Study[Iteration](experiment.output, "algorithm", extra=None)
+    step = Overlap(layers, waits=waits, order=order)
+    runs = time_overlap(study, experiment, step, verify=verify)
     settings: dict[str, str | int] = {"model": model, "ranks": experiment.ranks[0], "batch": batch}
     how = "" if model.startswith(f"{RECORDED}:") else how
-    Study(experiment.output, extra=None).present(overlap_view(runs, settings, how))
+    if runs:
+        study.present(overlap_view(runs, settings, how))
+    study.end(len(runs), len(experiment.algorithms or ()))
 
 
 def _check(experiment: Experiment) -> None:

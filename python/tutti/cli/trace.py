@@ -7,23 +7,22 @@ from typing import Annotated
 
 import typer
 
-from tutti import _core
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.collectives.lowering import expand
-from tutti.collectives.simulation import TraceRun, simulate_trace
+from tutti.collectives.simulation import simulate_trace
+from tutti.collectives.view.trace import trace_view
 from tutti.formats.formats import Options
 from tutti.formats.study import read_trace
 from tutti.nccl.of_platform import NAMES, LibraryChoice
 from tutti.platforms import platform as find
 from tutti.platforms.machine import Platform
-from tutti.study.console import out, record, record_table, remark
+from tutti.study.console import remark
 from tutti.study.progress import Progress
+from tutti.study.study import Study
 from tutti.workloads.operations import Trace
 
 app = options.group("Simulate traces of applications.")
-
-_SHOWN_RANKS = 16
 
 
 @app.callback()
@@ -77,7 +76,7 @@ def run(
     trace = _expanded(trace, file, machine, algorithm, library)
     with Progress("simulating"):
         result = simulate_trace(trace, machine)
-    _show(trace, result, machine.name)
+    Study().present(trace_view(trace, result, machine.name))
 
 
 def _expanded(
@@ -107,32 +106,3 @@ def _expanded(
     for line in choice.remarks() if choice else ():
         remark(line)
     return trace
-
-
-def _show(trace: Trace, result: TraceRun, machine: str) -> None:
-    operations = sum(len(of) for of in trace.ranks)
-    record(
-        trace=trace.name,
-        platform=machine,
-        ranks=len(trace.ranks),
-        operations=operations,
-        time_ps=result.completion_ps,
-        messages=result.messages,
-        message_bytes=result.message_bytes,
-    )
-    times = enumerate(zip(result.finish_ps, result.busy_ps, strict=True))
-    record_table("ranks", ({"rank": rank, "finish_ps": finish, "busy_ps": busy}
-                           for rank, (finish, busy) in times))  # fmt: skip
-    console = out()
-    console.print(
-        f"{trace.name} on {machine}: {_core.format_time(result.completion_ps)}", markup=False
-    )
-    console.print(
-        f"{len(trace.ranks):,} ranks, {operations:,} operations, {result.messages:,} messages, "
-        f"{result.message_bytes:,} B"
-    )
-    for rank, finish in enumerate(result.finish_ps[:_SHOWN_RANKS]):
-        busy = _core.format_time(result.busy_ps[rank])
-        console.print(f"rank {rank}: {_core.format_time(finish)}, busy {busy}")
-    if len(result.finish_ps) > _SHOWN_RANKS:
-        console.print(f"and {len(result.finish_ps) - _SHOWN_RANKS:,} more ranks")

@@ -10,10 +10,9 @@ import typer
 from tutti.base.files.mistakes import mistake, shown
 from tutti.cli import options
 from tutti.study.console import remark
-from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.files.step_file import load_training
-from tutti.training.slowdowns import Disturbances, effects
+from tutti.training.slowdowns import Disturbances, effects, frame_of_effects
 from tutti.training.view.disturbed import disturbed_view
 
 
@@ -75,19 +74,24 @@ def disturb(
         load=load,
     )
     training = load_training(file, changes or (), output=to)
-    study = Study[None](training.output, extra=None)
-    work = len(what.kinds()) * draws + 1
-    with Progress("disturbances", work=work, total=work) as progress:
-        rows = effects(
+    study = Study[tuple[str, int, int]](training.output, extra=None)
+    planned = len(what.kinds()) * draws + 1
+    rows, _ = study.several(
+        "disturbances",
+        lambda done: effects(
             training.step,
             training.configurations[0],
             what,
             draws=draws,
             seed=seed,
-            report=lambda done: progress.reach(done, work, done),
-        )
-    study.present(disturbed_view(rows, training.title))
+            report=done,
+        ),
+        planned=planned,
+    )
+    if rows:
+        study.present(disturbed_view(frame_of_effects(rows), training.title))
     remark(f"{draws} draws of each disturbance, from seed {seed}")
+    study.end(len(rows), planned)
 
 
 def _slow(text: str | None) -> tuple[float, float]:

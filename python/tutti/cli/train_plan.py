@@ -15,10 +15,11 @@ from tutti.cli.train_plan_options import (
     sequences_of,
 )
 from tutti.study.console import remark
+from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
-from tutti.training.plan import FixedDegrees, search
+from tutti.training.plan import FixedDegrees, Ranked, ranked, simulate_fastest
 from tutti.training.plan.view import plan_view
 
 _SIMULATED = 10
@@ -54,16 +55,17 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     most = output.simulate
     if most is None:
         most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE
-    with Progress("simulating plans", work=max(most, 1), total=most) as progress:
-        plans = search(
-            model,
-            cluster,
-            sequences_of(job, model),
-            fixed=FixedDegrees(**asdict(degrees)),
-            simulated=most,
-            progress=lambda done: progress.advance(1, done),
-        )
-    Study().present(plan_view(plans, output.top))
-    for ranked in plans.fitting[: output.top]:
-        if ranked.problem:
-            remark(f"not simulated: {ranked.problem}")
+    with Progress("ranking plans"):
+        found = ranked(model, cluster, sequences_of(job, model), FixedDegrees(**asdict(degrees)))
+    study = Study[Ranked]()
+    best, _ = study.several(
+        "simulating plans", lambda done: simulate_fastest(found, most, done=done), planned=most
+    )
+    plans = found.with_simulated(best)
+    study.present(plan_view(plans, output.top))
+    for row in plans.fitting[: output.top]:
+        if row.problem:
+            remark(f"not simulated: {row.problem}")
+    if study.is_interrupted:
+        end_soon()
+    study.end(len(best), most)

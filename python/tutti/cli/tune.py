@@ -11,9 +11,10 @@ from tutti.measured.tune import study
 def tune(request: TuningInput, measuring: Measuring, writing: Writing) -> None:
     """Find the fastest schedule for each size, and write it for the libraries that run it.
 
-    Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5 and openmpi6.json for 6 (with
-    rules of han), mpich.json and mpich_device.json (MPICH's stock selection trees with the rules
-    added). Each has an .env file with the variables that enable it; UCC has no other file.
+    Writes plan.tutti for libtutti_mpi, openmpi.rules for Open MPI 5, openmpi4.rules for 4.1 and
+    openmpi6.json for 6 (5 and 6 with rules of han), mpich.json and mpich_device.json (MPICH's stock
+    selection trees with the rules added). Each has an .env file with the variables that enable it;
+    UCC has no other file.
     times.parquet contains all times, decisions.csv the decisions. With --by measurement or both,
     the algorithms of the MPI library here are timed, and rules are written only where they are
     faster than its default; rules for other libraries come from the model. If a library lacks the

@@ -96,8 +96,8 @@ class Writing:
     """What to write, and whether to check it."""
 
     targets: Annotated[
-        list[str] | None, _writing("--for", metavar="LIBRARY", help="plan, openmpi, openmpi6, "
-                                   "mpich or ucc; may be repeated; default: all.")
+        list[str] | None, _writing("--for", metavar="LIBRARY", help="plan, openmpi (5), openmpi4 "
+                                   "(4.1), openmpi6, mpich or ucc; may be repeated; default: all.")
     ] = None  # fmt: skip
     csel_base: Annotated[
         Path | None, _writing("--csel-base", metavar="FILE",
@@ -105,7 +105,7 @@ class Writing:
     ] = None  # fmt: skip
     rules_version: Annotated[
         int, _writing("--rules-version", min=1, max=2,
-                      help="Version of Open MPI's classic file; 2 needs 5.0.7.")
+                      help="Version of the classic file of Open MPI 5; 2 needs 5.0.7.")
     ] = 1  # fmt: skip
     extend: Annotated[
         bool, _writing("--extend", help="Rules also hold below the smallest and above the largest "
@@ -129,6 +129,9 @@ def tuning_of(request: TuningInput, measuring: Measuring, writing: Writing) -> T
         MpiError: No MPI library was found, and one is needed.
     """
     targets, raw = _targets(writing.targets), _platform(request)
+    if writing.rules_version == 2 and "openmpi" not in targets:
+        raise mistake("applies to Open MPI 5 only", source="--rules-version", value="2",
+                      expected="also --for openmpi")  # fmt: skip
     questions = _questions(request, targets)
     per_node = request.ranks_per_node or (ranks_per_node(raw) if raw else None)
     counts = [question.ranks for question in questions]

@@ -40,7 +40,12 @@ __all__ = [
 def _consoles() -> tuple[Console, Console]:
     from rich.console import Console
 
-    return Console(highlight=False), Console(stderr=True, highlight=False)
+    from tutti.study.lines import Trimming
+
+    consoles = Console(highlight=False), Console(stderr=True, highlight=False)
+    for console in consoles:
+        console.push_render_hook(Trimming())
+    return consoles
 
 
 @functools.cache

@@ -72,6 +72,15 @@ def bounded(leave: Callable[[], object], *, handles: bool) -> Iterator[None]:
         writer.close()
 
 
+def end_soon() -> None:
+    """Ends the process in a second, even if threads still compute that Ctrl-C does not end."""
+    import threading
+
+    timer = threading.Timer(_GRACE_SECONDS, _flush_and_exit)
+    timer.daemon = True
+    timer.start()
+
+
 def _watch(reader: socket.socket, over: threading.Event, leave: Callable[[], object]) -> None:
     """Receives the number of each signal, until the other end is closed."""
     import sys
@@ -90,6 +99,13 @@ def _is_default() -> bool:
 
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _flush_and_exit() -> None:
+    import sys
+
+    sys.stdout.flush()
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def _end(*_: object) -> None:

@@ -1,9 +1,11 @@
-"""Progress: a bar with the remaining time in a terminal, nothing elsewhere."""
+"""Progress: a bar with the remaining time in a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final, Self
 
 from rich import progress
 
@@ -11,7 +13,11 @@ from tutti.study.console import err
 from tutti.study.interrupts import bounded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
+
+_EVERY_SECONDS: Final = 10.0
+"""Seconds between the lines of a task without a terminal."""
 
 
 class Progress:
@@ -60,6 +66,8 @@ class Progress:
         if not self._writes:
             self._context.enter_context(bounded(self._bar.stop, handles=self._handles))
         self._context.enter_context(self._bar)
+        if not err().is_terminal:
+            self._context.enter_context(self._lines())
         self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
         return self
 
@@ -79,6 +87,29 @@ class Progress:
         """Sets the work done, the total work and the number of finished measurements."""
         self._done, self._work, self._finished = done, work, finished
         self._bar.update(self._task, completed=done, total=work, count=self._count)
+
+    @contextmanager
+    def _lines(self) -> Iterator[None]:
+        """Prints a line every ten seconds."""
+        over, started = threading.Event(), time.monotonic()
+
+        def watch() -> None:
+            while not over.wait(_EVERY_SECONDS):
+                err().print(self._line(time.monotonic() - started), markup=False)
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(1.0)
+
+    def _line(self, seconds: float) -> str:
+        """Returns what is done after a number of seconds."""
+        share = f"{100 * self._done // self._work} %" if self._work else ""
+        parts = [part for part in (self._count or share, f"{seconds:.0f} s") if part]
+        return f"{self._name}: {', '.join(parts)}"
 
     @property
     def _count(self) -> str:

@@ -36,7 +36,7 @@ class SweepPlan:
         proof_keys: The key of the proof of each measurement.
         labels: The label columns of each measurement.
         left_out: Omitted measurements, with their point.
-        remarks: Remarks on the machines, to report before the run.
+        remarks: Remarks on ranges and machines, to report before the run.
     """
 
     sweep: Sweep
@@ -125,14 +125,15 @@ def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
 
 
 class _Remarks:
-    """The distinct remarks on the platforms of a sweep."""
+    """The distinct remarks on the ranges and the platforms of a sweep."""
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
         self._seen: set[str] = set()
 
     def add(self, experiment: Experiment) -> None:
-        """Adds the defaults of a notation, and the remarks of a machine, once per topology."""
+        """Adds ranges that end early, defaults of a notation, and remarks of a topology, once."""
+        self.texts.update(dict.fromkeys(experiment.remarks))
         platform = experiment.platform
         if platform.name not in self._seen:
             self._seen.add(platform.name)

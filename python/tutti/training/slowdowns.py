@@ -42,7 +42,7 @@ from tutti.topologies.faults import cable, with_faults
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes, Topology
@@ -129,7 +129,7 @@ def effects(
     *,
     draws: int = 10,
     seed: int = 0,
-    report: Callable[[int], None] | None = None,
+    report: Callable[[tuple[str, int, int]], None] | None = None,
 ) -> pl.DataFrame:
     """Simulates a step undisturbed, and with each disturbance alone and with all.
 
@@ -139,7 +139,7 @@ def effects(
         disturbances: The disturbances.
         draws: Draws of each.
         seed: The seed of the first draw.
-        report: Called after each simulation with the number so far.
+        report: Called after each simulation with its row.
 
     Returns:
         A row per simulation: `disturbance` (`none`, `slow NPUs`, `spread`, `links down`, `other
@@ -153,13 +153,19 @@ def effects(
     if not kinds:
         message = "nothing disturbs the step: expected slow NPUs, links down or other jobs"
         raise WorkloadError(message, kind="disturbances")
-    rows = [("none", 0, step.run(configuration).total.ps)]
-    for name, one in kinds.items():
-        for draw in range(draws):
-            total = _disturbed(step, one, seed + draw).run(configuration).total
-            rows.append((name, draw, total.ps))
-            if report:
-                report(len(rows))
+    kinds = {"none": Disturbances()} | kinds
+    planned = [(name, draw) for name in kinds for draw in range(1 if name == "none" else draws)]
+    rows = []
+    for name, draw in planned:
+        total = _disturbed(step, kinds[name], seed + draw).run(configuration).total
+        rows.append((name, draw, total.ps))
+        if report:
+            report(rows[-1])
+    return frame_of_effects(rows)
+
+
+def frame_of_effects(rows: Sequence[tuple[str, int, int]]) -> pl.DataFrame:
+    """Returns simulations as :func:`effects` does: disturbance, draw, and time in ps."""
     return pl.DataFrame(rows, schema=["disturbance", "draw", "total_ps"], orient="row")
 
 

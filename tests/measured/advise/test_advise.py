@@ -24,6 +24,7 @@ from tutti.measured.advise import (
 from tutti.measured.advise.advice import Extrapolation
 from tutti.measured.advise.decide import joined_choices
 from tutti.measured.advise.questions import candidates, runs_on
+from tutti.measured.advise.view import advice_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,6 +114,19 @@ def test_small_messages_take_fewer_stages_and_large_ones_less_data() -> None:
     )
     assert found.extrapolations == [Extrapolation("all_reduce", (4, 8, 16), 64)]
     assert found.extrapolations[0].factor == 4
+
+
+def test_other_ranks_per_node_than_measured_have_no_confidence() -> None:
+    found = decided(measured(), ranks=[64], ranks_per_node=8)
+    assert [one.stated_confidence for one in found.decisions] == [None, None]
+    assert "no measurement has 8 ranks per node" in found.scope.remarks[0]
+    log = advice_view(found).log
+    assert f"all_reduce by {RING}: not measured with these ranks per node, no confidence" in log
+    # Of one algorithm, a measurement has this placement.
+    some = pl.concat([measured(), measured(RD, nodes=8, ranks_per_node=8)])
+    placed = decided(some, ranks=[64], ranks_per_node=8).decisions
+    assert [one.stated_confidence is None for one in placed] == [False, True]
+    assert all(one.is_placed for one in decided(measured(), ranks=[64]).decisions)
 
 
 def test_common_errors_do_not_lower_the_confidence() -> None:

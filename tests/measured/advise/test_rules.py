@@ -46,7 +46,7 @@ def predicted(
     return pl.DataFrame(rows, schema=PREDICTIONS)
 
 
-@pytest.mark.parametrize("target", ["openmpi", "openmpi6"])
+@pytest.mark.parametrize("target", ["openmpi", "openmpi4", "openmpi6"])
 def test_names_of_open_mpi_are_its_numbers(target: str) -> None:
     library, version = library_of(target)
     for collective in ("all_reduce", "all_gather", "all_to_all", "broadcast", "reduce"):
@@ -228,6 +228,27 @@ def test_a_plan_has_the_schedules_of_measured_algorithms(tmp_path: Path) -> None
     found = {rule.sizes: rule.schedule.name for rule in plan.rules}
     assert found == {(8, 4095): "recursive_doubling", (4096, 4096): "ring"}
     assert planned("all_reduce", 64, "dissemination:3") is None  # ranks would get different bits
+
+
+def test_plans_of_too_many_ranks_are_reported(tmp_path: Path) -> None:
+    large = predicted({8: {RD: 1.0}}, {8: 2.0}, ranks=4096)
+    alone = write_rules(large, "plan", writer(tmp_path))
+    (note,) = alone.notes
+    assert note.startswith("nothing for 4,096 ranks: plans of `tutti advise` end at 2,048 ranks")
+    both = pl.concat([large, predicted({8: {RD: 1.0}}, {8: 2.0}, ranks=8)])
+    assert note in write_rules(both, "plan", writer(tmp_path)).notes
+    kept = pl.concat([large, predicted({8: {RD: 1.0}}, {8: 1.0}, ranks=8)])
+    nothing = write_rules(kept, "plan", writer(tmp_path)).notes
+    assert nothing[0].startswith("no rules written: ")
+    assert note in nothing
+
+
+def test_what_two_releases_lack_is_named_once(tmp_path: Path) -> None:
+    frame = predicted({8: {OVER: 1.0, RD: 1.5}}, {8: 9.0})
+    five, four = (write_rules(frame, one, writer(tmp_path)) for one in ("openmpi", "openmpi4"))
+    assert any("no rule for" in text for text in rule_remarks(five))
+    assert list(rule_remarks(four, [five])) == []
+    assert [text.split(":")[0] for text in rule_remarks(four)] == ["openmpi4"]
 
 
 def test_rules_of_an_earlier_run_are_removed(tmp_path: Path) -> None:

@@ -65,10 +65,19 @@ def test_messages_of_both_places_are_recovered_within_5_percent(
 def test_the_platform_states_its_error_and_what_was_measured(tmp_path: Path) -> None:
     text = run(tmp_path, *logs(tmp_path, WITHIN, BETWEEN | {"alpha_r": 0.4}), *ONLY)
     assert "alpha_r is 201 ns within a node and 40" in text
+    assert "a platform has one value for all levels, the former, so each further" in text
     calibration = load_platform(tmp_path / "o" / "calibrated.toml").calibration
     assert calibration is not None
     assert 0 < calibration.share < 0.05
     assert calibration.hosts == 2
+
+
+def test_one_value_for_all_levels_is_stated_even_if_both_are_near(tmp_path: Path) -> None:
+    text = run(tmp_path, *logs(tmp_path, WITHIN, BETWEEN), *ONLY)
+    assert "a platform has one value for all levels, the former" in text
+    assert "off by the difference" not in text
+    written = (tmp_path / "o" / "calibrated.toml").read_text()
+    assert "The costs of further messages of a burst are those within a node" in written
 
 
 def test_files_that_state_no_hosts_are_named(tmp_path: Path) -> None:

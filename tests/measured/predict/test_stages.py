@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from importlib import resources
 
 import pytest
 
@@ -12,6 +14,7 @@ from tutti.measured.predict.features import sides_of
 from tutti.measured.predict.forms import replaced
 from tutti.measured.predict.sharing import crossing, link_load, negabinary_distance, node_load
 from tutti.measured.predict.stages import Stage, closed_form
+from tutti.measured.tune.library_algorithms import every_algorithm
 
 
 def sent(stages: tuple[Stage, ...]) -> float:
@@ -103,6 +106,24 @@ def test_every_known_algorithm_has_stages_somewhere() -> None:
             stages = run.stages(64, sides, 1 << 20)
             assert stages, (collective, name, sides)
             assert all(one.count > 0 and one.fraction >= 0 for one in stages)
+
+
+def test_names_of_open_mpi_and_mpich_are_in_one_table() -> None:
+    """`libraries.toml` has one name of each; the others come from `library_algorithms.toml`."""
+    text = resources.files("tutti.measured.predict").joinpath("libraries.toml").read_text("utf-8")
+    for entry in tomllib.loads(text)["algorithm"]:
+        assert not {"Open MPI", "MPICH"} & set(entry.get("libraries", ()))
+        for library in ("openmpi", "mpich"):
+            for one in every_algorithm(library):
+                names = {name.replace("-", "_") for name in (one.name, *one.aliases)}
+                if one.collective.removesuffix("_v") == entry["collective"]:
+                    assert len(names & set(entry["names"])) <= 1, (entry["names"], names)
+    known = known_algorithms()
+    rabenseifner = known["all_reduce", "rabenseifner"]
+    assert known["all_reduce", "reduce_scatter_allgather"] is rabenseifner
+    assert rabenseifner.libraries == ("Open MPI", "MPICH", "Cray MPICH", "PICO")
+    assert known["all_reduce", "linear"].libraries == ("Open MPI", "Fujitsu MPI")
+    assert known["all_gather", "k_brucks"].libraries == ("MPICH",)
 
 
 def test_short_sides_replace_algorithms_of_the_torus() -> None:

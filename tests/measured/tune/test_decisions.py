@@ -29,7 +29,7 @@ MACHINE = Platform(
 )
 
 
-LIBRARIES = ("openmpi 5.0", "openmpi 6.0", "mpich 5.0")
+LIBRARIES = ("openmpi 4.1", "openmpi 5.0", "openmpi 6.0", "mpich 5.0")
 
 
 def times(

@@ -109,7 +109,9 @@ def test_segments_divide_messages_halves_and_blocks() -> None:
 
 @pytest.mark.parametrize("target", [one for one in TARGETS if one != "plan"])
 def test_rules_name_algorithms_that_their_version_has(target: str) -> None:
-    versions = {"openmpi": "5.0", "openmpi6": "6.0", "mpich": "5.0", "ucc": "1.4"}
+    versions = {
+        "openmpi": "5.0", "openmpi4": "4.1", "openmpi6": "6.0", "mpich": "5.0", "ucc": "1.4"
+    }  # fmt: skip
     for collective in COLLECTIVES:
         for ranks in range(2, 18):
             for one in counterparts(target, collective, ranks):

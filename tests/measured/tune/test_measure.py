@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from tutti.measured.tune import Question, by_measurement
-from tutti.measured.tune.measure import cautions, in_time
+from tutti.measured.tune.late import Lateness, in_time
+from tutti.measured.tune.measure import cautions
 from tutti.measured.tune.times import OWN, TIMES
 from tutti.mpi import bench
 from tutti.mpi.bench_job import Settings
@@ -36,6 +37,21 @@ def test_late_blocks_are_discarded() -> None:
 def test_blocks_count_if_all_started_late() -> None:
     (row,) = in_time(blocks(("ring", 9, 50), ("ring", 7, 50)), 5e-6).to_dicts()
     assert (row["time_ps"], row["blocks"], row["late"]) == (7 * 10**6, 2, 2)
+
+
+def test_late_blocks_are_reported_once() -> None:
+    """As many blocks can be late in a case without any other blocks as in one with as many."""
+    some = [("ring", 9, 0), ("ring", 1, 50), ("ring", 1, 60), ("ring", 8, 2)]
+    every = [("direct", 9, 50), ("direct", 7, 50), ("direct", 7, 50), ("direct", 7, 50)]
+    late = Lateness.of(in_time(blocks(*some, *every), 5e-6), 4)
+    assert late == Lateness(blocks=8, discarded=2, cases=2, late_cases=1)
+    assert late.text == (
+        "2 of 8 blocks started late and were discarded: the times are the medians of the others; "
+        "in 1 of 2 cases all blocks started late and were used: these times are those of a busy "
+        "machine"
+    )
+    assert late.plus(late).blocks == 16
+    assert Lateness.of(in_time(blocks(("ring", 9, 0)), 5e-6), 1).text == ""
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from tutti.measured.tune import TuningDecision, openmpi
+from tutti.measured.tune.files import Writer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Strict(BaseModel):
@@ -104,6 +108,44 @@ def test_bruck_has_a_fan_out(second: bool) -> None:
     (rule,) = File.model_validate(json.loads(openmpi.json_rules(EVERY))).collectives["allgather"]
     assert [one.faninout for one in rule.rules] == [2]
     assert ("\n0 2 2 0" + " 0" * second + "  # bruck\n") in openmpi.classic(EVERY, second=second)
+
+
+def classic_rules(text: str) -> dict[int, dict[int, list[tuple[int, int]]]]:
+    """Rules as ``ompi_coll_tuned_read_rules_config_file`` of Open MPI 4.0 reads them."""
+    words = [word for line in text.splitlines() for word in line.partition("#")[0].split()]
+    numbers = [int(word) for word in reversed(words)]
+    found: dict[int, dict[int, list[tuple[int, int]]]] = {}
+    for _ in range(numbers.pop()):
+        keys = found[numbers.pop()] = {}
+        for _ in range(numbers.pop()):
+            rules = keys[numbers.pop()] = []
+            for place in range(numbers.pop()):
+                size, algorithm, _fan, _segment = (numbers.pop() for _ in range(4))
+                assert place or size == 0, "the first size must be 0"
+                rules.append((size, algorithm))
+    assert not numbers
+    return found
+
+
+def test_open_mpi_4_reads_the_classic_file_and_has_its_algorithms() -> None:
+    sparbit = [*EVERY[2:], decision("all_gather", 8, "sparbit")]
+    text = openmpi.classic(sparbit, "openmpi4")
+    assert "For Open MPI 4.1." in text
+    rules = classic_rules(text)
+    assert rules[2][4] == [(0, 0), (64, 4), (4096, 0)]
+    assert rules[2][5] == [(0, 0)]
+    assert (rules[2][6], rules[2][7]) == ([(0, 3)], [(0, 0)])
+    # Sparbit came with 5.0.
+    assert 0 not in rules
+    assert 0 in classic_rules(openmpi.classic(sparbit))
+
+
+def test_open_mpi_4_needs_no_rules_of_han(tmp_path: Path) -> None:
+    assert openmpi.han(EVERY, "openmpi4") is None
+    written = Writer(tmp_path, {}, second=True).write("openmpi4", EVERY)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["openmpi4.env", "openmpi4.rules"]
+    assert not any("han" in name for name in written.variables)
+    assert "rule-file-version-2" not in (tmp_path / "openmpi4.rules").read_text()
 
 
 # --- han, on several hosts ------------------------------------------------------------------------

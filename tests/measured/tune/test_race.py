@@ -87,6 +87,20 @@ def test_predictions_of_a_model_save_blocks() -> None:
     assert [one.name for one in winners.values()] == [one.name for one in others.values()]
 
 
+def test_without_a_pair_of_blocks_in_time_the_default_stays() -> None:
+    """On a busy machine, late blocks can leave no pair."""
+
+    def measure(cases: Cases, blocks: int) -> Blocks:
+        even = range(0, blocks, 2)
+        return {
+            (size, name): {block + (not name): 100 if name else 200 for block in even}
+            for size, names in cases.items() for name in [DEFAULT, *names]
+        }  # fmt: skip
+
+    winners = Race([8], {8: ["fast"]}, 50).run(measure)
+    assert winners == {8: Winner(DEFAULT, 200, 200, "fast")}
+
+
 def test_few_or_equal_pairs_are_not_faster() -> None:
     assert not is_faster([(1, 100)] * 2)
     assert not is_faster([(100, 100)] * 50)

@@ -35,6 +35,8 @@ def search(
 ) -> None:
     """Searches the schedules of an experiment at each rank count, and shows and writes them.
 
+    After Ctrl-C, the finished rank counts are written.
+
     Args:
         experiment: The experiment; with several sizes, each schedule is shown with its sizes.
         kinds: The kinds of schedules to search.
@@ -46,15 +48,29 @@ def search(
     Raises:
         ConfigError: The collective cannot be searched, or the output folder cannot be created.
         SimulationError: Every schedule exceeds the range of time.
+        Exit: Ctrl-C interrupted the search.
     """
     _check(experiment, exhaustive=exhaustive)
-    study: Study[SearchResult] = Study(experiment.output, "search", extra=None)
-    if len(experiment.sizes) == 1:
-        settings = {"exhaustive": exhaustive, "threads": threads, "verify": verify}
-        frames = [_ranking(experiment, ranks, kinds, top, settings) for ranks in experiment.ranks]
-    else:
-        frames = [_thresholds(experiment, ranks, kinds, verify) for ranks in experiment.ranks]
-    frame = pl.concat(frames)
+    study: Study[SearchResult] = Study(experiment.output, "rank count", extra=None)
+    frames = []
+    try:
+        for ranks in experiment.ranks:
+            if len(experiment.sizes) == 1:
+                settings = {"exhaustive": exhaustive, "threads": threads, "verify": verify}
+                frames.append(_ranking(experiment, ranks, kinds, top, settings))
+            else:
+                frames.append(_thresholds(experiment, ranks, kinds, verify))
+    except KeyboardInterrupt:
+        study.is_interrupted = True
+    if frames:
+        _present(study, experiment, pl.concat(frames), kinds)
+    study.end(len(frames), len(experiment.ranks))
+
+
+def _present(
+    study: Study[SearchResult], experiment: Experiment, frame: pl.DataFrame, kinds: Sequence[str]
+) -> None:
+    """Records and writes the schedules of all finished searches."""
     if "other" not in kinds:
         remark(f"searched {family(kinds)} only; --kind other searches other algorithms")
     values = {
@@ -89,7 +105,7 @@ def _ranking(
 ) -> pl.DataFrame:
     """Shows and returns the ranking at a rank count."""
     size = experiment.sizes[0]
-    with Progress(f"searching {ranks:,} ranks") as progress:
+    with Progress(f"searching {ranks:,} ranks", handles_interrupts=True) as progress:
         result = schedule_search.search(
             experiment.machine(),
             ranks=ranks,
@@ -114,7 +130,7 @@ def _thresholds(
 ) -> pl.DataFrame:
     """Shows and returns the size range of each best schedule at a rank count."""
     first, last = experiment.sizes[0], experiment.sizes[-1]
-    with Progress(f"searching {ranks:,} ranks") as progress:
+    with Progress(f"searching {ranks:,} ranks", handles_interrupts=True) as progress:
         frame = size_ranges.thresholds(
             experiment.machine(),
             ranks=ranks,

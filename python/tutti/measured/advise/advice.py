@@ -202,18 +202,21 @@ def advise(
 
 
 def _based(found: Sequence[Decision], predicted: pl.DataFrame, scope: Scope) -> list[Decision]:
-    """Returns decisions with the time of the rules, and the number of their measurements."""
+    """Returns decisions with the time of the rules, and what was measured of the choice."""
     ruled = ruled_times(predicted, target_of(scope.library, scope.label or ""))
     measured = scope.rows.filter(pl.col("role") == CANDIDATE)
     counted = measured.group_by("collective", "library_algorithm").agg(
         pl.col("series").fill_null(1).sum()
     )
     counts = {(collective, name): count for collective, name, count in counted.rows()}
+    placed = measured.filter(ranks_per_node=scope.ranks_per_node)
+    known = set(placed.select("collective", "library_algorithm").unique().rows())
     return [
         replace(
             one,
             ruled_us=ruled[one.collective, one.ranks, one.size_bytes].ruled_us,
             observations=counts.get((one.collective, one.algorithm), 0),
+            is_placed=(one.collective, one.algorithm) in known,
         )
         for one in found
     ]

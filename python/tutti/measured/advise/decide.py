@@ -84,6 +84,7 @@ class Decision:
         ruled_us: predicted time with the rules for the library: of the algorithm that they select,
             or of the default if it stays; None if unknown.
         observations: number of measurements of the choice.
+        is_placed: whether one of them has the ranks per node of the job.
     """
 
     collective: str
@@ -101,6 +102,7 @@ class Decision:
     default_us: float | None = None
     ruled_us: float | None = None
     observations: int = 2
+    is_placed: bool = True
 
     @property
     def gain(self) -> float | None:
@@ -114,8 +116,12 @@ class Decision:
 
     @property
     def stated_confidence(self) -> float | None:
-        """The confidence; None without another candidate, or with one observation of the choice."""
-        has_basis = self.observations > 1 and self.runner_up is not None
+        """The confidence; None without a basis.
+
+        A basis is another candidate, and two observations of the choice, one of them with the ranks
+        per node of the job.
+        """
+        has_basis = self.observations > 1 and self.is_placed and self.runner_up is not None
         return self.confidence if has_basis else None
 
     @property

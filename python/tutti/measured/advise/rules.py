@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tutti.measured.tune.files import Writer
 
-TARGETS_OF: Final = {"openmpi": ("openmpi", "openmpi6"), "mpich": ("mpich",)}
+TARGETS_OF: Final = {"openmpi": ("openmpi", "openmpi4", "openmpi6"), "mpich": ("mpich",)}
 """The formats of rules, by MPI library."""
 PLAN: Final = "plan"
 MOST_PLANNED: Final = 1 << 20
@@ -47,7 +47,12 @@ MOST_PLANNED: Final = 1 << 20
 MOST_PLANNED_RANKS: Final = 2048
 """Most ranks of a schedule of a plan: writing the program of each rank takes 4 s for 4,096."""
 
-_SUFFIXES: Final = {"openmpi": "_ompi", "openmpi6": "_ompi", "mpich": "_mpich"}
+_SUFFIXES: Final = {
+    "openmpi": "_ompi",
+    "openmpi4": "_ompi",
+    "openmpi6": "_ompi",
+    "mpich": "_mpich",
+}
 
 
 def library_counterpart(
@@ -56,7 +61,7 @@ def library_counterpart(
     """Returns the algorithm of a library that a measured name means, or None.
 
     Args:
-        target: `openmpi`, `openmpi6` or `mpich`.
+        target: `openmpi`, `openmpi4`, `openmpi6` or `mpich`.
         collective: the collective.
         ranks: number of ranks.
         algorithm: the name of the algorithm, such as `ring_ompi`.
@@ -179,7 +184,7 @@ class WrittenRules:
     """The files written for a library.
 
     Attributes:
-        target: `openmpi`, `openmpi6`, `mpich` or `plan`.
+        target: `openmpi`, `openmpi4`, `openmpi6`, `mpich` or `plan`.
         rules: the decisions that they contain.
         path: the file of rules; None if there is nothing to write.
         shell: a shell file with the variables that enable it.
@@ -204,7 +209,7 @@ def rules(
 
     Args:
         predicted: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
-        target: `openmpi`, `openmpi6`, `mpich` or `plan`.
+        target: `openmpi`, `openmpi4`, `openmpi6`, `mpich` or `plan`.
         ranks_per_node: ranks on each node that they are for; None for any.
     """
     found: list[AdvisedRule] = []
@@ -343,7 +348,7 @@ def ruled_times(predicted: pl.DataFrame, target: str) -> dict[tuple[str, int, in
 
     Args:
         predicted: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
-        target: `openmpi`, `openmpi6`, `mpich` or `plan`.
+        target: `openmpi`, `openmpi4`, `openmpi6`, `mpich` or `plan`.
     """
     return {
         (one.collective, one.ranks, cell.size): cell
@@ -366,7 +371,7 @@ def write_rules(
 
     Args:
         predicted: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
-        target: `openmpi`, `openmpi6`, `mpich` or `plan`.
+        target: `openmpi`, `openmpi4`, `openmpi6`, `mpich` or `plan`.
         writer: writes the files; None to write none.
         measured: the measured library with its version; empty if unknown.
         machine: what the model was calibrated on, for comments.
@@ -387,14 +392,24 @@ def write_rules(
     try:
         files = writer.write(target, found)
     except TuningError as error:
-        stays = of_defaults(target, found)
-        hint = f" ({error.hint})" if target == "mpich" and writer.stock is None else ""
-        keeps = bool(stays) and not any(one.is_rule for one in found)
-        reason = stays[0] if keeps else f"{error.problem}{hint}"
         removed = earlier(writer.clear(target))
-        return WrittenRules(target, found, notes=(f"no rules written: {reason}{removed}",))
+        return WrittenRules(target, found, notes=_why_none(target, found, writer, error, removed))
     notes = (*_of_release(target, measured), *_of_large(target, found), *files.notes)
     return WrittenRules(target, found, files.path, files.shell, notes)
+
+
+def _why_none(
+    target: str, found: Sequence[AdvisedRule], writer: Writer, error: TuningError, removed: str
+) -> tuple[str, ...]:
+    """Returns why no rules were written, and which files of an earlier run were removed."""
+    large = _of_large(target, found)
+    if large and all(one.ranks > MOST_PLANNED_RANKS for one in found):
+        return (f"{large[0]}{removed}",)
+    stays = of_defaults(target, found)
+    hint = f" ({error.hint})" if target == "mpich" and writer.stock is None else ""
+    keeps = bool(stays) and not any(one.is_rule for one in found)
+    reason = stays[0] if keeps else f"{error.problem}{hint}"
+    return (f"no rules written: {reason}{removed}", *large)
 
 
 def _release(target: str, measured: str) -> bool:
@@ -408,8 +423,11 @@ def _of_large(target: str, found: Sequence[AdvisedRule]) -> list[str]:
     if target != PLAN or not large:
         return []
     counts = ", ".join(f"{ranks:,}" for ranks in large)
-    message = f"{counts} ranks: `tutti mpi plan` writes plans of more than {MOST_PLANNED_RANKS:,}"
-    return [f"nothing for {message}"]
+    message = (
+        f"nothing for {counts} ranks: plans of `tutti advise` end at {MOST_PLANNED_RANKS:,} ranks; "
+        "`tutti mpi plan` writes larger ones"
+    )
+    return [message]
 
 
 def _of_release(target: str, measured: str) -> list[str]:

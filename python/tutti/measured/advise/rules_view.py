@@ -90,16 +90,27 @@ def ruled_sizes(written: Sequence[WrittenRules]) -> list[Ruled]:
             for rule in files.rules if rule.algorithm]  # fmt: skip
 
 
-def rule_remarks(written: WrittenRules) -> Iterator[str]:
-    """Yields the notes of written rules, and what the library lacks."""
+def rule_remarks(written: WrittenRules, before: Sequence[WrittenRules] = ()) -> Iterator[str]:
+    """Yields the notes of written rules, and what the library lacks.
+
+    Args:
+        written: The rules.
+        before: Rules whose remarks precede; what both releases of Open MPI lack is named once.
+    """
     for note in written.notes:
         yield f"{written.target}: {note}"
     if written.target == "openmpi6":
-        return  # it has these algorithms, and more
+        return  # it has the algorithms of 5.0, and more
+    same = [one for one in before if (one.target, written.target) == ("openmpi", "openmpi4")]
+    known = {text for one in same for text in _lacks(one)}
+    yield from (f"{written.target}: {text}" for text in _lacks(written) if text not in known)
+
+
+def _lacks(written: WrittenRules) -> Iterator[str]:
     for (collective, ranks), rules in groupby(
         written.rules, lambda rule: (rule.collective, rule.ranks)
     ):
-        yield from _lacking(f"{written.target}: {collective} on {ranks:,} ranks", list(rules))
+        yield from _lacking(f"{collective} on {ranks:,} ranks", list(rules))
 
 
 def _lacking(where: str, rules: Sequence[AdvisedRule]) -> Iterator[str]:

@@ -251,7 +251,7 @@ def _ranks_per_node(known: pl.DataFrame, requested: int | None, remarks: list[st
     if requested not in known.filter(pl.col("role") == CANDIDATE)["ranks_per_node"]:
         remarks.append(
             f"warning: no measurement has {requested} ranks per node: predictions carry those of "
-            "other numbers over"
+            "other numbers over, and have no confidence"
         )
     return requested
 

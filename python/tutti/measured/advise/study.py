@@ -142,11 +142,11 @@ def advise_from(
     advice = study.single(lambda: advise(measured.rows, request), "fitting and predicting")
     written = _written(advice, study.output, base, extend=extend) if study.output else []
     study.present(advice_view(_as_written(advice, written), measured, written))
-    for rules in written:
+    for number, rules in enumerate(written):
         if rules.path is not None:
             use = f"tutti mpi exec --plan {rules.path} -- ..." if rules.target == PLAN else ""
             wrote(rules.path, note=f"; use it with `{use or f'. {rules.shell}'}`", wrap=True)
-        for text in rule_remarks(rules):
+        for text in rule_remarks(rules, written[:number]):
             remark(text)
 
 

@@ -142,6 +142,8 @@ def _confidence(ranges: Sequence[SizeRange]) -> str:
 def _without_confidence(least: Decision) -> str:
     if least.runner_up is None:
         return "no other candidate, no confidence"
+    if least.observations > 1:
+        return "not measured with these ranks per node, no confidence"
     return f"{'one observation' if least.observations else 'not measured'}, no confidence"
 
 
@@ -249,11 +251,13 @@ def _log(advice: Advice, collectives: Sequence[str]) -> Iterator[str]:
 
 
 def _few(collective: str, advice: Advice) -> Iterator[str]:
-    """Names choices without a confidence, since there is one observation of them at most."""
+    """Names choices without a confidence, since they have too few measurements."""
     few = {
         row.algorithm: row
         for row in advice.decisions
-        if row.collective == collective and row.observations < 2 and row.runner_up is not None
+        if row.collective == collective
+        and (row.observations < 2 or not row.is_placed)
+        and row.runner_up is not None
     }
     for name, row in few.items():
         yield f"{collective} by {name}: {_without_confidence(row)}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tutti.measured.calibrate.fit import Fit
 
 _DIFFERENT: Final = 0.1
-"""Relative difference of a cost within nodes and between them from which on it is reported."""
+"""Relative difference of a cost within nodes and between them that affects predictions."""
 _PS: Final = 1e6
 """Picoseconds of a microsecond."""
 
@@ -73,15 +73,19 @@ class NodesFit:
         return max(self.within.median_residual, self.between.median_residual)
 
     def remarks(self) -> Iterator[str]:
-        """Yields what the platform states differently from the fit between nodes."""
+        """Yields the costs that a platform states once for all levels, with both fitted values."""
         for name in self.within.model.times[1:]:
             within, between = self.within.theta[name], self.between.theta[name]
+            line = (
+                f"{name} is {format_time(within * _PS)} within a node and "
+                f"{format_time(between * _PS)} between nodes: a platform has one value for all "
+                "levels, the former"
+            )
             if abs(within - between) > _DIFFERENT * max(within, between):
-                yield (
-                    f"{name} is {format_time(within * _PS)} within a node and "
-                    f"{format_time(between * _PS)} between nodes: the platform has the former, so "
-                    "each further message of a burst between nodes is off by the difference"
+                line += (
+                    ", so each further message of a burst between nodes is off by the difference"
                 )
+            yield line
 
 
 def nodes_fit(
@@ -144,7 +148,8 @@ def nodes_platform_text(
     model, places = found.within.model.name, ("within a node", "between nodes")
     labels = [f"{place}: {model}" for place in places]
     lines = comments([found.within, found.between], provenance, labels=labels)
-    lines += [f"The costs of further messages of a burst are those {places[0]}."]
+    costs = "further messages of a burst" + (" and of reductions" if folds is not None else "")
+    lines += [f"The costs of {costs} are those {places[0]}, for all levels."]
     (name,) = found.within.model.per_byte
     source = f"fitted {places[found.per_byte[1] < found.per_byte[0]]}, the faster of both"
     table = model_table(found.within, provenance)

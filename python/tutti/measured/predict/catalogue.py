@@ -1,8 +1,9 @@
 """What the algorithms of MPI libraries are: from a library's name to stages.
 
-The table is `libraries.toml`. Names carry parameters: `segmented_over_16384` has segments of 16384
-bytes, and Fujitsu's `BINE-L-UTOFU-4096-6` segments of 4096 bytes over six network interfaces,
-past MPI.
+The table is `libraries.toml`; the algorithms of Open MPI and MPICH, and their other names, are in
+:mod:`tutti.measured.tune.library_algorithms`. Names carry parameters: `segmented_over_16384` has
+segments of 16384 bytes, and Fujitsu's `BINE-L-UTOFU-4096-6` segments of 4096 bytes over six network
+interfaces, past MPI.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.measured.predict.forms import stages_of_form
 from tutti.measured.predict.stages import Partners, Stage, closed_form, divided, segmented, striped
+from tutti.measured.tune.library_algorithms import TITLES, every_algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,12 +134,31 @@ def known_algorithms() -> dict[tuple[str, str], KnownAlgorithm]:
     """Returns all algorithms, by collective and normalised name."""
     text = resources.files("tutti.measured.predict").joinpath("libraries.toml").read_text("utf-8")
     entries: list[dict[str, Any]] = tomllib.loads(text)["algorithm"]
+    listed = {(entry["collective"], name) for entry in entries for name in entry["names"]}
     found: dict[tuple[str, str], KnownAlgorithm] = {}
     for entry in entries:
-        names, libraries = tuple(entry.pop("names")), tuple(entry.pop("libraries"))
-        known = KnownAlgorithm(names=names, libraries=libraries, **entry)
-        found |= {(known.collective, name): known for name in names}
+        collective, names = entry["collective"], entry.pop("names")
+        same = [(title, others) for title, others in _names_of_libraries(collective)
+                if not others.isdisjoint(names)]  # fmt: skip
+        added = {name for _, others in same for name in others} - set(names)
+        names += sorted(name for name in added if (collective, name) not in {*listed, *found})
+        libraries = [*(title for title, _ in same), *entry.pop("libraries", ())]
+        known = KnownAlgorithm(
+            names=tuple(names), libraries=tuple(dict.fromkeys(libraries)), **entry
+        )
+        found |= {(collective, name): known for name in names}
     return found
+
+
+@cache
+def _names_of_libraries(collective: str) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Returns the library and the normalised names of each algorithm of Open MPI and MPICH."""
+    return tuple(
+        (TITLES[library], frozenset(_base_name(name) for name in (one.name, *one.aliases)))
+        for library in ("openmpi", "mpich")
+        for one in every_algorithm(library)
+        if one.collective.removesuffix("_v") == collective
+    )
 
 
 @cache

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tutti.base.datatypes import DATATYPES
 from tutti.collectives.sizes import part_bytes
-from tutti.measured.tune.measure import in_time, right_blocks
+from tutti.measured.tune.late import in_time
+from tutti.measured.tune.measure import right_blocks
 from tutti.mpi.bench import BenchCandidate
 
 if TYPE_CHECKING:
@@ -62,6 +63,26 @@ class Comparison(NamedTuple):
         return 1 - self.ruled_ps / max(self.default_ps, 1)
 
 
+class Side(NamedTuple):
+    """One side of a comparison.
+
+    Attributes:
+        settings: How to measure; the variables select rules.
+        candidate: What is measured.
+    """
+
+    settings: Settings
+    candidate: BenchCandidate = BenchCandidate("own")
+
+
+def between(question: Question) -> dict[int, int]:
+    """Returns a size between each tuned size and the next, by the smaller one."""
+    unit = max(part_bytes(question.collective, question.ranks, DATATYPES[question.datatype]), 1)
+    middles = {size: isqrt(size * after) // unit * unit
+               for size, after in pairwise(question.sizes)}  # fmt: skip
+    return {size: middle for size, middle in middles.items() if size < middle}
+
+
 def points(question: Question, choices: Mapping[int, ChosenAlgorithm]) -> Points:
     """Divides the ranges of chosen algorithms between the tuned sizes.
 
@@ -73,14 +94,13 @@ def points(question: Question, choices: Mapping[int, ChosenAlgorithm]) -> Points
         The algorithms at the sizes, and at one size between each of them and the next.
     """
     chosen: Points = {}
-    unit = part_bytes(question.collective, question.ranks, DATATYPES[question.datatype])
-    for size, after in pairwise([*question.sizes, 0]):
+    middles = between(question)
+    for size in question.sizes:
         if size not in choices:
             continue
         chosen[size] = choices[size]
-        middle = isqrt(size * after) // max(unit, 1) * max(unit, 1)
-        if size < middle < after:
-            chosen[middle] = choices[size]
+        if size in middles:
+            chosen[middles[size]] = choices[size]
     return chosen
 
 
@@ -109,18 +129,49 @@ def confirm(
     if not chosen:
         return []
     blocks = max(3, settings.blocks // ROUNDS)
-    without, ruled = (replace(settings, blocks=blocks, variables={**settings.variables, **added})
-                      for added in ({}, variables))  # fmt: skip
-    rounds = []
-    for number in range(ROUNDS):
-        order = (without, ruled) if number % 2 == 0 else (ruled, without)
-        times = {id(how): _medians(question, list(chosen), mpi, how) for how in order}
-        rounds.append((times[id(without)], times[id(ruled)]))
+    without, ruled = (
+        Side(replace(settings, blocks=blocks, variables={**settings.variables, **added}))
+        for added in ({}, variables)
+    )
+    pairs = alternated(question, list(chosen), mpi, (without, ruled), ROUNDS, done=done)
+    return [_compared(question, size, one.name, pairs[size]) for size, one in chosen.items()]
+
+
+def alternated(
+    question: Question,
+    sizes: Sequence[int],
+    mpi: Mpi,
+    sides: tuple[Side, Side],
+    rounds: int,
+    *,
+    done: Callable[[int, int], object] | None = None,
+) -> dict[int, list[tuple[int, int]]]:
+    """Runs two sides in separate processes, in turn: the first precedes in even rounds.
+
+    Args:
+        question: The collective and ranks.
+        sizes: In bytes.
+        mpi: The MPI library.
+        sides: What to compare.
+        rounds: Runs of each side.
+        done: Called with the finished and the expected number of rounds.
+
+    Returns:
+        The median times in ps of both sides in each round, by size.
+
+    Raises:
+        BenchError: A run failed, or a result was wrong.
+    """
+    pairs: dict[int, list[tuple[int, int]]] = {size: [] for size in sizes}
+    for number in range(rounds):
+        times: list[dict[int, int]] = [{}, {}]
+        for side in (0, 1) if number % 2 == 0 else (1, 0):
+            times[side] = _medians(question, sizes, mpi, sides[side])
+        for size in sizes:
+            pairs[size].append((times[0][size], times[1][size]))
         if done is not None:
-            done(number + 1, ROUNDS)
-    return [_compared(question, size, one.name, [(before[size], after[size])
-                                                 for before, after in rounds])
-            for size, one in chosen.items()]  # fmt: skip
+            done(number + 1, rounds)
+    return pairs
 
 
 def _compared(
@@ -134,12 +185,11 @@ def _compared(
     )
 
 
-def _medians(
-    question: Question, sizes: Sequence[int], mpi: Mpi, settings: Settings
-) -> dict[int, int]:
-    """Returns the median time in ps of the library's collective, by size."""
-    default = [BenchCandidate("own")]
-    frame = right_blocks(question, mpi, settings, dict.fromkeys(sizes, default), None)
-    tolerance = settings.tolerance_s(question.ranks, crowded=bool(frame["crowded"].any()))
+def _medians(question: Question, sizes: Sequence[int], mpi: Mpi, side: Side) -> dict[int, int]:
+    """Returns the median time in ps of a side, by size."""
+    chosen = {size: [side.candidate] for size in sizes}
+    frame = right_blocks(question, mpi, side.settings, chosen, None)
+    crowded = bool(frame["crowded"].any())
+    tolerance = side.settings.tolerance_s(question.ranks, crowded=crowded)
     return {row["size_bytes"]: row["time_ps"]
             for row in in_time(frame, tolerance).iter_rows(named=True)}  # fmt: skip

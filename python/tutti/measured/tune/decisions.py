@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import polars as pl
 
 from tutti.measured.tune.library_defaults import default_of
-from tutti.measured.tune.targets import Counterpart, counterpart
+from tutti.measured.tune.targets import Counterpart, counterpart, library_title
 from tutti.measured.tune.times import DEFAULT, EMULATED, ESTIMATED, MEASURED, MODELLED, OWN
 from tutti.mpi.usual import LEAST_GAIN
 from tutti.schedules.bits import is_exact
@@ -67,6 +67,17 @@ class TuningDecision:
     def is_rule(self) -> bool:
         """Whether it names a schedule, instead of leaving the default."""
         return self.schedule not in {None, OWN}
+
+    def default_name(self, target: str) -> str:
+        """Returns what a call runs without a rule, with the name of the library.
+
+        A plan is for any MPI library: that of the measurements, or the one that a model assumes.
+        """
+        if target != "plan":
+            return f"default of {library_title(target)}"
+        if self.method == MEASURED:
+            return f"default of {self.conditions.partition(',')[0]}"
+        return "MPICH default"
 
     def counterpart(self, target: str) -> Counterpart | None:
         """The algorithm of a library that is this schedule, or None."""

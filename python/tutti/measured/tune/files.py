@@ -60,6 +60,7 @@ class _Made:
 _FILES = {
     "plan": ("plan.tutti", "plan.env"),
     "openmpi": ("openmpi.rules", "openmpi.han", "openmpi.env"),
+    "openmpi4": ("openmpi4.rules", "openmpi4.env"),
     "openmpi6": ("openmpi6.json", "openmpi6.han", "openmpi6.env"),
     "mpich": ("mpich.json", "mpich_device.json", "mpich.env"),
     "ucc": ("ucc.env",),
@@ -137,10 +138,12 @@ class Writer:
         return self._open_mpi(target, decisions)
 
     def _open_mpi(self, target: str, decisions: Sequence[TuningDecision]) -> _Made:
-        is_classic = target == "openmpi"
-        path = self.folder / ("openmpi.rules" if is_classic else "openmpi6.json")
-        text = openmpi.classic(decisions, second=self.second) if is_classic else (
-            openmpi.json_rules(decisions))  # fmt: skip
+        path = self.folder / _FILES[target][0]
+        if target == "openmpi6":
+            text = openmpi.json_rules(decisions)
+        else:
+            second = self.second and target == "openmpi"
+            text = openmpi.classic(decisions, target, second=second)
         of_han = openmpi.han(decisions, target)
         paths = [path, *([self.folder / f"{target}.han"] if of_han is not None else [])]
         for file, written in zip(paths, (text, of_han or ""), strict=False):
@@ -248,7 +251,8 @@ def _rules(decisions: Sequence[TuningDecision]) -> list[Rule]:
             laid_out = schedule(name, collective=one.collective, ranks=one.ranks)
             rules.append(Rule(one.collective, one.ranks, laid_out, (one.first, one.last)))
     if not rules:
-        message = "the native collective is the fastest everywhere: nothing to plan"
+        names = " and the ".join(dict.fromkeys(one.default_name("plan") for one in decisions))
+        message = f"the {names} is the fastest everywhere: nothing to plan"
         raise TuningError(message, kind="nothing")
     return rules
 

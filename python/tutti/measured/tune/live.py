@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass, replace
 from statistics import median
@@ -12,7 +13,8 @@ import polars as pl
 from tutti.measured.tune.confirm import confirm, points
 from tutti.measured.tune.decisions import TuningDecision, extended, joined
 from tutti.measured.tune.forced import ChosenAlgorithm, forced
-from tutti.measured.tune.measure import conditions_of, predicted, right_blocks, timely, times_row
+from tutti.measured.tune.late import Lateness, in_time, timely
+from tutti.measured.tune.measure import conditions_of, predicted, right_blocks, times_row
 from tutti.measured.tune.race import DEFAULT, Blocks, Cases, Race
 from tutti.measured.tune.times import MEASURED, OWN, TIMES, mpi_of
 from tutti.mpi.bench import BenchCandidate
@@ -43,6 +45,7 @@ class Raced:
         blocks: The number of measured blocks.
         grid: The number of blocks if every algorithm were measured as often as a finalist.
         conditions: The MPI library, the hosts, and whether ranks shared cores.
+        late: The blocks that a rank started late.
     """
 
     question: Question
@@ -53,6 +56,7 @@ class Raced:
     blocks: int
     grid: int
     conditions: str
+    late: Lateness
 
 
 def raced(
@@ -86,6 +90,7 @@ def raced(
     race = Race(question.sizes, names, settings.blocks, by_model)
 
     conditions: set[str] = set()
+    late: list[Lateness] = []
 
     def measure(cases: Cases, blocks: int) -> Blocks:
         options = {size: [listed[size][name] for name in chosen] for size, chosen in cases.items()}
@@ -96,7 +101,9 @@ def raced(
         )  # fmt: skip
         conditions.add(conditions_of(mpi, frame))
         crowded = bool(frame["crowded"].any())
-        return _blocks(frame, settings.tolerance_s(question.ranks, crowded=crowded))
+        tolerance = settings.tolerance_s(question.ranks, crowded=crowded)
+        late.append(Lateness.of(in_time(frame, tolerance), blocks))
+        return _blocks(frame, tolerance)
 
     winners = race.run(measure)
     choices = {size: listed[size][won.name] for size, won in winners.items() if won.name}
@@ -111,6 +118,7 @@ def raced(
         race.measured_blocks,
         race.grid_blocks,
         max(conditions, default=""),
+        functools.reduce(Lateness.plus, late, Lateness()),
     )
 
 

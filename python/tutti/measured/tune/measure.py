@@ -12,6 +12,7 @@ import polars as pl
 
 from tutti.base.datatypes import DATATYPES
 from tutti.measured.errors import TuningError
+from tutti.measured.tune.late import in_time
 from tutti.measured.tune.library_defaults import default_of, default_schedules
 from tutti.measured.tune.targets import counterparts
 from tutti.measured.tune.times import (
@@ -285,8 +286,7 @@ def by_measurement(
     """
     from tutti.mpi.bench import BenchCandidate
 
-    if question.collective in ROOTED:
-        settings = replace(settings, each=1)
+    settings = settings_for(question, settings)
     laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
     # Messages of the MPI library cannot be delayed.
     own = [] if settings.distance is not None else [BenchCandidate("own")]
@@ -300,6 +300,11 @@ def by_measurement(
         for row in in_time(frame, tolerance).iter_rows(named=True)
     ]  # fmt: skip
     return _some(rows, question)
+
+
+def settings_for(question: Question, settings: Settings) -> Settings:
+    """Returns settings for a collective: blocks of rooted ones have one call."""
+    return replace(settings, each=1) if question.collective in ROOTED else settings
 
 
 def right_blocks(
@@ -345,46 +350,6 @@ def cautions(conditions: Iterable[str]) -> Iterator[str]:
         yield "ranks outnumber the cores: the times are for such runs, not for a core per rank"
     if not any(SEVERAL_HOSTS.search(one) for one in listed):
         yield "all ranks ran on one host: the times are not for ranks on several hosts"
-
-
-def in_time(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
-    """Returns the median of each case over the blocks that all ranks started in time.
-
-    Args:
-        blocks: of :func:`tutti.mpi.bench.measure`.
-        tolerance_s: maximum lateness of a rank, in seconds.
-
-    Returns:
-        Columns: schedule, size_bytes, time_ps, blocks (used), late (discarded). If all blocks of a
-        case are late, all are used, and ``late`` is their number.
-    """
-    return (
-        timely(blocks, tolerance_s)
-        .group_by("schedule", "size_bytes", maintain_order=True)
-        .agg(
-            pl.col("time_ps").quantile(0.5, "lower"),
-            pl.len().cast(pl.Int64).alias("blocks"),
-            pl.col("late_count").first().alias("late"),
-        )
-    )
-
-
-def timely(blocks: pl.DataFrame, tolerance_s: float) -> pl.DataFrame:
-    """Returns the blocks that all ranks started in time, or all of a case if none is in time.
-
-    Args:
-        blocks: of :func:`tutti.mpi.bench.measure`.
-        tolerance_s: maximum lateness of a rank, in seconds.
-
-    Returns:
-        The columns of the blocks, and: late_count, all (numbers of blocks of the case).
-    """
-    is_late = pl.col("late_ps") > tolerance_s * 1e12
-    case = ["schedule", "size_bytes"]
-    counted = blocks.with_columns(
-        late_count=is_late.sum().over(case).cast(pl.Int64), all=pl.len().over(case)
-    )
-    return counted.filter(~is_late | (pl.col("late_count") == pl.col("all")))
 
 
 def predicted(

@@ -6,12 +6,13 @@ followed by a key that returns larger ones to the fixed rules, and preceded by o
 JSON, which 6.0 reads, has both limits. In both formats, a message uses the largest size not above
 that of the message.
 
-On a communicator of several hosts the component han comes first. It is not turned off, since that
-would change collectives without rules. A separate file makes it forward only the ranks and sizes
-with rules to tuned.
+On a communicator of several hosts the component han comes first from 5.0 on; in 4.1 it is off by
+default. It is not turned off, since that would change collectives without rules. A separate file
+makes it forward only the ranks and sizes with rules to tuned.
 
 Source: ``docs/tuning-apps/collectives/tuned.rst``, ``coll_tuned_dynamic_file.c`` and
-``coll_han_dynamic_file.c`` of Open MPI 5.0 and 6.0.
+``coll_han_dynamic_file.c`` of Open MPI 5.0 and 6.0; ``coll_tuned_dynamic_file.c`` of 4.0, and the
+news of 4.1.0, which state that han is off by default.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ blocks."""
 
 _HANDED_ON = {
     "openmpi": frozenset({"all_gather", "all_reduce", "barrier", "broadcast", "reduce"}),
+    "openmpi4": frozenset[str](),
     "openmpi6": frozenset(
         {"all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "reduce"}
     ),
@@ -84,25 +86,28 @@ def settings(rules: str, of_han: str | None) -> dict[str, str]:
     return named
 
 
-def classic(decisions: Sequence[TuningDecision], *, second: bool = False) -> str:
+def classic(
+    decisions: Sequence[TuningDecision], target: str = "openmpi", *, second: bool = False
+) -> str:
     """Returns the text of a classic file.
 
     Args:
-        decisions: for the target `openmpi`; those without a schedule use the fixed rules.
+        decisions: for the target; those without a schedule use the fixed rules.
+        target: `openmpi` or `openmpi4`.
         second: whether to write the second version, which Open MPI reads from 5.0.7 on; all
             releases read the first.
 
     Raises:
         TuningError: No decision can be expressed.
     """
-    ruled = _ruled(decisions, "openmpi")
+    ruled = _ruled(decisions, target)
     lines = ["rule-file-version-2"] if second else []
-    lines += [f"# Written by `tutti tune`. For {library_title('openmpi')}. Bytes, algorithm, "
+    lines += [f"# Written by `tutti tune`. For {library_title(target)}. Bytes, algorithm, "
               "fan-in/out, segment size" + (", max requests." if second else ".")]  # fmt: skip
     lines.append(f"{len(ruled)}  # collectives")
     for collective, by_ranks in ruled.items():
         number, name = _NUMBERS[collective]
-        keys = _keys(by_ranks, "openmpi")
+        keys = _keys(by_ranks, target)
         lines += [f"{number}  # {name}", f"{len(keys)}  # communicator sizes"]
         for ranks, rules in keys:
             lines += [f"{ranks}  # ranks and more", f"{len(rules)}  # sizes"]
@@ -119,7 +124,7 @@ def han(decisions: Sequence[TuningDecision], target: str) -> str | None:
 
     Args:
         decisions: for the target.
-        target: `openmpi` or `openmpi6`.
+        target: `openmpi`, `openmpi4` or `openmpi6`.
 
     Returns:
         None if han leaves all collectives with rules to tuned anyway.
@@ -218,13 +223,13 @@ def unstated(target: str, decisions: Sequence[TuningDecision]) -> list[str]:
     """Reports rules that also hold for other numbers of ranks per node.
 
     Args:
-        target: `openmpi` or `openmpi6`.
+        target: `openmpi`, `openmpi4` or `openmpi6`.
         decisions: the written decisions.
     """
     wide = {
         one.ranks_per_node
         for one in decisions
-        if one.ranks_per_node and (target == "openmpi" or _distribution(one) == "any")
+        if one.ranks_per_node and (target != "openmpi6" or _distribution(one) == "any")
         if one.counterpart(target) is not None
     }
     return [

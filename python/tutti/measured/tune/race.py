@@ -166,7 +166,8 @@ class Race:
         if not own:
             return Winner(DEFAULT, 0, 0, DEFAULT)
         pairs = [(time, own[block]) for block, time in self.samples[size, best] if block in own]
-        default_ps = round(median(time for _, time in pairs))
+        # Late blocks are discarded, so that no pair may be left.
+        default_ps = round(median([time for _, time in pairs] or list(own.values())))
         if best == DEFAULT or not is_faster(pairs, LEAST_GAIN):
             return Winner(DEFAULT, default_ps, default_ps, best)
         return Winner(best, round(median(time for time, _ in pairs)), default_ps, best)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,14 +13,15 @@ import typer
 from tutti.base.errors import ExitCode
 from tutti.measured.errors import TuningError
 from tutti.measured.tune.files import Writer, earlier, write_all
+from tutti.measured.tune.late import Lateness
 from tutti.measured.tune.live import LiveRules, raced
 from tutti.measured.tune.measure import (
-    ROOTED,
     by_measurement,
     by_model,
     cautions,
     fastest,
     notations,
+    settings_for,
 )
 from tutti.measured.tune.mpich import stock_for
 from tutti.measured.tune.nodes import placement_cautions
@@ -148,7 +149,7 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
     races = []
     for question in tuning.questions:
-        raced_here = partial(raced, question, mpi, _blocks(question, tuning.settings), machine,
+        raced_here = partial(raced, question, mpi, settings_for(question, tuning.settings), machine,
                        only=tuning.algorithms)  # fmt: skip
         label = f"{_label(question)}: algorithms of {mpi}"
         races.append(study.measured(label, lambda done, race=raced_here: race(done=done)))  # type: ignore[misc] # mypy infers no lambda with a default
@@ -159,12 +160,13 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
     rules = LiveRules(target, races, mpi, writer, extend=tuning.extend)
     compared: list[Comparison] = []
     for race in rules.ruled:
-        settings = _blocks(race.question, tuning.settings)
+        settings = settings_for(race.question, tuning.settings)
         compared += study.measured(
             f"{_label(race.question)}: default and rules", partial(rules.confirm, race, settings)
         )
     study.present(live_view(rules, compared))
     for race in races:
+        _report_late(race.question, race.late)
         placed = placement_cautions([race.conditions], race.question.ranks, tuning.ranks_per_node)
         for caution in placed:
             remark(caution)
@@ -172,11 +174,6 @@ def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Write
     if not written and (removed := writer.clear(target)):
         remark(f"{target}: no rules{earlier(removed)}")
     return written
-
-
-def _blocks(question: Question, settings: Settings) -> Settings:
-    """Returns settings for a collective: blocks of rooted ones have one call."""
-    return replace(settings, each=1) if question.collective in ROOTED else settings
 
 
 def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl.DataFrame:
@@ -199,27 +196,26 @@ def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl
 def _measured(
     study: Study[pl.DataFrame], tuning: Tuning, mpi: Mpi, question: Question, names: list[str]
 ) -> pl.DataFrame:
-    """Returns measured times, and reports discarded blocks, and cases without any other blocks."""
+    """Returns measured times, and reports late blocks."""
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
     measured = study.measured(
         _label(question),
         lambda done: by_measurement(question, mpi, tuning.settings, names, done=done),
         work=tuning.settings.blocks * (len(names) + 1) * len(question.sizes),
     )
-    never = measured.filter(pl.col("late") >= pl.col("blocks"), pl.col("late") > 0)
-    dropped = int(measured["late"].sum()) - int(never["late"].sum())
-    if dropped:
-        every = int(measured["blocks"].sum()) + dropped
-        remark(f"{_label(question)}: {dropped} of {every} blocks started late and were discarded")
-    if not never.is_empty():
-        remark(f"{_label(question)}: all blocks of {len(never)} of {len(measured)} cases started "
-               "late: their times are those of a busy machine")  # fmt: skip
+    _report_late(question, Lateness.of(measured, tuning.settings.blocks))
     if tuning.settings.distance is None and not tuning.live:
         conditions = measured["conditions"].unique().to_list()
         placed = placement_cautions(conditions, question.ranks, tuning.ranks_per_node)
         for caution in [*cautions(conditions), *placed]:
             remark(caution)
     return measured
+
+
+def _report_late(question: Question, late: Lateness) -> None:
+    """States the blocks that started late."""
+    if late.text:
+        remark(f"{_label(question)}: {late.text}")
 
 
 def _label(question: Question) -> str:

@@ -17,12 +17,13 @@ from tutti.measured.tune.library_algorithms import (
     library_algorithms,
 )
 
-TARGETS = ("plan", "openmpi", "openmpi6", "mpich", "ucc")
-"""The outputs: a plan of libtutti_mpi, rules of Open MPI 5 (classic) and of 6 (JSON), MPICH's
-selections, UCC's tune string."""
+TARGETS = ("plan", "openmpi", "openmpi4", "openmpi6", "mpich", "ucc")
+"""The outputs: a plan of libtutti_mpi, rules of Open MPI 5 and 4.1 (classic) and of 6 (JSON),
+MPICH's selections, UCC's tune string."""
 
 _VERSIONS = {
     "openmpi": ("openmpi", "5.0"),
+    "openmpi4": ("openmpi", "4.1"),
     "openmpi6": ("openmpi", "6.0"),
     "mpich": ("mpich", "5.0"),
     "ucc": ("ucc", "1.4"),

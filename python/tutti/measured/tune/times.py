@@ -40,11 +40,17 @@ with distances emulated by a model) or `estimate` (what a plan's schedule has to
 decides: :func:`tutti.mpi.usual.to_beat`), or `default` (predicted for what a library selects by
 itself; ``mpi`` is then its release line). ``conditions`` are the parameters of the model, or the
 measured machine. ``mpi`` is the measured MPI library, such as `openmpi 5.0.11`; ``blocks`` is the
-number of used blocks, and ``late`` the number of discarded ones; all three are null for a model.
+number of used blocks, and ``late`` the number of late ones: these were discarded, unless all blocks
+of a case were late and were used. All three are null for a model.
 The schedule `own` is the native collective; ``moves_chunks``: the schedule needs equal chunks;
 ``same_on_all``: every rank gets the same bits."""
 
-_OF_TARGET: Final = {"openmpi": "openmpi 5.", "openmpi6": "openmpi 6.", "mpich": "mpich "}
+_OF_TARGET: Final = {
+    "openmpi": "openmpi 5.",
+    "openmpi4": "openmpi 4.",
+    "openmpi6": "openmpi 6.",
+    "mpich": "mpich ",
+}
 """Prefixes of the MPI libraries that read a library's file."""
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.measured.tune.measure import cautions
+from tutti.measured.tune.targets import library_of, library_title
 from tutti.measured.tune.times import OWN
 from tutti.view.quantity import count, exact_size, format_share, format_time, plural, range_text
 from tutti.view.tables import Column, ReportTable, frame_of, of_scope
@@ -58,8 +60,12 @@ def _sizes(decision: TuningDecision) -> str:
     return range_text(decision.first, decision.last, exact_size)
 
 
-def _named(schedule: str | None) -> str:
-    return "native collective" if schedule in {None, OWN} else str(schedule)
+def _named(schedule: str | None, default: str = "native collective") -> str:
+    return default if schedule in {None, OWN} else str(schedule)
+
+
+def _chosen_name(row: Chosen) -> str:
+    return _named(row.decision.schedule, row.decision.default_name(row.target))
 
 
 QUANTITIES: tuple[Column[Chosen], ...] = (
@@ -73,7 +79,7 @@ QUANTITIES: tuple[Column[Chosen], ...] = (
     Column("last size", lambda row: row.decision.last, exact_size, key="to_bytes", scope="file"),
     Column("sizes", lambda row: _sizes(row.decision), scope="runs"),
     Column("schedule", lambda row: row.decision.schedule, key="schedule", scope="file"),
-    Column("schedule", lambda row: _named(row.decision.schedule), kind="wrap", scope="runs"),
+    Column("schedule", _chosen_name, kind="wrap", scope="runs"),
     Column("time", lambda row: row.decision.time_ps, format_time, key="time_ps"),
     Column("slower", lambda row: row.decision.loss, format_share, key="loss",
            when=lambda row: row.decision.schedule is not None),
@@ -154,43 +160,67 @@ def live_view(rules: LiveRules, compared: Sequence[Comparison]) -> View:
 
 
 def tuning_view(written: Sequence[Written], times: pl.DataFrame) -> View:
-    """Returns what a tuning shows: the decisions of the plan, or of the only library.
+    """Returns what a tuning shows: the decisions of the plan, or of each library without one.
 
     Args:
         written: The files of each library.
         times: The times considered, with the columns of :data:`tutti.measured.tune.times.TIMES`.
     """
     rows = [Chosen(files.target, decision) for files in written for decision in files.decisions]
-    shown = [row for row in rows if row.target == "plan" or len(written) == 1]
     decisions = Data("decisions", lambda: frame_of(QUANTITIES, rows), ["decisions.csv"])
     return View(
-        tables=[ReportTable(of_scope(QUANTITIES, "runs"), shown, caption=_DECISIONS)] * bool(shown),
+        tables=_decision_tables(rows),
         data=[Data("", lambda: times, ["times.parquet"]), *([decisions] if rows else [])],
         log=list(_log(written)),
     )
 
 
+def _decision_tables(rows: Sequence[Chosen]) -> list[ReportTable[Chosen]]:
+    """Returns the decisions of the plan; without one, those of each library under its name."""
+    columns = of_scope(QUANTITIES, "runs")
+    by_target: dict[str, list[Chosen]] = {}
+    for row in rows:
+        by_target.setdefault(row.target, []).append(row)
+    if "plan" in by_target:
+        return [ReportTable(columns, by_target["plan"], caption=_DECISIONS)]
+    same: dict[str, list[str]] = {}
+    for target, mine in by_target.items():
+        shown = repr([[column.text(row) for column in columns] for row in mine])
+        same.setdefault(shown, []).append(target)
+    tables = [
+        ReportTable(columns, by_target[names[0]], heading=f"{_titles(names)}:")
+        for names in same.values()
+    ]
+    return [*tables[:-1], *(replace(last, caption=_DECISIONS) for last in tables[-1:])]
+
+
+def _titles(targets: Sequence[str]) -> str:
+    return " and ".join(f"{one}, for {library_title(one)}" for one in targets)
+
+
 def _log(written: Sequence[Written]) -> Iterator[str]:
-    """Yields the notes of each library, and its slowdowns."""
-    targets = {files.target for files in written}
+    """Yields the notes of each library, and its slowdowns; those of several releases once."""
+    printed: set[tuple[str, str]] = set()
     for files in written:
         yield from (f"{files.target}: {note}" for note in files.notes)
-        if files.target == "openmpi6" and "openmpi" in targets:
-            continue  # it has the same algorithms
+        library = "" if files.target == "plan" else library_of(files.target)[0]
         for decision in files.decisions:
-            yield from _slowdown(files.target, decision)
+            text = _slowdown(files.target, decision)
+            if text and (library, text) not in printed:
+                yield f"{files.target}: {text}"
+            printed.add((library, text))
 
 
-def _slowdown(target: str, decision: TuningDecision) -> Iterator[str]:
-    """Yields a schedule that a library lacks, and the maximum slowdown."""
+def _slowdown(target: str, decision: TuningDecision) -> str:
+    """Returns a schedule that a library lacks, and the maximum slowdown; empty without one."""
     if decision.schedule == decision.best or (decision.schedule and decision.loss < _NOTHING):
-        return
-    where = f"{target}: {decision.collective} on {decision.ranks} ranks, {_sizes(decision)}"
+        return ""
+    where = f"{decision.collective} on {decision.ranks} ranks, {_sizes(decision)}"
     if decision.schedule is None:
-        yield f"{where}: has none of the candidates; the native collective stays"
-        return
-    slower = f"{_named(decision.schedule)} takes {format_share(decision.loss)} longer"
-    yield f"{where}: lacks {decision.best}; at {exact_size(decision.loss_size)} {slower}"
+        return f"{where}: has none of the candidates; the native collective stays"
+    name = _chosen_name(Chosen(target, decision))
+    slower = f"{name} takes {format_share(decision.loss)} longer"
+    return f"{where}: lacks {decision.best}; at {exact_size(decision.loss_size)} {slower}"
 
 
 def checks_view(target: str, proofs: Sequence[Proof], mpi: Mpi) -> View:

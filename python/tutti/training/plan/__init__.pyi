@@ -3,7 +3,9 @@ from .estimate import estimate as estimate
 from .search import PlanSearch as PlanSearch
 from .search import Ranked as Ranked
 from .search import least_gpus as least_gpus
+from .search import ranked as ranked
 from .search import search as search
+from .search import simulate_fastest as simulate_fastest
 from .space import FixedDegrees as FixedDegrees
 from .space import Plan as Plan
 from .space import plans as plans

@@ -72,6 +72,13 @@ class PlanSearch:
     fitting: Sequence[Ranked]
     exceeding: Sequence[Ranked]
 
+    def with_simulated(self, simulated: Sequence[Ranked]) -> PlanSearch:
+        """Returns the plans with these simulated ones first, fastest first."""
+        known = {one.plan for one in simulated}
+        rest = [one for one in self.fitting if one.plan not in known]
+        best = sorted(simulated, key=lambda one: (one.simulated is None, one.timing.step))
+        return replace(self, fitting=[*best, *rest])
+
     def mfu(self, timing: StepTiming) -> float:
         """Returns the model FLOPs utilisation: FLOPs without recomputation over the peak."""
         shape = Pieces(self.model).decoder
@@ -103,24 +110,69 @@ def search(
     Raises:
         WorkloadError: There are no plans, or none fits the memory.
     """
-    pieces = Pieces(model)
-    fitting, exceeding = _ranked(pieces, cluster, batch, fixed)
+    found = ranked(model, cluster, batch, fixed)
+    finished = 0
+
+    def done(_: Ranked) -> None:
+        nonlocal finished
+        finished += 1
+        if progress:
+            progress(finished)
+
+    return found.with_simulated(simulate_fastest(found, simulated, compute=compute, done=done))
+
+
+def ranked(
+    model: Model, cluster: Cluster, batch: int, fixed: FixedDegrees | None = None
+) -> PlanSearch:
+    """Ranks all plans by the closed form.
+
+    Args:
+        model: A decoder.
+        cluster: The GPUs.
+        batch: The global batch, in sequences.
+        fixed: Degrees to keep.
+
+    Raises:
+        WorkloadError: There are no plans, or none fits the memory.
+    """
+    fitting, exceeding = _ranked(Pieces(model), cluster, batch, fixed)
     if not fitting:
         raise _nothing(model, cluster, batch, exceeding)
-    chosen, rest = _chosen(fitting, simulated)
-    best = []
-    # The engine releases the interpreter lock, so threads run in parallel.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = pool.map(lambda one: _simulated(one, pieces, cluster, compute), chosen)
-        for done, one in enumerate(runs, start=1):
-            best.append(one)
-            if progress:
-                progress(done)
-    best.sort(key=lambda one: (one.simulated is None, one.timing.step))
-    ranked = [*best, *rest]
     return PlanSearch(
-        cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding
+        cluster=cluster, model=model, batch=batch, fitting=fitting, exceeding=exceeding
     )
+
+
+def simulate_fastest(
+    found: PlanSearch,
+    count: int,
+    *,
+    compute: ComputeModel | None = None,
+    done: Callable[[Ranked], object],
+) -> list[Ranked]:
+    """Simulates the fastest plans that fit the memory.
+
+    Args:
+        found: The plans, by the closed form.
+        count: The number of plans to simulate.
+        compute: The compute model of simulations; by default the roofline.
+        done: Called with each simulated plan.
+    """
+    pieces, best = Pieces(found.model), []
+    # The engine releases the interpreter lock, so threads run in parallel.
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        for one in pool.map(
+            lambda one: _simulated(one, pieces, found.cluster, compute),
+            _chosen(found.fitting, count),
+        ):
+            best.append(one)
+            done(one)
+    finally:
+        # After Ctrl-C, simulations that run are not waited for.
+        pool.shutdown(wait=False, cancel_futures=True)
+    return best
 
 
 def _ranked(
@@ -138,18 +190,19 @@ def _ranked(
     return found
 
 
-def _chosen(fitting: Sequence[Ranked], count: int) -> tuple[list[Ranked], list[Ranked]]:
-    """Divides the plans into the fastest ones and the rest, with few variants of equal degrees."""
+def _chosen(fitting: Sequence[Ranked], count: int) -> list[Ranked]:
+    """Returns the fastest plans, with few variants of equal degrees."""
     chosen: list[Ranked] = []
-    rest: list[Ranked] = []
     variants: Counter[tuple[int, ...]] = Counter()
     for one in fitting:
+        if len(chosen) == count:
+            break
         kinds = one.plan.kinds
         degrees = (kinds.tensor, kinds.context, kinds.pipeline, kinds.expert)
-        is_chosen = len(chosen) < count and variants[degrees] < _VARIANTS
-        (chosen if is_chosen else rest).append(one)
-        variants[degrees] += is_chosen
-    return chosen, rest
+        if variants[degrees] < _VARIANTS:
+            chosen.append(one)
+            variants[degrees] += 1
+    return chosen
 
 
 def _simulated(

@@ -12,14 +12,19 @@ from tutti.study.progress import Progress
 if TYPE_CHECKING:
     from tutti.base.units import Size
     from tutti.collectives.files.resolve import Experiment
-    from tutti.schedules.ir import Schedule
+    from tutti.study.study import Study
     from tutti.training.overlap import Overlap, Overlapped
 
 
-def time_overlap(experiment: Experiment, step: Overlap, *, verify: bool) -> dict[str, Overlapped]:
+def time_overlap(
+    study: Study[Overlapped], experiment: Experiment, step: Overlap, *, verify: bool
+) -> dict[str, Overlapped]:
     """Returns the iterations of a step with the all-reduces of each algorithm of an experiment.
 
+    After Ctrl-C, these are the finished ones.
+
     Args:
+        study: The call of the command.
         experiment: An all_reduce with algorithms and one rank count; its sizes are ignored.
         step: The layers, and what their forward passes wait for.
         verify: Whether to verify schedules.
@@ -33,11 +38,12 @@ def time_overlap(experiment: Experiment, step: Overlap, *, verify: bool) -> dict
     sizes = len({layer.gradients for layer in step.layers if layer.gradients.bytes})
     total = sizes * len(notations)
     done = 0
-    with Progress("all-reduces", work=total, total=total) as progress:
-        for notation in notations:
+    with Progress("all-reduces", work=total, total=total, handles_interrupts=True) as progress:
+
+        def run(notation: str) -> Overlapped:
             laid_out = lay_out(experiment, notation, experiment.ranks[0])
 
-            def all_reduce(size: Size, laid_out: Schedule = laid_out) -> Time:
+            def all_reduce(size: Size) -> Time:
                 nonlocal done
                 done += 1
                 run = run_once(experiment, laid_out, size, verify=verify)
@@ -46,7 +52,13 @@ def time_overlap(experiment: Experiment, step: Overlap, *, verify: bool) -> dict
                 progress.advance(1, done)
                 return Time(ps=run.completion_ps)
 
-            runs[notation] = step.run(all_reduce)
+            return step.run(all_reduce)
+
+        try:
+            for notation in notations:
+                runs[notation] = run(notation)
+        except KeyboardInterrupt:
+            study.is_interrupted = True
     for name, reason in unverified.items():
         remark(f"{name} is not verified: {reason}")
     return runs

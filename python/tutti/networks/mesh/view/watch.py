@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.view.page import LIMIT, render
 from tutti.view.quantity import plural
+from tutti.view.view import Fact, View, json_facts
 
 from . import text as words
 
@@ -30,6 +31,24 @@ _CAUSES = {
 """Why a flit stops before the end of its path."""
 _WIDE = 1.4
 """Ratio of columns to rows above which the legend is below the mesh, not to its right."""
+
+
+def watch_view(watched: Watched, title: str = "", *, start: int = 0) -> View:
+    """Returns what recorded flits show: their numbers, and the page.
+
+    Args:
+        watched: The recorded events.
+        title: The title of the experiment, above the question of the page.
+        start: The initial cycle of the page.
+    """
+    flits = sum(event.what == "crossed" for event in watched.events)
+    messages = len({packet.message for packet in watched.packets})
+    counts = ((watched.cycles, "cycle"), (messages, "message"), (flits, "path"))
+    return View(
+        headline=Fact("", ", ".join(plural(count, noun) for count, noun in counts)),
+        facts=json_facts(cycles=watched.cycles, messages=messages, paths=flits),
+        drawings={"watch.html": lambda path: write_watch(path, watched, title, start=start)},
+    )
 
 
 def write_watch(
