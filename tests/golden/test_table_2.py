@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tutti
-from tutti_papers.recursive_multiplying import archer
+from tutti_papers.recursive_multiplying import archer, fitting
 from tutti_papers.recursive_multiplying.published import (
     DATATYPE,
     SIZE,
@@ -37,7 +37,7 @@ def test_predictions_without_noise_match_their_derivations(row: Table2Row) -> No
         name = f"recursive_multiplying:{recorded['schedule']}"
         run = tutti.simulate(
             tutti.schedule(name, ranks=row.ranks),
-            archer.FITTED.platform(),
+            fitting.FITTED.platform(),
             size=SIZE,
             datatype=DATATYPE,
             conditions=quiet,
@@ -49,7 +49,7 @@ def test_predictions_without_noise_match_their_derivations(row: Table2Row) -> No
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row", TABLE_2, ids=lambda row: str(row.ranks))
 def test_predictions_match_the_recorded_rows(row: Table2Row) -> None:
-    ours = archer.predicted(archer.FITTED, row)
+    ours = archer.predicted(fitting.FITTED, row)
     for which, recorded in zip(("rd", "rm"), both(row), strict=True):
         minimum, median = float(recorded["minimum_us"]), float(recorded["median_us"])
         assert ours[f"{which}_minimum"] == pytest.approx(minimum, abs=1e-6)
@@ -61,8 +61,9 @@ def test_predictions_match_the_recorded_rows(row: Table2Row) -> None:
 @pytest.mark.timeout(600)
 def test_fitted_parameters_are_a_local_optimum() -> None:
     """The calibration itself takes minutes: each parameter is changed by 5 %, up and down."""
-    least = archer.misfit(archer.FITTED)
-    for name, value in asdict(archer.FITTED).items():
+    least = fitting.misfit(fitting.FITTED)
+    fitted = {name: value for name, value in asdict(fitting.FITTED).items() if value is not None}
+    for name, value in fitted.items():
         for factor in (1.05, 1 / 1.05):
-            tried = replace(archer.FITTED, **{name: value * factor})
-            assert archer.misfit(tried) > least, (name, factor)
+            tried = replace(fitting.FITTED, **{name: value * factor})
+            assert fitting.misfit(tried) > least, (name, factor)

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from tutti_papers import Paper
-from tutti_papers.recursive_multiplying import measured, simulated
+from tutti_papers.recursive_multiplying import (
+    measured,
+    multicasts,
+    schedules,
+    simulated,
+    sizes,
+)
 from tutti_papers.recursive_multiplying.published import CITATION
 
 PAPER = Paper(
     name="recursive-multiplying",
     citation=CITATION,
-    figures={**simulated.FIGURES, **measured.FIGURES},
-    tables=measured.TABLES,
+    figures={
+        **simulated.FIGURES,
+        **multicasts.FIGURES,
+        **measured.FIGURES,
+        **schedules.FIGURES,
+        **sizes.FIGURES,
+    },
+    tables={**multicasts.TABLES, **measured.TABLES},
 )

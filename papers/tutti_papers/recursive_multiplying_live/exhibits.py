@@ -18,17 +18,24 @@ from tutti.mpi.distance import NOTE
 from tutti.mpi.machine import this_machine
 from tutti.mpi.view.bench import plot_multicasts
 from tutti.view.plot import plot_boxes
-from tutti_papers import Conclusion, Exhibit, ExhibitResult
+from tutti_papers import Exhibit, ExhibitResult
 from tutti_papers.exhibits import plot_curves
-from tutti_papers.recursive_multiplying.measured import factored
-from tutti_papers.recursive_multiplying.published import (
+from tutti_papers.recursive_multiplying.conclusions import (
     CLUSTERED,
-    GOOD_PERCENT,
-    TABLE_1,
-    compared,
-    doubling,
+    of_64_ranks,
+    of_blocks,
+    of_eight_ranks,
+    of_native,
     of_the_model,
 )
+from tutti_papers.recursive_multiplying.published import (
+    TABLE_1,
+    TABLE_2,
+    compared,
+    doubling,
+    reduction,
+)
+from tutti_papers.recursive_multiplying.schedules import factored
 from tutti_papers.recursive_multiplying_live import runs
 
 if TYPE_CHECKING:
@@ -51,10 +58,6 @@ def _notes() -> tuple[str, ...]:
         f"""{NOTE}: real ranks of {runs.mpi()} on one machine ({this_machine()}). A message \
 becomes visible no earlier than {runs.distance()} predicts. No network was measured.""",
     )
-
-
-def _reduction(found: dict[str, float], which: str) -> float:
-    return 100 * (1 - found[f"rm_{which}"] / found[f"rd_{which}"])
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -105,7 +108,7 @@ def _table_2(_folder: Path) -> ExhibitResult:
         found = runs.row_of(row)
         ratios = [found[f"{n}_median"] / found[f"{n}_model"] for n in ("rd", "rm")]
         all_ratios += ratios
-        order.append((row.ranks, _reduction(found, "median"), _reduction(found, "model")))
+        order.append((row.ranks, reduction(found, "median"), reduction(found, "model")))
         rows.append(_row_of_table_2(row, found))
     measured = [name for name, *_ in sorted(order, key=lambda one: one[1])]
     modelled = [name for name, *_ in sorted(order, key=lambda one: one[2])]
@@ -146,8 +149,8 @@ def _row_of_table_2(row: Table2Row, found: dict[str, float]) -> dict[str, object
         values[f"{name}_median_ms"] = round(median, 3)
         values[f"{name}_model_ms"] = round(model, 3)
         values[f"{name}_over_model"] = round(median / model, 4)
-    values["reduction"] = round(_reduction(found, "median"), 1)
-    values["model_reduction"] = round(_reduction(found, "model"), 1)
+    values["reduction"] = round(reduction(found, "median"), 1)
+    values["model_reduction"] = round(reduction(found, "model"), 1)
     values["published_minimum"], values["published_median"] = row.reductions
     values["wrong"] = found["wrong"]
     return values
@@ -255,9 +258,16 @@ def _sweep(folder: Path, number: int) -> ExhibitResult:
         ("largest difference of a median from the model, %", (0.0, 10.0), "target",
          100 * max(abs(ratio - 1) for ratio in frame["over_model"])),
     ]  # fmt: skip
+    minima, medians = (
+        {(name, elements): time
+         for name, elements, time in frame.select("schedule", "elements", column).iter_rows()}
+        for column in ("minimum_ms", "median_ms")
+    )  # fmt: skip
+    conclusions = of_eight_ranks(minima, medians) if number == 10 else of_64_ranks(minima)
     return ExhibitResult(
         frame=frame,
         published=compared(claims),
+        conclusions=conclusions,
         source=f"Fig. {number} and section 5.4; no values were read from its curves",
         figures=(drawn,),
         tables={"fastest by size": best},
@@ -341,16 +351,12 @@ def _figure_13(folder: Path) -> ExhibitResult:
         x="all_reduces in a block", y="time of one (ms)", title=f"64 ranks; {NOTE}",
         lines={"a8,a8": frame["model_ms"].to_list()},
     )  # fmt: skip
-    spread = max(frame["minimum_ms"]) / min(frame["minimum_ms"]) - 1
+    minima, medians = (
+        dict(frame.select("each", f"{which}_ms").iter_rows()) for which in ("minimum", "median")
+    )
     return ExhibitResult(
         frame=frame,
-        conclusions=(
-            Conclusion(
-                statement="minima are consistent over block sizes",
-                holds=100 * spread <= GOOD_PERCENT,
-                why=f"they differ by {100 * spread:.1f} %",
-            ),
-        ),
+        conclusions=of_blocks(minima, medians),
         source="Fig. 13 and section 5.6",
         figures=(drawn,),
         notes=_notes(),
@@ -397,7 +403,7 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
     loss = 100 * float(order["lost"].max())  # type: ignore[arg-type]
     ordered = float(order["in_order"].min())  # type: ignore[arg-type]
     why = f"at least {ordered:.2f} of the pairs have the model's order"
-    conclusions = of_the_model(loss, holds=ordered >= CLUSTERED, why=why)
+    conclusions = of_the_model(loss, which, holds=ordered >= CLUSTERED, why=why)
     return ExhibitResult(
         frame=frame,
         conclusions=conclusions,
@@ -408,6 +414,43 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
     )
 
 
+def _figure_16(folder: Path) -> ExhibitResult:
+    """Returns both schedules and the MPI's all_reduce, on real ranks without emulated distance."""
+    rows, series = [], {"recursive doubling": [], "recursive multiplying": [], "MPI": []}
+    medians: dict[int, dict[str, float]] = {}
+    for row in watched("rank counts", [row for row in TABLE_2 if row.ranks in runs.NATIVE_RANKS]):
+        stages = (doubling(row.ranks), row.schedule)
+        blocks = runs.native(row.ranks, stages)
+        names = dict(zip((*map(runs.multiplying, stages), ""), ("rd", "rm", "own"), strict=True))
+        summary = summarise(blocks).with_columns(candidate=pl.col("schedule").replace_strict(names))
+        medians[row.ranks] = {
+            name: time / 1e6 for name, time in summary.select("candidate", "median_ps").iter_rows()
+        }
+        minima = dict(summary.select("candidate", "least_ps").iter_rows())
+        rows += [
+            {"ranks": row.ranks, "all_reduce": name, "minimum_us": minima[name] / 1e6,
+             "median_us": median, "wrong": summary["wrong"].sum()}
+            for name, median in medians[row.ranks].items()
+        ]  # fmt: skip
+        for title, name in zip(series, names, strict=True):
+            times = blocks.filter(pl.col("schedule") == name)["time_ps"]
+            series[title].append((times / 1e6).to_list())
+    drawn = plot_boxes(
+        folder / "figure_16.svg", [str(ranks) for ranks in medians], series,
+        x="N", y="time (us)", title="all_reduce of 8 bytes on this machine", logarithmic=True,
+    )  # fmt: skip
+    return ExhibitResult(
+        frame=pl.DataFrame(rows),
+        conclusions=of_native(medians),
+        source="Fig. 16 and section 5.8; no values were read from the figure",
+        figures=(drawn,),
+        notes=(
+            f"""Real ranks of {runs.mpi()} on one machine ({this_machine()}), without emulated \
+distance: messages travel through shared memory. No network was measured.""",
+        ),
+    )
+
+
 FIGURES: dict[int, Exhibit] = {
     8: Exhibit(title="multicasts with blocking and non-blocking sends", make=_figure_8),
     9: Exhibit(title="recursive doubling and multiplying over N", make=_figure_9),
@@ -415,6 +458,7 @@ FIGURES: dict[int, Exhibit] = {
     11: Exhibit(title="message sizes on 64 ranks", make=lambda folder: _sweep(folder, 11)),
     12: Exhibit(title="measured times compared with the model", make=_figure_12),
     13: Exhibit(title="(a8, a8) on 64 ranks over block sizes", make=_figure_13),
+    16: Exhibit(title="schedules and the MPI's all_reduce on real ranks", make=_figure_16),
     14: Exhibit(
         title="all factored schedules: minimum over model time",
         make=lambda folder: _scatter(folder, 14),

@@ -38,6 +38,10 @@ BYTES_IN_ALPHA_R = 256
 """alpha_r / beta. In Fig. 10 bandwidth binds from 24 to 32 elements of 8 bytes on."""
 LARGEST_RANKS = 64
 
+NATIVE_RANKS = (4, 8)
+"""Rank counts of Fig. 16, at real distance."""
+NATIVE_BLOCKS = 100
+
 EMULATED_ROWS = tuple(row for row in TABLE_2 if row.ranks <= LARGEST_RANKS)
 """Emulated rows of Table 2."""
 
@@ -79,6 +83,18 @@ def measured(
     ]
     benchmark = Benchmark("all_reduce", ranks, sizes, datatype=DATATYPE)
     return measure(mpi(), benchmark, candidates, settings)
+
+
+@functools.cache
+def native(ranks: int, schedules: tuple[str, ...]) -> pl.DataFrame:
+    """Measures schedules and the MPI's all_reduce at real distance; columns as in `measured`."""
+    settings = Settings(blocks=NATIVE_BLOCKS, each=EACH)
+    candidates = [
+        BenchCandidate("schedule", tutti.schedule(multiplying(stages), ranks=ranks))
+        for stages in schedules
+    ]
+    benchmark = Benchmark("all_reduce", ranks, (8,), datatype=DATATYPE)
+    return measure(mpi(), benchmark, [*candidates, BenchCandidate("own")], settings)
 
 
 @functools.cache
