@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 SIZES = ("1 MiB", "16 MiB", "256 MiB", "1 GiB", "8 GiB")
 WITHIN = 0.15
-"""The largest difference. Above 5 % are: LL128 on rings of 16 GPUs, whose chunks NCCL's model does
-not serialise (+14 %); Ring with Simple on 32 A100, to whose latency the model adds 40 % (-8 %);
-trees of 1 MiB (6 to 8 %); NVLSTree of 16 MiB, whose levels fill and drain (10 %); and NVLS on 8
-B200, where the search finds 8 channels of 90 GB/s, and machines reach 830 GB/s (-11 %)."""
+"""The largest difference. docs/guides/nccl.md has the differences above 5 % and their causes."""
 
 
 class Question(NamedTuple):

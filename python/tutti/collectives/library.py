@@ -118,7 +118,8 @@ class LibraryPlan:
         """Returns the platform with the costs of the protocol of a schedule.
 
         Channels are independent thread blocks: their messages leave a GPU at once and share its
-        port. The cost per byte of the protocol is therefore the rate of the ports.
+        port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
+        of a step overlaps entirely.
         """
         key = one.model, one.launch_ps
         if key not in self._platforms:
@@ -129,7 +130,11 @@ class LibraryPlan:
                 changes["launch"] = Time(ps=one.launch_ps)
             contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
             if isinstance(contention, FlowLevel) and isinstance(model, PipeliningPostal) and rate:
-                changes["beta"] = TimePerByte.parse("0 ns/B")
+                changes |= {
+                    "alpha_p": Time(ps=model.alpha_p.ps + model.alpha_r.ps),
+                    "alpha_r": Time(ps=0),
+                    "beta": TimePerByte.parse("0 ns/B"),
+                }
                 contention = contention.model_copy(update={"injection": rate, "ejection": rate})
             model = model.model_copy(update=changes)
             self._platforms[key] = self.platform.model_copy(

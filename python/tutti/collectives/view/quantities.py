@@ -144,6 +144,10 @@ def _margins(lead: Lead) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _gb_per_s(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.4g}"
+
+
 REGIONS: tuple[Column[Lead], ...] = (
     Column("ranks", lambda lead: lead.region.ranks, count, key="ranks", short="ranks\n"),
     Column("sizes", lambda lead: lead.region.sizes, lambda sizes: span(sizes, format_size),
@@ -165,9 +169,9 @@ REGIONS: tuple[Column[Lead], ...] = (
     Column("completion time", lambda lead: lead.first.time_ps, format_time, key="time_ps",
            kind="hidden", short="time\n"),
     Column("algbw", lambda lead: lead.first.algbw, format_rate, key="algbw_bytes_per_s",
-           kind="hidden", short="algbw\n"),
+           kind="hidden", short="algbw\nGB/s", terminal=_gb_per_s),
     Column("busbw", lambda lead: lead.first.busbw, format_rate, key="busbw_bytes_per_s",
-           kind="hidden", short="busbw\n"),
+           kind="hidden", short="busbw\nGB/s", terminal=_gb_per_s),
     Column("% of the lower bound", lambda lead: lead.first.of_limit, format_limit, key="of_limit",
            kind="hidden", short="% of\nbound"),
     Column("smallest lead", lambda lead: lead.margins[0], format_share, kind="hidden",
@@ -183,9 +187,9 @@ REGIONS: tuple[Column[Lead], ...] = (
            lambda lead: lead.of_second(lambda second: second.of_limit), format_limit,
            key="runner_up_of_limit", kind="hidden"),
     Column("algbw of the runner-up", lambda lead: lead.of_second(lambda second: second.algbw),
-           format_rate, key="runner_up_algbw_bytes_per_s", kind="hidden"),
+           format_rate, key="runner_up_algbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
     Column("busbw of the runner-up", lambda lead: lead.of_second(lambda second: second.busbw),
-           format_rate, key="runner_up_busbw_bytes_per_s", kind="hidden"),
+           format_rate, key="runner_up_busbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
     Column("library", lambda lead: lead.of_baseline(lambda one: one.schedule), key="library",
            scope="file"),
     Column("time of the library", lambda lead: lead.of_baseline(lambda one: one.time_ps),
@@ -194,9 +198,9 @@ REGIONS: tuple[Column[Lead], ...] = (
            lambda lead: lead.of_baseline(lambda one: one.of_limit), format_limit,
            key="library_of_limit", kind="hidden"),
     Column("algbw of the library", lambda lead: lead.of_baseline(lambda one: one.algbw),
-           format_rate, key="library_algbw_bytes_per_s", kind="hidden"),
+           format_rate, key="library_algbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
     Column("busbw of the library", lambda lead: lead.of_baseline(lambda one: one.busbw),
-           format_rate, key="library_busbw_bytes_per_s", kind="hidden"),
+           format_rate, key="library_busbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
     Column("reason", lambda lead: lead.reason if _runners_up(lead) else "no other schedule",
            key="reason", scope="file", terminal=False),
 )  # fmt: skip

@@ -99,6 +99,10 @@ def _time(us: float) -> str:
     return format_time(us * 10**6)
 
 
+def _gb_per_s(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.4g}"
+
+
 CANDIDATES: tuple[Column[Row], ...] = (
     Column("algorithm", lambda row: row.candidate.algorithm, key="algorithm"),
     Column("protocol", lambda row: row.candidate.protocol, key="protocol"),
@@ -130,9 +134,11 @@ SIZES: tuple[Column[Choice], ...] = (
     Column("algorithm", lambda choice: choice.chosen.algorithm),
     Column("protocol", lambda choice: choice.chosen.protocol),
     Column("time", lambda choice: choice.chosen.time, _time),
-    Column("algbw", lambda choice: choice.row.algbw, format_rate),
-    Column("busbw", lambda choice: choice.row.busbw, format_rate),
-    Column("channels", lambda choice: choice.chosen.channels, count),
+    Column("algbw", lambda choice: choice.row.algbw, format_rate, short="algbw\nGB/s",
+           terminal=_gb_per_s),
+    Column("busbw", lambda choice: choice.row.busbw, format_rate, short="busbw\nGB/s",
+           terminal=_gb_per_s),
+    Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels"),
     Column("next best", lambda choice: choice.next_best),
 )  # fmt: skip
 """The quantities of a size."""
@@ -174,7 +180,7 @@ def choices_view(
         headline=Fact("question", f"{about} on {system.name}, {gpus}, NCCL {nccl}"),
         facts=json_facts(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
                       nccl=nccl, collective=collective),
-        tables=[single if is_single else ReportTable(SIZES, choices, gap=2)],
+        tables=[single if is_single else ReportTable(SIZES, choices)],
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
         below=list(_conclusion(first)) if is_single else (),
     )  # fmt: skip
