@@ -232,7 +232,7 @@ class Ranking(ReportTable[Lead]):
         return [
             column
             for column in self.columns
-            if column.terminal and (has_library or column.key not in _RATES)
+            if column.terminal and (has_library or not column.key.endswith(_RATES))
         ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

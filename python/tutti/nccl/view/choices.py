@@ -134,8 +134,6 @@ SIZES: tuple[Column[Choice], ...] = (
     Column("algorithm", lambda choice: choice.chosen.algorithm),
     Column("protocol", lambda choice: choice.chosen.protocol),
     Column("time", lambda choice: choice.chosen.time, _time),
-    Column("algbw", lambda choice: choice.row.algbw, format_rate, short="algbw\nGB/s",
-           terminal=_gb_per_s),
     Column("busbw", lambda choice: choice.row.busbw, format_rate, short="busbw\nGB/s",
            terminal=_gb_per_s),
     Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels"),
