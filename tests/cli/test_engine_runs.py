@@ -12,8 +12,9 @@ import pytest
 import tutti
 from called import call
 from tutti import _core
-from tutti.collectives.candidates import ComparisonRequest, try_plan
+from tutti.collectives.candidates import try_plan
 from tutti.collectives.measurement import Rows, measure
+from tutti.collectives.request import ComparisonRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tutti
+from tutti.base.errors import ConfigError
 from tutti.base.units import Size, Time
 from tutti.platforms import platform
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.presets import find_platform
+from tutti.platforms.files.scaled import scaled
 from tutti.platforms.npus import npu
 
 if TYPE_CHECKING:
@@ -110,6 +112,13 @@ def test_links_share_the_default_model_and_carry_less_than_their_raw_rate(name: 
     if name == "mi300x":
         carried = 7 * 48e9
     assert 0.7 * raw < carried < 0.9 * raw
+
+
+@pytest.mark.parametrize("name", ["a3_mega", "h800_deepep", "rail_only_h100"])
+def test_a_platform_without_spines_has_one_pod(name: str) -> None:
+    raw = find_platform(name, folder=Path())
+    with pytest.raises(ConfigError, match="no spine switches"):
+        scaled(raw, 4096, source=name)
 
 
 def test_the_page_lists_the_platforms() -> None:

@@ -27,6 +27,15 @@ def test_every_number_has_a_source(name: str) -> None:
         assert source, f"{name}: {key} has no source"
 
 
+def test_gpu_platforms_name_their_library_with_a_source() -> None:
+    for name in PLATFORMS:
+        platform = find_platform(name, folder=Path())
+        nvidia = any(model.startswith("nccl") for model in platform.models)
+        assert (platform.library is not None) == nvidia, name
+        assert not nvidia or platform.library.source
+        assert machine(platform, next(iter(platform.models)), source=name).library is None or nvidia
+
+
 def test_cray_matches_table_1_of_the_paper() -> None:
     platform = find_platform("cray_xc30", folder=Path())
     values = {key: value for key, value, _, inferred in numbers(platform) if not inferred}

@@ -10,6 +10,7 @@ from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import read_toml
 from tutti.collectives.files.definition import DEFAULTS
 from tutti.platforms.files.presets import platform_names
+from tutti.platforms.library import is_library
 from tutti.schedules.mpi_names import is_alias
 from tutti.schedules.text import SCHEDULE_SUFFIX, read_schedule
 from tutti.study.console import remark
@@ -47,7 +48,7 @@ def tables_of(
         stated = _of_schedules([name, *algorithms])
         return None, DEFAULTS | stated | {"algorithms": [str(path.resolve())]}, stated
     base = name.partition(":")[0]
-    if (base in _algorithm_names() or is_alias(base)) and not path.exists():
+    if (base in _algorithm_names() or is_alias(base) or is_library(base)) and not path.exists():
         stated = _of_schedules(algorithms)
         return None, DEFAULTS | stated | {"algorithms": [name]}, stated
     return path, _read(path), {}

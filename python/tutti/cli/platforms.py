@@ -89,6 +89,12 @@ def _show(platform: RawPlatform) -> None:
         mark = " (default)" if name == default else ""
         what = ", ".join(filter(None, (model.kind, model.summary)))
         console.print(f"model {name}{mark}: {what}", markup=False)
+    if platform.library is not None:
+        library = platform.library
+        record(library=library.model_dump())
+        nodes = f"system {library.system}" if library.system else "system not known"
+        console.print(f"library {library.name} {library.version}: {nodes}", markup=False)
+        console.print(_indented(library.source or "no source"))
     for key, value, source, inferred in numbers(platform):
         row = {"key": key, "value": value, "source": source, "inferred": inferred}
         record_table("numbers", [row])

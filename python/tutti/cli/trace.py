@@ -88,7 +88,7 @@ def _expanded(
         ConfigError: It has collectives and neither an algorithm nor a library, or a library and no
             collectives.
     """
-    choice = None if library is None else LibraryChoice.of(library, machine.name)
+    choice = None if library is None else LibraryChoice.of(library, machine)
     if not trace.collectives:
         for name, value in (("--algorithm", algorithm), ("--library", library)):
             if value is not None:

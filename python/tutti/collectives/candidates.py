@@ -17,134 +17,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti.base.errors import ConfigError
 from tutti.collectives.arguments import tune_arguments
 from tutti.collectives.case import CaseBuilder, unequal_parts
+from tutti.collectives.library import LibraryPlan
+from tutti.collectives.request import (
+    ComparisonRequest,
+    LeftOut,
+    MeasurementPoint,
+    TimedSchedule,
+    called,
+    is_file,
+)
 from tutti.collectives.schedule_search import winners
+from tutti.platforms.library import is_library
 from tutti.schedules.errors import AlgorithmError, LayoutError
-from tutti.schedules.ir import Schedule, candidates, schedule
-from tutti.schedules.proving import messages_of
+from tutti.schedules.ir import Schedule, candidates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from tutti import _core
-    from tutti.base.units import Size
     from tutti.collectives.case import Figures
-    from tutti.platforms.conditions import Conditions
     from tutti.platforms.machine import Platform
-    from tutti.schedules.block_sizes import Matrix
-    from tutti.topologies import Routes
 
 _MOST_TUNED = 10_000_000
 """Messages to simulate in choosing the arguments of one algorithm for one rank count."""
-
-
-@dataclass(frozen=True)
-class TimedSchedule:
-    """A schedule, and the sizes at which it is measured.
-
-    Attributes:
-        algorithm: The name of the algorithm family.
-        schedule: The schedule.
-        messages: The approximate number of messages of a run; None if unknown.
-        notation: An algorithm with its argument, or a file.
-        sizes: The sizes at which it is measured, in bytes; None for all.
-    """
-
-    algorithm: str
-    schedule: Schedule
-    messages: int | None
-    notation: str
-    sizes: frozenset[int] | None = None
-
-    @property
-    def work(self) -> int:
-        """The relative cost of a run, for progress reports."""
-        return self.messages or self.schedule.ranks
-
-
-class MeasurementPoint(NamedTuple):
-    """A measurement."""
-
-    case: TimedSchedule
-    size: Size
-    repetition: int
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A schedule that is not measured at a rank count, and the reason."""
-
-    notation: str
-    ranks: int
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonRequest:
-    """A request for measurements.
-
-    Attributes:
-        platform: The platform.
-        collective: The collective.
-        ranks: Rank counts.
-        sizes: Payload sizes.
-        algorithms: Notations, schedule files and schedules. None selects every algorithm that
-            supports the collective and the rank count, its best argument at each size, and the
-            best schedule of the search.
-        root: The root of a rooted collective.
-        blocks: The relative sizes of the blocks of an all_to_all_v; see `tutti.schedule`.
-        datatype: The datatype of the elements.
-        conditions: Noise, arrival skew and slow ranks.
-        repetitions: Repetitions of each measurement; repetition k uses seed + k.
-        seed: The seed of the first repetition.
-        messages_limit: Most messages of a schedule; larger ones are left out.
-        config_hash: The hash of the request in results.
-    """
-
-    platform: Platform
-    collective: str
-    ranks: Sequence[int]
-    sizes: Sequence[Size]
-    algorithms: Sequence[str | Schedule] | None
-    root: int = 0
-    blocks: str | Matrix | None = None
-    datatype: str = "float32"
-    conditions: Conditions | None = None
-    repetitions: int = 1
-    seed: int = 0
-    messages_limit: int | None = None
-    config_hash: str = ""
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether a run without conditions takes the time of every repetition."""
-        if self.conditions is not None and self.conditions != type(self.conditions)():
-            return False
-        # The routing of packets and flits draws random numbers.
-        platform = self.platform
-        return platform.effective_contention.kind in {"free", "flow"}
-
-    def case(self, algorithm: str | Schedule, ranks: int) -> TimedSchedule:
-        """Returns the schedule of an algorithm for a rank count.
-
-        Raises:
-            AlgorithmError: The algorithm does not fit.
-        """
-        laid_out = lay_out(
-            algorithm,
-            collective=self.collective,
-            ranks=ranks,
-            root=self.root,
-            routes=self.platform.routes,
-            blocks=self.blocks,
-        )
-        name = laid_out.name
-        if isinstance(algorithm, Schedule):
-            return TimedSchedule(name.split(":", 1)[0], laid_out, messages_of(laid_out), name)
-        if _is_file(algorithm):
-            return TimedSchedule(name, laid_out, None, algorithm)
-        on_graph = laid_out.core.notation is None
-        notation = algorithm if on_graph else name
-        return TimedSchedule(name.split(":", 1)[0], laid_out, messages_of(laid_out), notation)
 
 
 @dataclass(frozen=True)
@@ -156,6 +51,8 @@ class ComparisonPlan:
     left_out: tuple[LeftOut, ...]
     simulated: Mapping[tuple[int, str, int], Figures] = field(default_factory=dict, kw_only=True)
     """Figures of the choice of arguments, by rank count, schedule and bytes: not repeated."""
+    library: LibraryPlan | None = field(default=None, kw_only=True)
+    """What the library of the platform selects and predicts; None without a library."""
 
     @cached_property
     def points(self) -> list[MeasurementPoint]:
@@ -173,28 +70,44 @@ class ComparisonPlan:
         """The approximate number of messages of all measurements."""
         return sum(point.case.work for point in self.points)
 
-    def schedule(self, name: str, ranks: int) -> Schedule:
-        """Returns a measured schedule, by its name in results."""
-        return self._schedules[name, ranks]
+    def case(self, name: str, ranks: int, size: int | None = None) -> TimedSchedule:
+        """Returns a measured schedule by its name; those of a library depend on the size."""
+        named = self._named[name, ranks]
+        fitting = (one for one in named if one.sizes is None or size in one.sizes)
+        return next(fitting, named[0])
+
+    def schedule(self, name: str, ranks: int, size: int | None = None) -> Schedule:
+        """Returns a measured schedule, as `case`."""
+        return self.case(name, ranks, size).schedule
 
     @cached_property
-    def _schedules(self) -> dict[tuple[str, int], Schedule]:
-        return {(case.schedule.name, case.schedule.ranks): case.schedule for case in self.cases}
+    def _named(self) -> dict[tuple[str, int], list[TimedSchedule]]:
+        found: dict[tuple[str, int], list[TimedSchedule]] = {}
+        for case in self.cases:
+            found.setdefault((case.name, case.schedule.ranks), []).append(case)
+        return found
 
     def figures(self, point: MeasurementPoint) -> Figures | None:
         """Returns the figures of a measurement that the choice of arguments simulated, or None."""
-        laid_out = point.case.schedule
-        return self.simulated.get((laid_out.ranks, laid_out.name, point.size.bytes))
+        case = point.case
+        return self.simulated.get((case.schedule.ranks, case.name, point.size.bytes))
 
     def labels(self, point: MeasurementPoint) -> dict[str, Any]:
         """Returns the columns of results that identify a measurement."""
+        repetition = point.repetition
+        seed = self.request.seed + repetition
+        return self.request_labels | {"repetition": repetition, "seed": seed}
+
+    @property
+    def request_labels(self) -> dict[str, Any]:
+        """The columns of results that identify the request and its first repetition."""
         request = self.request
         return {
             "datatype": request.datatype,
             "model": self._network,
             "platform": request.platform.name,
-            "repetition": point.repetition,
-            "seed": request.seed + point.repetition,
+            "repetition": 0,
+            "seed": request.seed,
             "config_hash": request.config_hash,
         }
 
@@ -218,15 +131,33 @@ class ComparisonPlan:
         Raises:
             LayoutError: The size does not match the schedule.
         """
+        return self._case_on(point, point.case.platform or self.request.platform)
+
+    def bound_case(self, point: MeasurementPoint) -> _core.Case:
+        """Returns the core's inputs on the platform of the request, for the lower bound.
+
+        Raises:
+            LayoutError: The size does not match the schedule.
+        """
+        return self._case_on(point, self.request.platform)
+
+    def _case_on(self, point: MeasurementPoint, platform: Platform) -> _core.Case:
         seed = self.request.seed + point.repetition
-        return self._builder.case(point.case.schedule, size=point.size, seed=seed)
+        return self._builder(platform).case(point.case.schedule, size=point.size, seed=seed)
+
+    def _builder(self, platform: Platform) -> CaseBuilder:
+        request = self.request
+        key = id(platform)
+        if key not in self._builders:
+            self._builders[key] = CaseBuilder(
+                platform, datatype=request.datatype, conditions=request.conditions
+            )
+        return self._builders[key]
 
     @cached_property
-    def _builder(self) -> CaseBuilder:
-        request = self.request
-        return CaseBuilder(
-            request.platform, datatype=request.datatype, conditions=request.conditions
-        )
+    def _builders(self) -> dict[int, CaseBuilder]:
+        """The builders by platform, which the cases and the request keep."""
+        return {}
 
 
 class PlanResult(NamedTuple):
@@ -257,21 +188,26 @@ class PlanResult(NamedTuple):
 
 
 def try_plan(
-    request: ComparisonRequest, *, done: Callable[[int], object] | None = None
+    request: ComparisonRequest,
+    *,
+    done: Callable[[int], object] | None = None,
+    library: bool = True,
 ) -> PlanResult:
     """Generates the schedules of a request that fit.
 
     Args:
         request: The request.
         done: Called with 1 after each rank count, and after each searched size.
+        library: Whether to add the algorithms and the choice of the library of the platform.
     """
-    planner = _Planner(request)
+    planner = _Planner(request, LibraryPlan.of(request.platform) if library else None)
     for ranks in request.ranks:
         named: Iterable[tuple[int, str | Schedule]] = enumerate(
             _everything(request, ranks, done) if request.algorithms is None else request.algorithms
         )
         for place, algorithm in named:
-            planner.add(place, algorithm, ranks)
+            planner.add_named(place, algorithm, ranks)
+        planner.predict(ranks)
         if request.algorithms is None:
             planner.tune(ranks)
         if done is not None:
@@ -282,8 +218,9 @@ def try_plan(
 class _Planner:
     """Collects the cases of a request, and what does not fit."""
 
-    def __init__(self, request: ComparisonRequest) -> None:
+    def __init__(self, request: ComparisonRequest, library: LibraryPlan | None) -> None:
         self._request = request
+        self._library = library
         self._cases: dict[tuple[int, object], TimedSchedule] = {}
         self._left_out: list[LeftOut] = []
         self._refusals: dict[int, AlgorithmError] = {}
@@ -292,6 +229,43 @@ class _Planner:
         self._simulated: dict[tuple[int, str, int], Figures] = {}
         self._known: set[tuple[int, object]] = set()
         self._names: dict[tuple[int, str], tuple[int, object]] = {}
+
+    def predict(self, ranks: int) -> None:
+        """Adds what the library selects, and its algorithms if none are named."""
+        library, request = self._library, self._request
+        if library is None:
+            return
+        problem = library.predict(request.collective, ranks, request.sizes)
+        if problem:
+            self._left_out.append(LeftOut(library.name, ranks, problem))
+        elif request.algorithms is None:
+            for notation in library.model.notations(request.collective, ranks):
+                self.add_library(0, notation, ranks)
+
+    def add_named(self, place: int, algorithm: str | Schedule, ranks: int) -> None:
+        """Adds the schedule of an algorithm, also of an algorithm of the library."""
+        if isinstance(algorithm, str) and is_library(algorithm) and self._library is not None:
+            self.add_library(place, algorithm, ranks)
+        else:
+            self.add(place, algorithm, ranks)
+
+    def add_library(self, place: int, notation: str, ranks: int) -> None:
+        """Adds the schedules of an algorithm of the library, or the reason why it does not fit."""
+        request, library = self._request, self._library
+        assert library is not None  # noqa: S101 - the callers check it
+        try:
+            found = library.schedules(notation, request, ranks)
+        except AlgorithmError as error:
+            self._refusals.setdefault(place, error)
+            self._left_out.append(LeftOut(notation, ranks, error.problem))
+            return
+        for case in found:
+            self._fitting.add(place)
+            reason = self._why_not(case)
+            if reason:
+                self._left_out.append(LeftOut(case.name, ranks, reason))
+            else:
+                self._cases[ranks, (case.name, case.schedule.name)] = case
 
     def tune(self, ranks: int) -> None:
         """Adds each algorithm with its best arguments, at the sizes at which they are best."""
@@ -331,7 +305,7 @@ class _Planner:
             case = self._request.case(algorithm, ranks)
         except AlgorithmError as error:
             self._refusals.setdefault(place, error)
-            self._left_out.append(LeftOut(_called(algorithm), ranks, error.problem))
+            self._left_out.append(LeftOut(called(algorithm), ranks, error.problem))
             return
         self._fitting.add(place)
         case = replace(case, sizes=sizes)
@@ -356,9 +330,9 @@ class _Planner:
         """
         ranks, name = key[0], case.schedule.name
         other = self._names.get((ranks, name))
-        if other is not None and not _is_file(case.notation) and other in self._cases:
+        if other is not None and not is_file(case.notation) and other in self._cases:
             earlier = self._cases[other]
-            if _is_file(earlier.notation):
+            if is_file(earlier.notation):
                 self._cases[other] = self._named_by_file(earlier, other)
                 other = None
         if other is not None:
@@ -371,7 +345,7 @@ class _Planner:
 
         name, ranks = case.schedule.name, key[0]
         file = Path(case.notation).name
-        if not _is_file(case.notation) or (ranks, file) in self._names:
+        if not is_file(case.notation) or (ranks, file) in self._names:
             message = f"two schedules for {ranks} ranks have the name `{name}`"
             hint = "change the line `name` of a schedule file"
             raise ConfigError(message, kind="invalid", hint=hint)
@@ -400,7 +374,9 @@ class _Planner:
         }
         named = self._request.algorithms is not None
         cases, left_out = tuple(self._cases.values()), tuple(self._left_out)
-        plan = ComparisonPlan(self._request, cases, left_out, simulated=self._simulated)
+        plan = ComparisonPlan(
+            self._request, cases, left_out, simulated=self._simulated, library=self._library
+        )
         return PlanResult(plan, misfits if named else {}, self._unequal)
 
 
@@ -413,10 +389,6 @@ def _everything(
     return named + winners(platform, collective, ranks, request.sizes, done=done)
 
 
-def _called(algorithm: str | Schedule) -> str:
-    return algorithm if isinstance(algorithm, str) else algorithm.name
-
-
 def _identity(algorithm: str | Schedule, case: TimedSchedule) -> object:
     """Returns a key that is equal for algorithms that select the same schedule.
 
@@ -424,53 +396,4 @@ def _identity(algorithm: str | Schedule, case: TimedSchedule) -> object:
     """
     if isinstance(algorithm, Schedule):
         return id(algorithm)
-    return ("file", algorithm) if _is_file(algorithm) else case.schedule.name
-
-
-def _is_file(notation: str) -> bool:
-    from tutti.schedules.text import SCHEDULE_SUFFIX
-
-    return notation.endswith(SCHEDULE_SUFFIX)
-
-
-def lay_out(
-    algorithm: str | Schedule,
-    *,
-    collective: str,
-    ranks: int,
-    root: int,
-    routes: Routes | None,
-    blocks: str | Matrix | None = None,
-) -> Schedule:
-    """Returns the schedule of a notation, a file or a given schedule for a rank count.
-
-    Files and given schedules have their own blocks.
-
-    Raises:
-        AlgorithmError: The algorithm does not fit.
-    """
-    if isinstance(algorithm, str) and not _is_file(algorithm):
-        return schedule(
-            algorithm,
-            collective=collective,
-            ranks=ranks,
-            root=root,
-            topology=routes,
-            blocks=blocks,
-        )
-    found = _read(algorithm) if isinstance(algorithm, str) else algorithm
-    called = _called(algorithm)
-    if (found.collective, found.ranks) != (collective, ranks):
-        is_for = f"it is {found.collective} on {found.ranks} ranks"
-        raise AlgorithmError(
-            f"{called} does not fit: {is_for}", kind="wrong_ranks", fields={"ranks": ranks}
-        )
-    if found.root not in (None, root):
-        raise AlgorithmError(f"{called} does not fit: its root is {found.root}")
-    return found
-
-
-def _read(file: str) -> Schedule:
-    from tutti.schedules.text import read_schedule
-
-    return read_schedule(Path(file))
+    return ("file", algorithm) if is_file(algorithm) else case.schedule.name

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from tutti.collectives.frames import SWEPT, spread
+from tutti.collectives.frames import BASELINE, SWEPT, spread
 from tutti.view.errors import ReportError
 
 CASE_COLUMNS = ("collective", "datatype", "model", "platform")
@@ -60,11 +60,13 @@ class Fastest:
         runner_up: The fastest of the slower algorithms, or None.
 
         level: The best schedule of each other algorithm that ties with the winner.
+        baseline: What the library of the platform predicts for its choice, or None.
     """
 
     winner: Measurement
     runner_up: Measurement | None
     level: tuple[Measurement, ...] = ()
+    baseline: Measurement | None = None
 
     @property
     def margin(self) -> float | None:
@@ -104,13 +106,19 @@ class Region:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparable part of a frame: one collective, datatype, model and platform."""
+    """The comparable part of a frame: one collective, datatype, model and platform.
+
+    Attributes:
+        measured: The measurements.
+        baselines: What the library of the platform predicts for its choices.
+    """
 
     collective: str
     datatype: str
     model: str
     platform: str
     measured: tuple[Measurement, ...]
+    baselines: tuple[Measurement, ...] = ()
 
     @property
     def ranks(self) -> list[int]:
@@ -147,12 +155,13 @@ class Comparison:
             for key, group in grouped.items()
         }
         often = Counter(one.algorithm for group in fastest.values() for one in group)
+        baselines = {(one.ranks, one.size_bytes): one for one in self.baselines}
         decided = {}
         for key, group in grouped.items():
             first, *level = sorted(fastest[key], key=lambda m: (-often[m.algorithm], m.algorithm))
             slower = [one for one in group if one.time_ps > first.time_ps]
             runner_up = min(slower, key=lambda m: (m.time_ps, m.algorithm), default=None)
-            decided[key] = Fastest(first, runner_up, tuple(level))
+            decided[key] = Fastest(first, runner_up, tuple(level), baselines.get(key))
         return decided
 
     def regions(self) -> list[Region]:
@@ -181,7 +190,16 @@ def cases(frame: pl.DataFrame) -> list[Comparison]:
     for row in summed.sort(*CASE_COLUMNS, *_POINT_COLUMNS).iter_rows(named=True):
         key = (row["collective"], row["datatype"], row["model"], row["platform"])
         found.setdefault(key, []).append(_measured(row))
-    return [Comparison(*key, measured=tuple(rows)) for key, rows in found.items()]
+    return [_comparison(key, rows) for key, rows in found.items()]
+
+
+def _comparison(key: tuple[str, str, str, str], rows: list[Measurement]) -> Comparison:
+    """Returns a case, whose baselines are not measurements."""
+    return Comparison(
+        *key,
+        measured=tuple(row for row in rows if row.algorithm != BASELINE),
+        baselines=tuple(row for row in rows if row.algorithm == BASELINE),
+    )
 
 
 def _refuse_mixed_points(frame: pl.DataFrame) -> None:

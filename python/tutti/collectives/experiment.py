@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.files.mistakes import mistake
 from tutti.collectives import candidates as planning
-from tutti.collectives.candidates import ComparisonRequest, LeftOut, MeasurementPoint, TimedSchedule
 from tutti.collectives.measurement import Rows, measure
+from tutti.collectives.request import ComparisonRequest, LeftOut, MeasurementPoint, TimedSchedule
+from tutti.collectives.request import lay_out as lay_out_notation
 from tutti.collectives.simulation import simulate
 from tutti.schedules.proving import prove
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tutti.base.units import Size
     from tutti.collectives.files.resolve import Experiment
     from tutti.collectives.result import Run
+    from tutti.platforms.machine import Platform
     from tutti.schedules.errors import AlgorithmError, LayoutError
     from tutti.schedules.ir import Schedule
 
@@ -34,6 +36,7 @@ __all__ = [
     "plan",
     "plan_of",
     "prove",
+    "request_of",
     "run_once",
     "try_plan",
 ]
@@ -67,18 +70,24 @@ def parts(experiment: Experiment) -> int:
     return len(experiment.ranks) * (searched + 1)
 
 
-def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None) -> ExperimentPlan:
+def plan(
+    experiment: Experiment,
+    *,
+    done: Callable[[int], object] | None = None,
+    library: bool = False,
+) -> ExperimentPlan:
     """Generates the schedules of an experiment.
 
     Args:
         experiment: The experiment.
         done: Called with 1 after each of the `parts`.
+        library: Whether to add the algorithms and the choice of the library of the platform.
 
     Raises:
         ConfigError: A named algorithm fits none of the rank counts.
         LayoutError: No algorithm supports the parts of every size.
     """
-    tried = try_plan(experiment, done=done)
+    tried = try_plan(experiment, done=done, library=library)
     if tried.misfits:
         raise next(iter(tried.misfits.values()))
     if tried.unequal and not tried.plan.cases:
@@ -87,17 +96,20 @@ def plan(experiment: Experiment, *, done: Callable[[int], object] | None = None)
 
 
 def try_plan(
-    experiment: Experiment, *, done: Callable[[int], object] | None = None
+    experiment: Experiment,
+    *,
+    done: Callable[[int], object] | None = None,
+    library: bool = False,
 ) -> ExperimentPlanResult:
     """Generates the schedules of an experiment that fit; see `plan`."""
-    tried = planning.try_plan(_request(experiment), done=done)
+    tried = planning.try_plan(request_of(experiment), done=done, library=library)
     named = experiment.algorithms or ()
     misfits = {
         named[place]: _misfit(experiment, place, error)
         for place, error in sorted(tried.misfits.items())
     }
     found = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
-    found = replace(found, simulated=tried.plan.simulated)
+    found = replace(found, simulated=tried.plan.simulated, library=tried.plan.library)
     return ExperimentPlanResult(found, misfits, tried.unequal)
 
 
@@ -105,10 +117,11 @@ def plan_of(
     experiment: Experiment, cases: Sequence[TimedSchedule], left_out: Sequence[LeftOut] = ()
 ) -> ExperimentPlan:
     """Returns the plan of an experiment with the given schedules."""
-    return ExperimentPlan(_request(experiment), tuple(cases), tuple(left_out), experiment)
+    return ExperimentPlan(request_of(experiment), tuple(cases), tuple(left_out), experiment)
 
 
-def _request(experiment: Experiment) -> ComparisonRequest:
+def request_of(experiment: Experiment) -> ComparisonRequest:
+    """Returns the request of an experiment."""
     return ComparisonRequest(
         platform=experiment.machine(),
         collective=experiment.collective,
@@ -147,7 +160,7 @@ def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
     Raises:
         AlgorithmError: The algorithm does not fit.
     """
-    return planning.lay_out(
+    return lay_out_notation(
         notation,
         collective=experiment.collective,
         ranks=ranks,
@@ -162,10 +175,20 @@ def run_once(
     laid_out: Schedule,
     size: Size,
     *,
+    platform: Platform | None = None,
     verify: bool = True,
     record: bool = False,
 ) -> Run:
     """Runs an experiment once with its first seed; see `simulate`.
+
+    Args:
+        experiment: The experiment.
+        laid_out: The schedule.
+        size: The size.
+        platform: The platform with the costs of a library's protocol; None for that of the
+            experiment.
+        verify: Whether to verify the schedule first.
+        record: Whether to record activities and messages.
 
     Raises:
         VerificationError: The schedule is not correct.
@@ -173,7 +196,7 @@ def run_once(
     """
     return simulate(
         laid_out,
-        experiment.machine(),
+        platform or experiment.machine(),
         size=size,
         datatype=experiment.datatype,
         conditions=experiment.conditions(),

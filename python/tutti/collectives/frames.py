@@ -56,6 +56,9 @@ lower bound divided by the time: 1 is optimal. ``verified`` states whether the s
 before it was timed.
 """
 
+BASELINE = "library"
+"""The algorithm, in a comparison, of rows that the own model of the platform's library predicts."""
+
 READ: dict[str, str] = {
     **dict.fromkeys(
         ("collective", "datatype", "model", "platform", "algorithm", "schedule"), "text"

@@ -61,7 +61,10 @@ class Rows:
         if index not in self._figures:
             case, finished = self.plan.core_cases[index], self._finished[index]
             labels = self.plan.labels(point) | {"verified": laid_out.base.is_verified}
-            self._figures[index] = labels | timed(case, laid_out, point.size, finished)
+            row = labels | timed(case, laid_out, point.size, finished)
+            if point.case.label:
+                row |= {"algorithm": point.case.algorithm, "schedule": point.case.label}
+            self._figures[index] = row
         bound_ps = self._bounds.get(self._key_of_bound(index))
         return self._figures[index] | limit_of(bound_ps, self._finished[index])
 
@@ -69,7 +72,8 @@ class Rows:
         """Computes the lower bound of a measurement, unless it is known."""
         key = self._key_of_bound(index)
         if key not in self._bounds:
-            self._bounds[key] = self.plan.core_cases[index].bound().at_least_ps
+            point = self.plan.points[index]
+            self._bounds[key] = self.plan.bound_case(point).bound().at_least_ps
 
     def _key_of_bound(self, index: int) -> tuple[int, int] | int:
         """Returns a key that complete schedules without blocks share."""

@@ -15,6 +15,8 @@ from tutti.base.errors import ConfigError, TuttiError
 from tutti.collectives import candidates as planning
 from tutti.collectives import measurement as measuring
 from tutti.collectives.case import check_platform, make_case
+from tutti.collectives.library import with_baselines
+from tutti.collectives.request import ComparisonRequest
 from tutti.collectives.result import Run
 from tutti.schedules import proving
 from tutti.workloads.errors import WorkloadError
@@ -129,7 +131,8 @@ def compare(
 
     Returns:
         A row per measurement, ordered by ranks, algorithms, sizes, repetitions, with the columns of
-        :data:`tutti.collectives.frames.MEASUREMENTS`.
+        :data:`tutti.collectives.frames.MEASUREMENTS`. On platforms with a library, rows with the
+        algorithm ``library`` follow: what the library's own model predicts for its choice.
 
     Raises:
         ConfigError: The platform is not a `Platform`, or repetitions or seed are out of range.
@@ -157,7 +160,7 @@ def compare(
         "repetitions": repetitions,
         "seed": seed,
     }
-    request = planning.ComparisonRequest(
+    request = ComparisonRequest(
         platform=platform,
         collective=collective,
         ranks=ranks,
@@ -250,7 +253,7 @@ def _measured(
             done(rows.count, len(plan.points))
 
     measuring.measure(plan, rows, done=finished, threads=threads)
-    return rows.frame()
+    return with_baselines(plan, rows.frame())
 
 
 def _check_repetitions(repetitions: int, seed: int) -> None:

@@ -21,10 +21,12 @@ from tutti.measured.tune.library_defaults import (
 )
 from tutti.measured.tune.targets import TARGETS, library_of
 from tutti.nccl.presets import preset_names, preset_of, system
+from tutti.nccl.schedules import Layout, notation_of
 from tutti.nccl.settings import COLLECTIVES
 from tutti.nccl.tuning import best, candidates
 
 if TYPE_CHECKING:
+    from tutti.platforms.machine import Platform
     from tutti.workloads.operations import CollectiveCall
 
 Parts = list[tuple[str, str]]
@@ -36,14 +38,7 @@ NCCL = "nccl"
 _MPI = tuple(each for each in TARGETS if each != "plan" and library_of(each)[0] in LIBRARIES)
 NAMES = (PLATFORM, NCCL, *_MPI)
 """The names of libraries, as those of `tutti tune --for`."""
-_PIECES = 16
-"""Pieces of a tree's payload, such that its levels work at the same time."""
 _BY_MESSAGES = ("Ring", "Tree", "PAT")
-
-
-def nccl_system_of(platform: str) -> str | None:
-    """Returns the NCCL system of the nodes of a platform, or None."""
-    return next((name for name in preset_names() if platform in preset_of(name).platforms), None)
 
 
 @dataclass
@@ -63,13 +58,13 @@ class LibraryChoice:
     notes: dict[str, None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, library: str, platform: str) -> LibraryChoice:
+    def of(cls, library: str, platform: Platform) -> LibraryChoice:
         """Returns the choice of a library on a platform.
 
         Args:
             library: A name of `NAMES`; `nccl:SYSTEM` names a system of `tutti nccl systems`, and
                 `openmpi:VERSION` or `mpich:VERSION` a version.
-            platform: The name of the platform.
+            platform: The platform.
 
         Raises:
             ConfigError: The library or the system is unknown, or the library of the platform is.
@@ -82,14 +77,14 @@ class LibraryChoice:
         if name in _MPI:
             named, line = library_of(name)
             return cls(named, release_line(named, detail) if colon else line)
-        known = nccl_system_of(platform)
+        known = (platform.library.system if platform.library else "") or None
         if name == NCCL and colon:
             preset_of(detail)
             known = detail
         if known is None:
-            problem, expected = f"the library of {platform} is not known", NAMES[1:]
+            problem, expected = f"the library of {platform.name} is not known", NAMES[1:]
             if name == NCCL:
-                problem = f"NCCL's graphs on {platform} are not known"
+                problem = f"NCCL's graphs on {platform.name} are not known"
                 expected = tuple(f"nccl:{each}" for each in preset_names())
             raise mistake(problem, source="--library", expected=f"one of {', '.join(expected)}")
         return cls(NCCL, known)
@@ -154,7 +149,7 @@ class LibraryChoice:
         if favourite != algorithm:
             text = f"NCCL selects {favourite}, which messages cannot represent: {algorithm} instead"
             self.notes[text] = None
-        return [(call.collective, _notation(algorithm, call.collective, width, nodes))]
+        return [(call.collective, notation_of(algorithm, call.collective, Layout(width, nodes)))]
 
     def _layout(self, call: CollectiveCall, gpus: int) -> tuple[int, int]:
         """Returns the ranks per node of a group, and the number of nodes."""
@@ -167,15 +162,3 @@ class LibraryChoice:
             problem += f"ranks on {len(widths)} nodes of {gpus} GPUs"
             raise mistake(problem, source="--library", expected="--algorithm NAME")
         return next(iter(widths.values())), len(widths)
-
-
-def _notation(algorithm: str, collective: str, width: int, nodes: int) -> str:
-    """Returns the schedule of an algorithm of NCCL; all GPUs of a node use the network."""
-    spread = f"node={width},channels={width}" if width > 1 and nodes > 1 else ""
-    if algorithm == "PAT":
-        return "pat"
-    if algorithm == "Tree":
-        return ",".join(filter(None, ("double_binary_tree:nccl", spread, str(_PIECES))))
-    if collective in ("broadcast", "reduce"):
-        return f"chain:segments={_PIECES}"
-    return f"ring:{spread}" if spread else "ring"

@@ -21,7 +21,6 @@ class Preset(BaseModel):
         summary: The GPUs and the network.
         source: The document or log with the facts.
         inferred: The facts that no document states.
-        platforms: The platforms of tutti with such nodes.
         collnet_heads: The GPUs of a node that the CollNet graph connects to the network; 0 without
             CollNet, which NCCL disables on one node.
     """
@@ -34,7 +33,6 @@ class Preset(BaseModel):
     cpu: Cpu
     nvls: bool
     nvswitch: bool
-    platforms: tuple[str, ...] = ()
     collnet_heads: int = 0
     source: str
     inferred: str

@@ -50,6 +50,7 @@ from tutti.platforms.contention import (
     Packets,
     check_contention,
 )
+from tutti.platforms.library import Library
 from tutti.topologies import Routes
 from tutti.topologies.idle import idle_links
 
@@ -79,6 +80,7 @@ class Platform(Parameters):
             exceeds the time of the model. Without routes all ranks are at equal distance.
         contention: What concurrent messages share. If None, they share the links of the routes by
             the flow model, or nothing without routes. `MeshFlits` replaces `routes`.
+        library: The communication library that runs on it; None if it is not known.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -87,6 +89,7 @@ class Platform(Parameters):
     model: Model
     routes: Routes | None = None
     contention: Contention | None = None
+    library: Library | None = None
 
     _made: dict[int, tuple[Routes, _core.FlitNetwork, _core.Contention]] = PrivateAttr(
         default_factory=dict
@@ -127,6 +130,8 @@ class Platform(Parameters):
         if self.contention is not None:
             parameters = self.contention.model_dump(mode="json")
             values[self.contention.key] = True if self.contention.kind == "free" else parameters
+        if self.library is None:
+            del values["library"]
         return values
 
     @property

@@ -23,7 +23,7 @@ from pydantic import Field
 from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.base.files.described import InFiles, Positive
-from tutti.collectives.candidates import lay_out
+from tutti.collectives.request import lay_out
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, candidates
 from tutti.training.endpoint import Efficiency, Ring, core_rings, torus

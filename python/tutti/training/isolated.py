@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.base.units import Size
-from tutti.collectives.candidates import lay_out
+from tutti.collectives.request import lay_out
 from tutti.collectives.simulation import simulate
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import candidates

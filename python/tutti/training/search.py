@@ -27,7 +27,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
-from tutti.collectives.candidates import lay_out
+from tutti.collectives.request import lay_out
 from tutti.schedules.ir import algorithms as registry
 from tutti.schedules.ir import candidates
 from tutti.workloads.errors import WorkloadError

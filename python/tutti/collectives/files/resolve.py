@@ -24,6 +24,7 @@ from tutti.platforms.conditions import Background, Conditions, PerRank
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import numbers
 from tutti.platforms.files.presets import check_fits, chosen_model, platform_of
+from tutti.platforms.library import is_library
 from tutti.schedules.block_sizes import block_sizes
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.mpi_names import algorithm_name, collective_name
@@ -184,9 +185,11 @@ class Experiment:
     def _platform_inputs(self) -> dict[str, Any]:
         routes = self.machine().routes
         # The fingerprint covers the graph, whether built or read.
-        graph = {"topology": {"build", "file", "links"}}
+        unused: dict[str, Any] = {"topology": {"build", "file", "links"}}
+        if self.platform.library is None:
+            unused["library"] = True
         return {
-            "platform": self.platform.model_dump(mode="json", exclude=graph),
+            "platform": self.platform.model_dump(mode="json", exclude=unused),
             "routes": routes.fingerprint if routes else None,
             "model": self.model,
         }
@@ -351,6 +354,8 @@ def _algorithms(
 
 def _checked_algorithm(notation: str, collective: str, key: str, source: str) -> str:
     """Returns the notation, with tutti's name for an alias."""
+    if is_library(notation):
+        return notation  # what fits depends on the platform, the rank count and the size
     try:
         notation = algorithm_name(notation, collective)
     except AlgorithmError as error:

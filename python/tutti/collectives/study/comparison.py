@@ -9,6 +9,7 @@ from tutti.base.files.extras import installed, requires
 from tutti.base.units import Size
 from tutti.collectives.comparison import cases
 from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
+from tutti.collectives.library import one_adapter, with_baselines
 from tutti.collectives.view.comparison import comparison_view
 from tutti.schedules.bits import bits_differ, is_exact
 from tutti.schedules.proving import remarks
@@ -60,10 +61,10 @@ def compare(
     for text in (*experiment.remarks, *experiment.machine().remarks):
         remark(text)
     with Progress("laying out", work=parts(experiment)) as progress:
-        laid_out = plan(experiment, done=progress.advance)
+        laid_out = plan(experiment, done=progress.advance, library=True)
     study: Study[Any] = Study(experiment.output, "measurement", extra=None)
     unverified = _prove(study, laid_out, skip=not verify)
-    frame = _measured(study, laid_out, threads)
+    frame = with_baselines(laid_out, _measured(study, laid_out, threads))
     if study.is_interrupted:
         data = Data("results", lambda: frame, ["results.parquet", "results.csv"])
         study.present(View(data=[data]))
@@ -85,10 +86,24 @@ def compare(
         report=is_reported,
     )
     study.present(view)
-    for text in [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]:
+    texts = [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]
+    for text in [*texts, *_of_library(laid_out, frame)]:
         remark(text)
     if not is_reported and report is None:
         remark(f"no report is written: it {requires('reports')}")
+
+
+def _of_library(plan: ExperimentPlan, frame: pl.DataFrame) -> list[str]:
+    """Returns where rows differ from the library's own model, and rings on one adapter."""
+    if plan.library is None:
+        return []
+    experiment = plan.experiment
+    single = [
+        text
+        for name in experiment.algorithms or ()
+        if (text := one_adapter(plan.library.model, name, experiment.ranks[-1]))
+    ]
+    return [*single, *plan.library.differences(frame)]
 
 
 def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
@@ -129,8 +144,13 @@ def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> pl.DataF
 
 def _run(plan: ExperimentPlan, drawn: Measurement) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns the timeline and the messages of a measurement, whose schedule is verified."""
-    schedule, size = plan.schedule(drawn.schedule, drawn.ranks), Size(bytes=drawn.size_bytes)
-    run = run_once(plan.experiment, schedule, size, verify=False, record=True)
+    case, size = plan.case(drawn.schedule, drawn.ranks, drawn.size_bytes), drawn.size_bytes
+    run = run_once(
+        *(plan.experiment, case.schedule, Size(bytes=size)),
+        platform=case.platform,
+        verify=False,
+        record=True,
+    )
     return run.timeline, run.messages_frame
 
 

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.extras import installed, requires
 from tutti.base.files.mistakes import mistake
-from tutti.collectives.experiment import Rows, lay_out, measure, plan, run_once
+from tutti.collectives.experiment import Rows, measure, plan, request_of, run_once
 from tutti.collectives.frames import summary
+from tutti.collectives.library import LibraryPlan, one_adapter
 from tutti.collectives.view.run import run_view
+from tutti.platforms.library import is_library
 from tutti.study.console import remark
 from tutti.study.progress import Progress
 from tutti.study.study import Study, read
 
 if TYPE_CHECKING:
     from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.request import TimedSchedule
     from tutti.collectives.result import Run
 
 
@@ -34,21 +37,40 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
     for text in experiment.machine().remarks:
         remark(text)
     notation, ranks, size = _only(experiment), experiment.ranks[0], experiment.sizes[0]
-    laid_out = read("laying out", lambda: lay_out(experiment, notation, ranks))
+    library = LibraryPlan.of(experiment.machine())
+    case = read("laying out", lambda: _case(experiment, notation, library))
     result = read(
         "verifying and simulating" if verify else "simulating",
-        lambda: run_once(experiment, laid_out, size, verify=verify, record=True),
+        lambda: run_once(
+            *(experiment, case.schedule, size), platform=case.platform, verify=verify, record=True
+        ),
     )
+    predicted = None
+    if library is not None:
+        library.predict(experiment.collective, ranks, [size])
+        predicted = library.baselines.get((ranks, size.bytes))
+        differs = library.difference(case.name, ranks, [(size.bytes, result.completion_ps)])
+        for text in filter(None, (one_adapter(library.model, notation, ranks), differs)):
+            remark(text)
     study: Study[Run] = Study(experiment.output, "run", extra=None)
     view = run_view(
         result,
         model=experiment.model,
         repetitions=_repetitions(experiment) if experiment.repetitions > 1 else None,
+        library=(library.name, predicted) if library and predicted else None,
         drawn=installed("reports"),
     )
     study.present(view)
     if not installed("reports"):
         remark(f"no trace and no drawing is written: it {requires('reports')}")
+
+
+def _case(experiment: Experiment, notation: str, library: LibraryPlan | None) -> TimedSchedule:
+    """Returns the schedule of a notation, also of one that the library of the platform defines."""
+    request, ranks = request_of(experiment), experiment.ranks[0]
+    if library is not None and is_library(notation):
+        return library.schedules(notation, request, ranks)[0]
+    return request.case(notation, ranks)
 
 
 def _only(experiment: Experiment) -> str:
@@ -77,7 +99,7 @@ def _only(experiment: Experiment) -> str:
 
 def _repetitions(experiment: Experiment) -> dict[str, Any]:
     """Returns minimum, median and quartiles over the repetitions."""
-    rows = Rows(plan(experiment))
+    rows = Rows(plan(experiment, library=True))
     with Progress("repetitions", work=rows.plan.work, total=experiment.repetitions) as progress:
         measure(rows.plan, rows, done=lambda work: progress.advance(work, rows.count))
     return summary(rows.frame()).row(0, named=True)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutti.collectives import comparison as reading
+from tutti.collectives.frames import BASELINE
 from tutti.platforms.view.facts import platform_facts, ps_per_byte
 from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Choice, Section
 from tutti.view.palette import styles
@@ -190,10 +191,11 @@ def _unverified(comparison: pl.DataFrame) -> list[str]:
     if "verified" not in comparison.columns:
         return []
     keys = ["schedule", "ranks"]
-    skipped = comparison.filter(verified=False).select(keys).unique()
+    measured = comparison.filter(comparison["verified"].is_not_null())
+    skipped = measured.filter(verified=False).select(keys).unique()
     if skipped.is_empty():
         return []
-    total = comparison.select(keys).n_unique()
+    total = measured.select(keys).n_unique()
     return [f"{skipped.height:,} of {total:,} schedules were timed without verification"]
 
 
@@ -238,13 +240,17 @@ def _sections(
 
 
 def _results(case: Comparison, repeated: bool) -> ReportTable[Point]:
-    rows = sorted(case.measured, key=lambda m: (m.ranks, m.size_bytes, m.time_ps, m.schedule))
+    rows = sorted(
+        (*case.measured, *case.baselines),
+        key=lambda m: (m.ranks, m.size_bytes, m.time_ps, m.schedule),
+    )
     fastest: dict[tuple[int, int], int] = {}
     for one in rows:
-        fastest.setdefault((one.ranks, one.size_bytes), one.time_ps)
-    colours = styles(case.algorithms)
+        if one.algorithm != BASELINE:
+            fastest.setdefault((one.ranks, one.size_bytes), one.time_ps)
+    swatches = {name: style.colour for name, style in styles(case.algorithms).items()}
     points = [
-        Point(one, fastest[one.ranks, one.size_bytes], colours[one.algorithm].colour)
+        Point(one, fastest[one.ranks, one.size_bytes], swatches.get(one.algorithm, ""))
         for one in rows
     ]
     columns = of_scope(MEASURED, "runs" if repeated else "run")

@@ -104,6 +104,15 @@ class Lead(NamedTuple):
         margins = [point.margin for point in self.region.decisions if point.margin is not None]
         return (min(margins), max(margins)) if margins else (None, None)
 
+    @property
+    def baseline(self) -> Measurement | None:
+        """What the library predicts for its choice at the largest lead; None without a library."""
+        return self.region.clearest.baseline
+
+    def of_baseline(self, get: Callable[[Measurement], Any]) -> Any:  # noqa: ANN401 - of any type
+        """Returns a value of the library's prediction at the largest lead; None without one."""
+        return None if self.baseline is None else get(self.baseline)
+
     def of_second(self, get: Callable[[Measurement], Any]) -> Any:  # noqa: ANN401 - of any type
         """Returns a value of the runner-up at the largest lead; None without one."""
         second = self.region.clearest.runner_up
@@ -135,6 +144,10 @@ def _margins(lead: Lead) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _gb_per_s(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.4g}"
+
+
 REGIONS: tuple[Column[Lead], ...] = (
     Column("ranks", lambda lead: lead.region.ranks, count, key="ranks", short="ranks\n"),
     Column("sizes", lambda lead: lead.region.sizes, lambda sizes: span(sizes, format_size),
@@ -155,6 +168,10 @@ REGIONS: tuple[Column[Lead], ...] = (
            short="fastest schedule\n[dim]runner-up, reason[/]"),
     Column("completion time", lambda lead: lead.first.time_ps, format_time, key="time_ps",
            kind="hidden", short="time\n"),
+    Column("algbw", lambda lead: lead.first.algbw, format_rate, key="algbw_bytes_per_s",
+           kind="hidden", short="algbw\nGB/s", terminal=_gb_per_s),
+    Column("busbw", lambda lead: lead.first.busbw, format_rate, key="busbw_bytes_per_s",
+           kind="hidden", short="busbw\nGB/s", terminal=_gb_per_s),
     Column("% of the lower bound", lambda lead: lead.first.of_limit, format_limit, key="of_limit",
            kind="hidden", short="% of\nbound"),
     Column("smallest lead", lambda lead: lead.margins[0], format_share, kind="hidden",
@@ -169,13 +186,33 @@ REGIONS: tuple[Column[Lead], ...] = (
     Column("% of the lower bound of the runner-up",
            lambda lead: lead.of_second(lambda second: second.of_limit), format_limit,
            key="runner_up_of_limit", kind="hidden"),
+    Column("algbw of the runner-up", lambda lead: lead.of_second(lambda second: second.algbw),
+           format_rate, key="runner_up_algbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
+    Column("busbw of the runner-up", lambda lead: lead.of_second(lambda second: second.busbw),
+           format_rate, key="runner_up_busbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
+    Column("library", lambda lead: lead.of_baseline(lambda one: one.schedule), key="library",
+           scope="file"),
+    Column("time of the library", lambda lead: lead.of_baseline(lambda one: one.time_ps),
+           format_time, key="library_time_ps", kind="hidden"),
+    Column("% of the lower bound of the library",
+           lambda lead: lead.of_baseline(lambda one: one.of_limit), format_limit,
+           key="library_of_limit", kind="hidden"),
+    Column("algbw of the library", lambda lead: lead.of_baseline(lambda one: one.algbw),
+           format_rate, key="library_algbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
+    Column("busbw of the library", lambda lead: lead.of_baseline(lambda one: one.busbw),
+           format_rate, key="library_busbw_bytes_per_s", kind="hidden", terminal=_gb_per_s),
     Column("reason", lambda lead: lead.reason if _runners_up(lead) else "no other schedule",
            key="reason", scope="file", terminal=False),
 )  # fmt: skip
 """The quantities of a region; those of one point are at the size with the largest lead."""
 
-_BELOW = {"schedule": "runner_up", "time_ps": "runner_up_time_ps", "of_limit": "runner_up_of_limit"}
+_RATES = ("algbw_bytes_per_s", "busbw_bytes_per_s")
+"""Columns that the terminal shows on platforms with a library, whose users compare rates."""
+_FIGURES = ("time_ps", "of_limit", *_RATES)
+_BELOW = {"schedule": "runner_up", **{key: f"runner_up_{key}" for key in _FIGURES}}
 """The columns of the runner-up, which the terminal shows below those of the winner, by key."""
+_OF_LIBRARY = {"schedule": "library", **{key: f"library_{key}" for key in _FIGURES}}
+"""Those of the library, which follow."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +228,12 @@ class Ranking(ReportTable[Lead]):
     @property
     def narrow(self) -> list[Column[Lead]]:
         """The columns that the terminal and notebooks show."""
-        return [column for column in self.columns if column.terminal]
+        has_library = any(lead.baseline for lead in self.rows)
+        return [
+            column
+            for column in self.columns
+            if column.terminal and (has_library or not column.key.endswith(_RATES))
+        ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yields title and table for the terminal."""
@@ -205,7 +247,8 @@ class Ranking(ReportTable[Lead]):
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
-        columns = [column for column in self.narrow if column.key not in _BELOW.values()]
+        below = {*_BELOW.values(), *_OF_LIBRARY.values()}
+        columns = [column for column in self.narrow if column.key not in below]
         for column in columns:
             is_name = column.key == "schedule"
             table.add_column(
@@ -239,3 +282,7 @@ class Ranking(ReportTable[Lead]):
             ]
         if texts["reason"]:
             yield named(texts["reason"])
+        if lead.baseline is not None:
+            figures = {key: texts[other] for key, other in _OF_LIBRARY.items()}
+            figures["lead"] = f"{lead.baseline.time_ps / lead.first.time_ps:.2f}x"
+            yield [figures.get(column.key, "") for column in columns]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from tutti.collectives.result import Run
+    from tutti.platforms.library import Prediction
 
 _DRAWN_RANKS = 64
 """Ranks above which no timeline is drawn: it would be unreadable."""
@@ -123,6 +124,7 @@ def run_view(
     model: str = "",
     repetitions: Mapping[str, Any] | None = None,
     drawn: bool = True,
+    library: tuple[str, Prediction] | None = None,
 ) -> View:
     """Returns what a run shows.
 
@@ -131,6 +133,7 @@ def run_view(
         model: The name of the platform's model, for `--json`; by default the kind of network.
         repetitions: The summary of the run's repetitions: see `tutti.collectives.frames.summary`.
         drawn: Whether to draw files.
+        library: The name of the platform's library, and what its own model predicts.
     """
     ranks, size = run.schedule.ranks, run.size
     of = f"{run.schedule.collective} of {size} on {ranks:,} ranks of {run.platform.name}"
@@ -152,6 +155,7 @@ def run_view(
             *_events(run),
             *(energy_facts(*spent, _window_ps(run)) if spent else []),
             *([_repetitions(repetitions)] if repetitions else []),
+            *([_baseline(run, *library)] if library else []),
         ],
         data=[*data, *(energy_data(*spent) if spent else [])],
         below=[
@@ -215,6 +219,25 @@ def _repetitions(summary: Mapping[str, Any]) -> Fact:
         f"{upper}; other figures are for the first"
     )
     return Fact("repetitions", text, "repetitions", summary)
+
+
+def _baseline(run: Run, name: str, predicted: Prediction) -> Fact:
+    """Returns what the library predicts for its choice, at the size and the ranks of a run."""
+    time, size = predicted.time_ps, run.size.bytes
+    schedule = run.schedule
+    algbw = _core.algbw(size, time)
+    busbw = _core.busbw(schedule.collective, schedule.ranks, size, time)
+    values = {
+        "name": name,
+        "algorithm": predicted.algorithm,
+        "protocol": predicted.protocol,
+        "time_ps": time,
+        "algbw_bytes_per_s": algbw,
+        "busbw_bytes_per_s": busbw,
+    }
+    rates = f"{format_rate(algbw)}, {format_rate(busbw)}"
+    text = f"{predicted.choice}, {_core.format_time(time)}; algbw, busbw: {rates}"
+    return Fact(name, text, "library", values)
 
 
 def _ops(run: Run) -> list[dict[str, Any]]:

@@ -59,7 +59,7 @@ class Reasons:
 
     def _schedule(self, case: Comparison, measured: Measurement) -> Schedule | None:
         if self.plan is not None:
-            return self.plan.schedule(measured.schedule, measured.ranks)
+            return self.plan.schedule(measured.schedule, measured.ranks, measured.size_bytes)
         if _needs_graph(measured.schedule):  # The frame does not name the graph.
             return None
         try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti import _core
 from tutti.nccl.tuning import best, candidates
-from tutti.view.quantity import count, format_size, format_time, number
+from tutti.view.quantity import count, format_rate, format_size, format_time, number
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.terminal import indented
 from tutti.view.view import Data, Fact, View, json_facts
@@ -23,15 +24,34 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """A candidate, and the one that NCCL chooses."""
+    """A candidate, and the one that NCCL chooses.
+
+    Attributes:
+        candidate: The candidate.
+        chosen: The one that NCCL chooses.
+        size: The size in bytes.
+        factor: busbw over algbw.
+    """
 
     candidate: Candidate
     chosen: Candidate
+    size: int
+    factor: float
+
+    @property
+    def algbw(self) -> float:
+        """The size over the time, in B/s."""
+        return self.size / self.candidate.time * 1e6
+
+    @property
+    def busbw(self) -> float:
+        """The bus bandwidth of nccl-tests, in B/s."""
+        return self.algbw * self.factor
 
     @property
     def why(self) -> str:
         """The reason for the candidate's place, without a full stop."""
-        row, chosen = self
+        row, chosen = self.candidate, self.chosen
         if not row.considered:
             return row.refusal
         terms = f"{row.latency:.1f} us + {row.transfer:.1f} us at {row.bandwidth:.4g} GB/s"
@@ -55,6 +75,11 @@ class Choice(NamedTuple):
     chosen: Candidate
 
     @property
+    def row(self) -> Row:
+        """The row of the candidate that NCCL chooses."""
+        return next(row for row in self.rows if row.candidate is self.chosen)
+
+    @property
     def considered(self) -> list[Row]:
         """The candidates that NCCL considers, the fastest first."""
         rows = [row for row in self.rows if row.candidate.considered]
@@ -63,7 +88,8 @@ class Choice(NamedTuple):
     @property
     def next_best(self) -> str | None:
         """The fastest other algorithm, and its time relative to the choice; None without one."""
-        for other, chosen in self.considered:
+        for row in self.considered:
+            other, chosen = row.candidate, row.chosen
             if other.algorithm != chosen.algorithm:
                 return f"{other.algorithm} {other.protocol}, {other.time / chosen.time:.2f}x"
         return None
@@ -71,6 +97,10 @@ class Choice(NamedTuple):
 
 def _time(us: float) -> str:
     return format_time(us * 10**6)
+
+
+def _gb_per_s(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.4g}"
 
 
 CANDIDATES: tuple[Column[Row], ...] = (
@@ -83,6 +113,10 @@ CANDIDATES: tuple[Column[Row], ...] = (
            terminal=False),
     Column("bandwidth", lambda row: row.candidate.bandwidth, number, "GB/s",
            key="bandwidth_gb_per_s", terminal=False),
+    Column("algbw", lambda row: row.algbw, format_rate, key="algbw_bytes_per_s", terminal=False,
+           when=lambda row: row.candidate.considered),
+    Column("busbw", lambda row: row.busbw, format_rate, key="busbw_bytes_per_s", terminal=False,
+           when=lambda row: row.candidate.considered),
     Column("channels", lambda row: row.candidate.channels, count, key="channels"),
     Column("threads", lambda row: row.candidate.threads, str, key="threads"),
     Column("why", lambda row: row.why, kind="reason", key="why",
@@ -100,7 +134,9 @@ SIZES: tuple[Column[Choice], ...] = (
     Column("algorithm", lambda choice: choice.chosen.algorithm),
     Column("protocol", lambda choice: choice.chosen.protocol),
     Column("time", lambda choice: choice.chosen.time, _time),
-    Column("channels", lambda choice: choice.chosen.channels, count),
+    Column("busbw", lambda choice: choice.row.busbw, format_rate, short="busbw\nGB/s",
+           terminal=_gb_per_s),
+    Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels"),
     Column("next best", lambda choice: choice.next_best),
 )  # fmt: skip
 """The quantities of a size."""
@@ -131,8 +167,9 @@ def choices_view(
     choices = []
     for size in sizes:
         rows = candidates(system, collective, size, nccl, settings)
-        chosen = best(rows, collective)
-        choices.append(Choice(size, [Row(row, chosen) for row in rows], chosen))
+        chosen, factor = best(rows, collective), _core.busbw_factor(collective, system.ranks)
+        named = [Row(row, chosen, size, factor) for row in rows]
+        choices.append(Choice(size, named, chosen))
     first, is_single = choices[0], len(choices) == 1
     about = f"{collective} of {format_size(first.size)}" if is_single else collective
     single = ReportTable(CANDIDATES, first.considered, bold=lambda row: row.candidate is row.chosen)
@@ -141,7 +178,7 @@ def choices_view(
         headline=Fact("question", f"{about} on {system.name}, {gpus}, NCCL {nccl}"),
         facts=json_facts(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
                       nccl=nccl, collective=collective),
-        tables=[single if is_single else ReportTable(SIZES, choices, gap=2)],
+        tables=[single if is_single else ReportTable(SIZES, choices)],
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
         below=list(_conclusion(first)) if is_single else (),
     )  # fmt: skip
@@ -154,4 +191,6 @@ def _conclusion(choice: Choice) -> Iterator[RenderableType]:
         yield "not considered"
     for (algorithm, refusal), rows in groupby(refused, lambda row: (row.algorithm, row.refusal)):
         yield indented(f"{algorithm} {', '.join(row.protocol for row in rows)}: {refusal}")
+    rates = f"{format_rate(choice.row.algbw)}, {format_rate(choice.row.busbw)}"
     yield f"NCCL chooses {choice.chosen.algorithm} with {choice.chosen.protocol}"
+    yield f"algbw, busbw: {rates}"

@@ -12,7 +12,9 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.sourced import written
 
 if TYPE_CHECKING:
+    from tutti.base.declared.models import Model
     from tutti.platforms.files.platform_file import RawPlatform, TopologyTable
+    from tutti.platforms.library import Library
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes
 
@@ -28,9 +30,30 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     Raises:
         ConfigError: The model's values contradict each other, or the topology is unknown.
     """
-    from tutti.base.declared.models import MODELS
     from tutti.platforms.files.contention import contention_of
     from tutti.platforms.machine import Platform
+
+    default = platform.default_model or next(iter(platform.models))
+    name = platform.name if model == default else f"{platform.name}:{model}"
+    network = _network(platform, model, source)
+    routes = _routes(platform, source)
+    _check_nodes(platform, routes, source)
+    contention = contention_of(platform, routes, source=source)
+    library = _library(platform, is_default=model == default, source=source)
+    found = Platform(
+        name=name, model=network, routes=routes, contention=contention, library=library
+    )
+    try:
+        return found.checked()
+    except TuttiError as error:
+        key = f"platform {platform.name}: topology.flits"
+        path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
+        raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
+
+
+def _network(platform: RawPlatform, model: str, source: str) -> Model:
+    """Returns a network model of a platform, with the costs of local work."""
+    from tutti.base.declared.models import MODELS
 
     chosen = platform.models[model]
     values = {
@@ -39,24 +62,26 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
         for name, info in type(table).model_fields.items()
         if name not in {"kind", "summary"} and (name != "launch" or name in table.model_fields_set)
     }
-    default = platform.default_model or next(iter(platform.models))
-    name = platform.name if model == default else f"{platform.name}:{model}"
     try:
         network = next(m for m in MODELS if m.model_fields["kind"].default == chosen.kind)(**values)
         network.core  # noqa: B018 - the core checks the values together
     except TuttiError as error:
         key = f"platform {platform.name}: models.{model}"
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
-    routes = _routes(platform, source)
-    _check_nodes(platform, routes, source)
-    contention = contention_of(platform, routes, source=source)
-    found = Platform(name=name, model=network, routes=routes, contention=contention)
-    try:
-        return found.checked()
-    except TuttiError as error:
-        key = f"platform {platform.name}: topology.flits"
-        path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
-        raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
+    return network  # type: ignore[return-value] # a member of the union
+
+
+def _library(platform: RawPlatform, *, is_default: bool, source: str) -> Library | None:
+    """Returns the library of a platform, with the costs of its protocols."""
+    from tutti.platforms.library import Library
+
+    table = platform.library
+    if table is None:
+        return None
+    prefix = f"{table.name}_"
+    names = [name for name in platform.models if name.startswith(prefix)] if is_default else []
+    models = {name: _network(platform, name, source) for name in names}
+    return Library(name=table.name, version=table.version, system=table.system, models=models)
 
 
 def _check_nodes(platform: RawPlatform, routes: Routes | None, source: str) -> None:

@@ -246,6 +246,24 @@ class CalibrationTable(Table):
         return float(self.error.removesuffix(" %")) / 100
 
 
+class LibraryTable(Table):
+    """The communication library that runs on a machine."""
+
+    name: Annotated[Literal["nccl"], Field(description="The library.")]
+    version: Annotated[str, Field(min_length=1, description="The version, such as `2.28`.")]
+    system: Annotated[
+        str,
+        Field(
+            default="",
+            description="The library's description of the nodes, such as `dgx_h100` of `tutti nccl "
+            "systems`; if absent, it is not known, and the library predicts nothing.",
+        ),
+    ]
+    source: Annotated[
+        str, Field(default="", description="Why the description holds for the machine.")
+    ]
+
+
 class RawPlatform(Table):
     """A machine: one or more network models, and the costs of local work."""
 
@@ -277,6 +295,10 @@ class RawPlatform(Table):
     calibration: Annotated[
         CalibrationTable | None,
         Field(default=None, description="Of fitted numbers: their error, and what was measured."),
+    ]
+    library: Annotated[
+        LibraryTable | None,
+        Field(default=None, description="The communication library; if absent, it is not known."),
     ]
 
     @model_validator(mode="after")

@@ -18,8 +18,8 @@ _FAMILY = "rail_optimized"
 def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     """Returns a platform with `gpus` NPUs.
 
-    A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts; its spine
-    switches get as many ports as that needs.
+    A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts if it has
+    spine switches; these get as many ports as that needs.
 
     Raises:
         ConfigError: The platform has another number of NPUs, and cannot be scaled.
@@ -85,7 +85,14 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
         )
     if hosts <= most:
         return f"{_FAMILY}:npus={npus},hosts={hosts}"
+    if "spines" not in given:
+        raise mistake(
+            f"exceeds {name}, which has no spine switches and therefore one pod",
+            source="--gpus",
+            value=f"{gpus:,}",
+            expected=f"at most {npus * most:,}",
+            hint="dgx_h100_cluster and other clusters with spines have several pods",
+        )
     kept = {key: value for key, value in given.items() if key in {"spines", "uplinks"}}
-    kept.setdefault("spines", str(most // 2))
     text = ",".join(f"{key}={value}" for key, value in kept.items())
     return f"{_FAMILY}:npus={npus},hosts={most},pods={hosts // most},{text}"

@@ -22,7 +22,7 @@ pub(in crate::algorithm) struct Edge {
 #[derive(Clone)]
 pub(in crate::algorithm) struct LinkGraph {
     pub(in crate::algorithm) ranks: u32,
-    /// The time per byte of each link of the graph.
+    /// The time per byte of each link that an edge uses, in the order of the topology.
     pub(in crate::algorithm) rates: Vec<TimePerByte>,
     /// Sorted by source, then by destination.
     edges: Vec<Edge>,
@@ -42,7 +42,33 @@ impl LinkGraph {
     /// the route from b to a.
     pub(in crate::algorithm) fn of(routes: &Routes, ranks: u32, backwards: bool) -> LinkGraph {
         let direct = LinkGraph::through(routes, ranks, backwards, false);
-        if direct.connects() { direct } else { LinkGraph::through(routes, ranks, backwards, true) }
+        let found = if direct.connects() {
+            direct
+        } else {
+            LinkGraph::through(routes, ranks, backwards, true)
+        };
+        found.without_idle_links()
+    }
+
+    /// Removes the links that no edge uses, which are most of those of a platform with few ranks.
+    fn without_idle_links(mut self) -> LinkGraph {
+        let mut used = vec![false; self.rates.len()];
+        self.links.iter().for_each(|&link| used[link as usize] = true);
+        let mut next = 0;
+        let places: Vec<u32> = used
+            .iter()
+            .map(|&is_used| {
+                let place = next;
+                next += u32::from(is_used);
+                place
+            })
+            .collect();
+        for link in self.links.iter_mut().chain(&mut self.pace) {
+            *link = places[*link as usize];
+        }
+        let mut kept = used.iter();
+        self.rates.retain(|_| kept.next().is_some_and(|&is_used| is_used));
+        self
     }
 
     fn through(routes: &Routes, ranks: u32, backwards: bool, forwarding: bool) -> LinkGraph {
@@ -281,6 +307,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn links_that_no_edge_uses_are_removed() {
+        let graph = LinkGraph::of(&routes("hierarchical:switch:4/switch:64"), 4, false);
+        assert_eq!((graph.edges().len(), graph.rates.len()), (12, 8));
+        assert!(graph.links.iter().chain(&graph.pace).all(|&link| link < 8));
     }
 
     /// Five rings of four behind gateways at a switch: 8 edges in each ring, and between rings only

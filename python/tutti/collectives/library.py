@@ -1,0 +1,224 @@
+"""The library of a platform in comparisons: its algorithms as rows, and its choice as the baseline.
+
+The baseline is what the library's own model predicts for the algorithm that it selects. Its
+algorithms are simulated on the links of the platform, with the costs of their protocols.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutti import _core
+from tutti.base.declared.models import PipeliningPostal
+from tutti.base.units import Time, TimePerByte
+from tutti.collectives.frames import BASELINE, measurement_frame
+from tutti.collectives.request import TimedSchedule
+from tutti.platforms.contention import FlowLevel
+from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.ir import Schedule, schedule
+from tutti.schedules.proving import messages_of
+from tutti.view.quantity import format_rate, format_size, format_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tutti.base.units import Size
+    from tutti.collectives.candidates import ComparisonPlan
+    from tutti.collectives.request import ComparisonRequest
+    from tutti.platforms.library import LibraryModel, LibrarySchedule, Prediction
+    from tutti.platforms.machine import Platform
+
+AGREEMENT = 0.05
+"""The difference from the library's own model above which a remark states it."""
+_MOST_MESSAGES = 3_000_000
+"""Most messages of a schedule of a library that a comparison of all algorithms simulates."""
+
+
+@dataclass
+class LibraryPlan:
+    """What the library of a platform selects and predicts for a request.
+
+    Attributes:
+        platform: The platform.
+        model: The model of its library.
+        baselines: The prediction for the library's choice, by rank count and bytes.
+        predicted: The prediction for the algorithm of a row, by name, rank count and bytes.
+    """
+
+    platform: Platform
+    model: LibraryModel
+    baselines: dict[tuple[int, int], Prediction] = field(default_factory=dict)
+    predicted: dict[tuple[str, int, int], Prediction] = field(default_factory=dict)
+    _platforms: dict[tuple[str, int | None], Platform] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, platform: Platform) -> LibraryPlan | None:
+        """Returns the plan of a platform; None without a library."""
+        return None if platform.library is None else cls(platform, platform.library.model)
+
+    @property
+    def name(self) -> str:
+        """The name of the baseline."""
+        return f"{self.model.title} default"
+
+    def predict(self, collective: str, ranks: int, sizes: Sequence[Size]) -> str:
+        """Adds the baselines of a rank count; returns why there are none, or an empty text."""
+        try:
+            for size in sizes:
+                found = self.model.default(collective, ranks, size.bytes)
+                self.baselines[ranks, size.bytes] = found
+        except AlgorithmError as error:
+            return error.problem
+        return ""
+
+    def schedules(
+        self, notation: str, request: ComparisonRequest, ranks: int
+    ) -> list[TimedSchedule]:
+        """Returns the schedules of an algorithm of the library, each with its sizes.
+
+        Raises:
+            AlgorithmError: The library does not consider the algorithm, or no schedule fits.
+        """
+        found: dict[tuple[object, ...], tuple[LibrarySchedule, set[int]]] = {}
+        for size in request.sizes:
+            one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+            laid_out = one.schedule
+            key = laid_out if isinstance(laid_out, str) else laid_out.name
+            self.predicted[one.label, ranks, size.bytes] = one.predicted
+            group = found.setdefault((one.label, key, one.launch_ps), (one, set()))
+            group[1].add(size.bytes)
+        return [self._case(one, sizes, request, ranks) for one, sizes in found.values()]
+
+    def _case(
+        self, one: LibrarySchedule, sizes: set[int], request: ComparisonRequest, ranks: int
+    ) -> TimedSchedule:
+        laid_out = one.schedule
+        if not isinstance(laid_out, Schedule):
+            laid_out = schedule(
+                laid_out, collective=request.collective, ranks=ranks, root=request.root
+            )
+        messages = messages_of(laid_out)
+        if request.algorithms is None and (messages or 0) > _MOST_MESSAGES:
+            problem = f"about {messages:,} messages, above the limit of {_MOST_MESSAGES:,}"
+            raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": ranks})
+        return TimedSchedule(
+            algorithm=one.label.partition(":")[0],
+            schedule=laid_out,
+            messages=messages,
+            notation=one.label,
+            sizes=frozenset(sizes),
+            label=one.label,
+            platform=self.platform_of(one),
+        )
+
+    def platform_of(self, one: LibrarySchedule) -> Platform:
+        """Returns the platform with the costs of the protocol of a schedule.
+
+        Channels are independent thread blocks: their messages leave a GPU at once and share its
+        port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
+        of a step overlaps entirely.
+        """
+        key = one.model, one.launch_ps
+        if key not in self._platforms:
+            assert self.platform.library is not None  # noqa: S101 - `of` checks it
+            model = self.platform.library.models.get(one.model, self.platform.model)
+            changes: dict[str, Any] = {}
+            if one.launch_ps is not None and one.model in self.platform.library.models:
+                changes["launch"] = Time(ps=one.launch_ps)
+            contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
+            if isinstance(contention, FlowLevel) and isinstance(model, PipeliningPostal) and rate:
+                changes |= {
+                    "alpha_p": Time(ps=model.alpha_p.ps + model.alpha_r.ps),
+                    "alpha_r": Time(ps=0),
+                    "beta": TimePerByte.parse("0 ns/B"),
+                }
+                contention = contention.model_copy(update={"injection": rate, "ejection": rate})
+            model = model.model_copy(update=changes)
+            self._platforms[key] = self.platform.model_copy(
+                update={"model": model, "contention": contention}
+            )
+        return self._platforms[key]
+
+    def rows(self, plan: ComparisonPlan, measured: pl.DataFrame) -> list[dict[str, Any]]:
+        """Returns the baselines as rows of results; lower bounds are those of measured rows."""
+        bounds = dict(zip(
+            measured.select("ranks", "size_bytes").iter_rows(), measured["bound_ps"], strict=True
+        ))  # fmt: skip
+        rows = []
+        for (ranks, size), predicted in self.baselines.items():
+            time, bound = predicted.time_ps, bounds.get((ranks, size))
+            collective = plan.request.collective
+            rows.append({
+                **plan.request_labels,
+                "collective": collective,
+                "algorithm": BASELINE,
+                "schedule": f"{self.name}: {predicted.choice}",
+                "ranks": ranks,
+                "size_bytes": size,
+                "time_ps": time,
+                "algbw_bytes_per_s": _core.algbw(size, time),
+                "busbw_bytes_per_s": _core.busbw(collective, ranks, size, time),
+                "bound_ps": bound,
+                "of_limit": None if bound is None else bound / time,
+            })  # fmt: skip
+        return rows
+
+    def differences(self, measured: pl.DataFrame) -> list[str]:
+        """Returns a line for each simulated algorithm that differs from the library's own model."""
+        found: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        columns = measured.select("schedule", "ranks", "size_bytes", "time_ps")
+        for name, ranks, size, time in columns.iter_rows():
+            found.setdefault((name, ranks), []).append((size, time))
+        texts = (self.difference(*key, points) for key, points in found.items())
+        return [text for text in texts if text]
+
+    def difference(self, name: str, ranks: int, points: Sequence[tuple[int, int]]) -> str:
+        """Returns how a simulated algorithm differs from the library's own model; empty if little.
+
+        Args:
+            name: The name in results.
+            ranks: The rank count.
+            points: Sizes in bytes with the simulated times in ps.
+        """
+        different = [
+            (time / predicted.time_ps - 1, size, time)
+            for size, time in points
+            if (predicted := self.predicted.get((name, ranks, size))) is not None
+            and abs(time / predicted.time_ps - 1) > AGREEMENT
+        ]
+        if not different:
+            return ""
+        share, size, time = max(different, key=lambda point: abs(point[0]))
+        predicted = self.predicted[name, ranks, size]
+        own, latency = (format_time(one) for one in (predicted.time_ps, predicted.latency_ps))
+        rate = format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
+        several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
+        return (
+            f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
+            f"the model of {self.model.title} has {own} ({share:+.0%}): a latency of {latency} and "
+            f"{rate}, not the steps of the protocol and the rates of the links"
+        )
+
+
+def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:
+    """Returns a remark on a ring that uses one network adapter of each node; empty for others."""
+    per_node = model.ranks_per_node
+    is_single = notation.strip() in {"ring", "ring:backward", "ring:bidirectional"}
+    if not is_single or per_node < 2 or ranks <= per_node:
+        return ""
+    return (
+        f"{notation} is one ring: it uses 1 of the {per_node} network adapters of a node; "
+        f"`ring:node={per_node},channels={per_node}` uses all, as {model.title} does"
+    )
+
+
+def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame:
+    """Returns a frame of measurements with the baselines of the library as further rows."""
+    import polars as pl
+
+    if plan.library is None or not plan.library.baselines:
+        return measured
+    return pl.concat([measured, measurement_frame(plan.library.rows(plan, measured))])

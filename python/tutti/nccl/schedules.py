@@ -1,0 +1,324 @@
+"""NCCL's algorithms as schedules with all channels, so that all network interfaces are used.
+
+Rings and trees are rotated, one channel per GPU of a node. NVLS and NVLSTree multicast and reduce
+in the NVSwitches. The numbers of chunks are those of calcCollChunking in NCCL's src/enqueue.cc.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutti.schedules.builder import ScheduleBuilder
+from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.ir import schedule
+
+if TYPE_CHECKING:
+    from tutti import _core
+    from tutti.schedules.builder import RankProgram
+    from tutti.schedules.ir import Schedule
+
+KIB = 1 << 10
+_TREE_CHUNK = {"LL": 32 * KIB, "LL128": 576_000, "Simple": 512 * KIB}
+"""Bytes of a chunk: an eighth of the buffer of 512 KiB, 4.69 MiB and 4 MiB, less flags. Source:
+NCCL 2.28, src/init.cc and src/include/device.h."""
+_SEGMENT = 4 * KIB
+"""The smallest segment of NVLS. A thread block loads a sum and stores it to all GPUs, so that
+both directions overlap within a chunk (NCCL 2.28, src/device/all_reduce.h; inferred)."""
+_MOST_SEGMENTS = 32
+_PIECE = 64 * KIB
+"""The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
+_MOST_TREE_PIECES = 64
+_PIECES = 16
+"""Pieces of a chain, such that its ranks work at the same time."""
+_MOST_PIECES = 256
+"""Most pieces of a tree: more take longer to simulate, and change the time by less than 2 %."""
+MOST_PAIRED = 4
+"""Most GPUs of a node without an NVSwitch whose rings tutti builds."""
+_SHARDED = ("all_reduce", "all_gather", "reduce_scatter")
+_MOST_OPS = 2_000_000
+"""Most ops of a schedule that is built op by op."""
+
+
+class Layout(NamedTuple):
+    """The ranks of a communicator.
+
+    Attributes:
+        width: The ranks per node, which are consecutive.
+        nodes: The number of nodes.
+        pairs: NVLink connects each two GPUs of a node, without an NVSwitch.
+    """
+
+    width: int
+    nodes: int
+    pairs: bool = False
+
+    @property
+    def rotated(self) -> str:
+        """The argument for one channel per GPU of a node; empty if a channel suffices."""
+        both = self.width > 1 and self.nodes > 1
+        return f"node={self.width},channels={self.width}" if both else ""
+
+
+def schedule_of(
+    algorithm: str, protocol: str, collective: str, layout: Layout, *, size: int, channels: int
+) -> str | Schedule:
+    """Returns the schedule of an algorithm: a notation, or a schedule that none generates.
+
+    Args:
+        algorithm: NCCL's name of the algorithm.
+        protocol: NCCL's name of the protocol.
+        collective: The collective.
+        layout: The ranks.
+        size: The size in bytes.
+        channels: The number of channels that NCCL uses.
+
+    Raises:
+        AlgorithmError: tutti has no such schedule.
+    """
+    if algorithm == "NVLS" and layout.nodes == 1:
+        return _nvls(collective, layout, size)
+    if algorithm == "NVLSTree":
+        return nvls_tree(layout, _nvls_tree_pieces(layout, size))
+    if algorithm in {"NVLS", "CollNetDirect", "CollNetChain"}:
+        problem = f"tutti has no schedule for {algorithm} between nodes, which needs SHARP"
+        raise AlgorithmError(problem, kind="wrong_ranks")
+    if algorithm == "Tree":
+        pieces = _tree_pieces(protocol, layout, size, channels)
+        return notation_of("Tree", collective, layout, pieces=pieces)
+    if algorithm == "Ring" and layout.pairs and layout.nodes == 1 and collective in _SHARDED:
+        return rings(collective, layout.width)
+    return notation_of(algorithm, collective, layout)
+
+
+def notation_of(algorithm: str, collective: str, layout: Layout, *, pieces: int = _PIECES) -> str:
+    """Returns the notation of Ring, Tree or PAT.
+
+    Raises:
+        AlgorithmError: tutti has no such schedule on all network interfaces.
+    """
+    if algorithm == "PAT":
+        return "pat"
+    if algorithm == "Tree":
+        parts = ("double_binary_tree:nccl", layout.rotated, str(pieces))
+        return ",".join(filter(None, parts))
+    if collective in {"broadcast", "reduce"}:
+        return f"chain:segments={_PIECES}"
+    return f"ring:{layout.rotated}" if layout.rotated else "ring"
+
+
+def _tree_pieces(protocol: str, layout: Layout, size: int, channels: int) -> int:
+    """Returns the chunks of a tree, each of which has a pair per channel."""
+    chunk, shares = _TREE_CHUNK[protocol], max(1, size // channels)
+    if protocol == "LL128":
+        steps = 1 + layout.nodes.bit_length() - 1 + 0.1 * layout.width
+        for most, least in ((64, 128 * KIB), (16, 32 * KIB)):
+            while shares // chunk < steps * most / layout.width and chunk > least:
+                chunk //= 2
+    return max(1, min(_MOST_PIECES, shares // chunk))
+
+
+def _nvls(collective: str, layout: Layout, size: int) -> str:
+    segments = max(1, min(_MOST_SEGMENTS, size // (layout.width * _SEGMENT)))
+    roots = "all," if collective == "all_reduce" else ""
+    return f"in_network:{roots}segments={segments}"
+
+
+def _nvls_tree_pieces(layout: Layout, size: int) -> int:
+    return max(1, min(_MOST_TREE_PIECES, size // (2 * layout.width * _PIECE)))
+
+
+def rings(collective: str, ranks: int) -> Schedule:
+    """Returns a ring along each directed Hamiltonian cycle of fully connected ranks.
+
+    The rings share the payload equally, and all links carry the same bytes.
+
+    Args:
+        collective: all_reduce, all_gather or reduce_scatter.
+        ranks: The number of ranks, at most `MOST_PAIRED`.
+    """
+    cycles = [(0, *rest) for rest in itertools.permutations(range(1, ranks))]
+    name = f"rings:{len(cycles)}"
+    builder = ScheduleBuilder(collective, ranks=ranks, chunks=ranks * len(cycles), name=name)
+    reducing = 0 if collective == "all_gather" else ranks - 1
+    steps = reducing + (0 if collective == "reduce_scatter" else ranks - 1)
+    for rank in range(ranks):
+        program = builder.rank(rank)
+        for step in range(steps):
+            program.step(f"step {step}")
+            _add_step(program, rank, step, cycles, reducing)
+    return builder.build()
+
+
+def _add_step(
+    program: RankProgram, rank: int, step: int, cycles: list[tuple[int, ...]], reducing: int
+) -> None:
+    """Adds a step of a rank in all rings: a reduction in the first `reducing` steps."""
+    folds = step < reducing
+    behind = step + 1 if folds else step - reducing
+    sent, received, ranks = [], [], len(cycles[0])
+    for index, cycle in enumerate(cycles):
+        at = cycle.index(rank)
+        right, left = cycle[(at + 1) % ranks], cycle[at - 1]
+        sent.append((right, cycle[(at - behind) % ranks] * len(cycles) + index))
+        received.append((left, cycle[(at - behind - 1) % ranks] * len(cycles) + index))
+    for peer, chunk in sent:
+        program.send(peer, chunk=chunk)
+    for peer, chunk in received:
+        program.recv(peer, chunk=chunk, slot=int(folds))
+    if folds:
+        for _, chunk in received:
+            program.reduce(0, [1, 0], chunk=chunk)
+
+
+def nvls_tree(layout: Layout, pieces: int) -> Schedule:
+    """Returns NVLSTree: each GPU is the root of its shard in its node, in a tree of nodes.
+
+    The NVSwitch of a node reduces a piece to its root. The roots of a shard reduce it up a double
+    binary tree of nodes and send the sum down. Each root multicasts the sum in its node. All pieces
+    are in flight at the same time.
+
+    Args:
+        layout: The ranks, on two nodes or more.
+        pieces: The pieces of a shard in each of the two trees.
+
+    Raises:
+        AlgorithmError: The schedule has too many ops.
+    """
+    tree = _Tree.of(layout.nodes, pieces)
+    ops = layout.nodes * layout.width * tree.steps * (2 * layout.width + 2)
+    if ops > _MOST_OPS:
+        problem = f"NVLSTree on {layout.nodes} nodes has about {ops:,} ops"
+        raise AlgorithmError(f"{problem}: expected at most {_MOST_OPS:,}", kind="too_many_ranks")
+    width, ranks = layout.width, layout.width * layout.nodes
+    builder = ScheduleBuilder(
+        "all_reduce", ranks=ranks, chunks=2 * pieces * width, name=f"nvls_tree:{width},{pieces}"
+    )
+    for rank in range(ranks):
+        member = _Member(builder.rank(rank), rank, layout, tree)
+        for step in range(tree.steps):
+            member.add(step)
+    return builder.build()
+
+
+_Ops = list[dict[int, list["_core.Op"]]]
+"""Ops by node and step."""
+
+
+class _Tree(NamedTuple):
+    """The double binary tree of the nodes.
+
+    A message of the tree is received in the step after the one that sends it, which hides the
+    latency of the network. A piece therefore takes two steps per level.
+
+    Attributes:
+        pieces: The pieces of a shard in each tree.
+        sends: The sends of each node by step.
+        receives: Its receives and reductions by step.
+        complete: The chunks whose sum each node multicasts, by step.
+        steps: The number of steps of NVLSTree.
+    """
+
+    pieces: int
+    sends: _Ops
+    receives: _Ops
+    complete: list[dict[int, list[int]]]
+    steps: int
+
+    @classmethod
+    def of(cls, nodes: int, pieces: int) -> _Tree:
+        laid_out = schedule(f"double_binary_tree:nccl,{pieces}", ranks=nodes)
+        sends: _Ops = [{} for _ in range(nodes)]
+        receives: _Ops = [{} for _ in range(nodes)]
+        complete: list[dict[int, list[int]]] = [{} for _ in range(nodes)]
+        for node in range(nodes):
+            last: dict[int, int] = {}
+            for index in range(laid_out.steps(node)):
+                beat = int(laid_out.step_name(node, index).split()[1])
+                for op in laid_out.ops(node, index):
+                    assert op.chunks is not None  # noqa: S101 - messages and reductions have chunks
+                    piece = op.chunks[0] % pieces
+                    step = 1 + piece + 2 * (beat - piece)
+                    if op.kind == "send":
+                        sends[node].setdefault(step, []).append(op)
+                        continue
+                    receives[node].setdefault(step + 1, []).append(op)
+                    last[op.chunks[0]] = step + 2
+            for chunk, step in last.items():
+                complete[node].setdefault(step, []).append(chunk)
+        steps = 1 + max(max(one) for one in complete)
+        return cls(pieces, sends, receives, complete, steps)
+
+
+class _Member:
+    """A rank of NVLSTree. Slots: its data, the contributions of other GPUs, those of the tree."""
+
+    def __init__(self, program: RankProgram, rank: int, layout: Layout, tree: _Tree) -> None:
+        self._program = program
+        self._node, self._index = divmod(rank, layout.width)
+        self._width = layout.width
+        self._tree = tree
+
+    def add(self, step: int) -> None:
+        """Adds a step: multicasts, messages of the tree, contributions, and their receives."""
+        tree, program = self._tree, self._program
+        down = tree.complete[self._node].get(step, [])
+        program.step(f"step {step}")
+        for chunk in down:
+            program.multicast(self._others, chunk=self._chunk(self._index, chunk))
+        for op in tree.sends[self._node].get(step, []):
+            program.send(self._rank_of(op.peer), chunk=self._place(op))
+        rising = (step, tree.pieces + step) if step < tree.pieces else ()
+        for chunk in rising:
+            for index in self._indices:
+                program.contribute(self._at(index), chunk=self._chunk(index, chunk))
+        for chunk in down:
+            for index in self._indices:
+                program.recv(self._at(index), chunk=self._chunk(index, chunk))
+        received = tree.receives[self._node].get(step, [])
+        for op in received:
+            if op.kind == "recv":
+                slot = op.slot + self._width - 1 if op.slot else 0
+                program.recv(self._rank_of(op.peer), chunk=self._place(op), slot=slot)
+        for chunk in rising:
+            program.combine(0, self._operands, chunk=self._chunk(self._index, chunk))
+        for op in received:
+            if op.kind == "reduce":
+                slots = [one + self._width - 1 if one else 0 for one in op.operands or ()]
+                program.reduce(0, slots, chunk=self._place(op))
+
+    @property
+    def _indices(self) -> list[int]:
+        """The positions of the other GPUs of the node, such that no two start with the same."""
+        return [(self._index + by) % self._width for by in range(1, self._width)]
+
+    @property
+    def _others(self) -> list[int]:
+        return [self._at(index) for index in self._indices]
+
+    @property
+    def _operands(self) -> list[tuple[int, int | None]]:
+        """The slots of the contributions in order of ranks, each with its rank."""
+        found: list[tuple[int, int | None]] = []
+        for index in range(self._width):
+            if index == self._index:
+                found.append((0, None))
+            else:
+                found.append((index + (index < self._index), self._at(index)))
+        return found
+
+    def _at(self, index: int) -> int:
+        return self._node * self._width + index
+
+    def _rank_of(self, node: int | None) -> int:
+        assert node is not None  # noqa: S101 - messages have a peer
+        return node * self._width + self._index
+
+    def _chunk(self, index: int, chunk: int) -> int:
+        """Returns the chunk of a shard; the pieces of both trees alternate."""
+        half, piece = divmod(chunk, self._tree.pieces)
+        return 2 * (index * self._tree.pieces + piece) + half
+
+    def _place(self, op: _core.Op) -> int:
+        assert op.chunks is not None  # noqa: S101 - messages and reductions have chunks
+        return self._chunk(self._index, op.chunks[0])

@@ -1,0 +1,122 @@
+"""The communication library of a platform: what runs there, and what it predicts.
+
+A platform names its library. The package of a library has a function that returns its model, which
+is imported on first use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from pydantic import Field, Strict
+
+from tutti.base.declared.models import Model
+from tutti.base.parameters import Parameters
+
+if TYPE_CHECKING:
+    from tutti.schedules.ir import Schedule
+
+LIBRARIES = {"nccl": "tutti.nccl.library:model_of"}
+"""The function that returns the model of a library, by the name of the library."""
+
+
+class Library(Parameters):
+    """The communication library that runs on a platform.
+
+    Attributes:
+        name: A name of `LIBRARIES`.
+        version: The version, such as ``2.28``.
+        system: The library's description of the nodes, such as ``dgx_h100`` of `tutti nccl
+            systems`; empty if it is not known.
+        models: The platform's network models by name, which state the costs of the protocols; empty
+            if the model of the platform is not its default.
+    """
+
+    name: Annotated[str, Strict(), Field(min_length=1)]
+    version: Annotated[str, Strict(), Field(min_length=1)]
+    system: Annotated[str, Strict()] = ""
+    models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
+
+    @property
+    def model(self) -> LibraryModel:
+        """The model of the library.
+
+        Raises:
+            ConfigError: The version or the system is unknown.
+        """
+        module, _, name = LIBRARIES[self.name].partition(":")
+        found: LibraryModel = getattr(import_module(module), name)(self)
+        return found
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a library's own model predicts.
+
+    Attributes:
+        algorithm: The library's name of the algorithm, such as ``NVLSTree``.
+        protocol: The library's name of the protocol, such as ``Simple``.
+        latency_ps: The part of the time that does not depend on the size.
+        time_ps: The time.
+    """
+
+    algorithm: str
+    protocol: str
+    latency_ps: int
+    time_ps: int
+
+    @property
+    def choice(self) -> str:
+        """The algorithm and the protocol."""
+        return f"{self.algorithm} {self.protocol}"
+
+
+@dataclass(frozen=True)
+class LibrarySchedule:
+    """An algorithm of a library as a schedule.
+
+    Attributes:
+        label: The name in results, such as ``nccl:ring,simple``.
+        schedule: The notation, or the schedule if no notation generates it.
+        model: The name of the platform's model with the costs of the protocol.
+        launch_ps: The launch of the collective, if the library states one for the algorithm and the
+            number of nodes; None for that of the model.
+        predicted: What the library's own model predicts.
+    """
+
+    label: str
+    schedule: str | Schedule
+    model: str
+    launch_ps: int | None
+    predicted: Prediction
+
+
+class LibraryModel(Protocol):
+    """The model of a library on the nodes of a platform.
+
+    Each method raises AlgorithmError where the library, its model or tutti has no answer.
+    """
+
+    @property
+    def title(self) -> str:
+        """The name and the version, such as ``NCCL 2.28.9``."""
+
+    @property
+    def ranks_per_node(self) -> int:
+        """The ranks of a complete node, which are consecutive; 0 if they are not known."""
+
+    def default(self, collective: str, ranks: int, size: int) -> Prediction:
+        """Returns what the library selects, and the time that its model predicts."""
+
+    def notations(self, collective: str, ranks: int) -> list[str]:
+        """Returns the notations of the algorithms that the library considers."""
+
+    def schedule(self, notation: str, collective: str, ranks: int, size: int) -> LibrarySchedule:
+        """Returns the schedule of a notation for a size in bytes."""
+
+
+def is_library(notation: object) -> bool:
+    """Returns whether a notation names the algorithm of a library, such as ``nccl:ring``."""
+    return isinstance(notation, str) and notation.partition(":")[0].strip() in LIBRARIES
