@@ -748,8 +748,11 @@ class _Mesh(TypedDict):
     rows: int
     hpc_max: int | None
     priority: str | None
+    arbiter: str | None
     fan_out: str | None
     fan_in: str | None
+    merge: str | None
+    hold: str | None
     yx: bool | None
     vcs: int | None
     depth: int | None
@@ -779,6 +782,7 @@ class _SmartLoad(TypedDict):
     process: str
     rate: float
     message_class: int
+    outstanding: int | None
 
 @final
 class SmartCase:
@@ -820,9 +824,16 @@ class _Chip(TypedDict):
     reissues: int | None
     shortest_timeout: int | None
     data_flits: int | None
+    work_per_miss: int | None
     check: bool
     patience: int | None
     limit: int | None
+
+@final
+class CoherenceTrace:
+    def __new__(cls, cores: Sequence[Sequence[tuple[str, int]]]) -> CoherenceTrace: ...
+    @property
+    def cores(self) -> int: ...
 
 @final
 class CoherenceCase:
@@ -835,6 +846,8 @@ class CoherenceCase:
         cores: int | None,
         seed: int,
     ) -> CoherenceCase: ...
+    @staticmethod
+    def of_trace(mesh: SmartMesh, chip: _Chip, trace: CoherenceTrace) -> CoherenceCase: ...
     @property
     def cores(self) -> int: ...
     def described(self) -> dict[str, Any]: ...

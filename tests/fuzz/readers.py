@@ -517,6 +517,7 @@ def _prefixed(data: bytes) -> bytes:
 def _tables() -> list[Reader]:
     from tutti.collectives.files.resolve import load_experiment
     from tutti.networks.coherence.files import load_coherence
+    from tutti.networks.coherence.traces import read_trace
     from tutti.networks.flit.files.network_file import load_noc
     from tutti.networks.mesh.files import load_smart
     from tutti.platforms import recordings
@@ -542,6 +543,7 @@ def _tables() -> list[Reader]:
             name="training", read=load_training, files=({"f.toml": seeds.training_step("gnmt")},)
         ),
         Reader(name="coherence", read=load_coherence, files=_targets(networks, "coherence")),
+        Reader(name="accesses", read=read_trace, files=({"t.txt": seeds.ACCESSES},)),
         *(
             Reader(name=f"recording-{name}", read=read, files=({file: recorded[file]},))
             for name, read, file in (

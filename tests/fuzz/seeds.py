@@ -13,6 +13,10 @@ EXAMPLES = ROOT / "examples"
 OUTPUTS = ROOT / "tests" / "formats" / "outputs"
 
 
+ACCESSES = b"# core operation number\n0 compute 9\n0 store 0x40\nbarrier\n1 load 64\n1 update 8\n"
+"""A trace of memory accesses."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A command and its files.
@@ -232,6 +236,14 @@ def networks() -> list[Target]:
         Target(
             "coherence",
             {"f.toml": chip},
+            ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
+        ),
+        Target(
+            "coherence trace",
+            {
+                "f.toml": b'kernel = "trace:t.txt"\n[mesh]\ncolumns = 2\nrows = 2\n',
+                "t.txt": ACCESSES,
+            },
             ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
         ),
         *_booksim(),

@@ -48,7 +48,11 @@ def test_settings_rebuild_the_mesh() -> None:
         ({"fan_out": "complete"}, "complete:INTERVAL"),
         ({"fan_out": "complete:2"}, "expected `complete:3`"),
         ({"fan_in": "all"}, "fan_in `all`"),
-        ({"priority": "age"}, "expected local or bypass"),
+        ({"priority": "oldest"}, "expected local, bypass, bypass_responses or an expression"),
+        ({"priority": "distance +"}, "`distance +` cannot be read: an operand is missing"),
+        ({"arbiter": "random"}, "arbiter `random`"),
+        ({"hold": "stays < 3"}, "unknown name `stays` at character 1; expected an expression over"),
+        ({"hold": "stay < 3", "fan_in": "complete"}, "routers hold responses only if they merge"),
         ({"columns": 1}, "`columns` is 1: expected an integer from 2 to 64"),
         ({"vcs": True}, "`vcs` is True"),
         ({"vcs": -1}, "`vcs` is -1"),
@@ -109,6 +113,56 @@ def test_complete_fan_in_delivers_one_response() -> None:
     assert 1 < some < 5
     assert all_ == 63
     assert runs[0].table_entries.mean > 0 == runs[1].table_entries.mean
+
+
+def test_rules_replace_named_priorities() -> None:
+    """Equal to the names if routers do not merge responses."""
+    traffic = [
+        broadcast(0.004),
+        smart.Traffic(kind="unicast", rate=0.1, packet="1,5", message_class=1),
+    ]
+    for name, rule in (("local", "-distance"), ("bypass", "distance")):
+        named, by_rule = (
+            smart.run(mesh(priority=one, depth=5), traffic, PLAN) for one in (name, rule)
+        )
+        assert named.loads == by_rule.loads
+        assert named.counts == by_rule.counts
+    found = mesh(priority="distance if response else -distance", hold="missing and stay < 4")
+    assert mesh(**found.settings).settings == found.settings
+
+
+def test_priority_of_responses_leaves_other_traffic_as_with_local_priority() -> None:
+    alone = broadcast(0.008)
+    of = {one: smart.run(mesh(priority=one), alone, PLAN) for one in ("local", "bypass_responses")}
+    assert of["local"].loads == of["bypass_responses"].loads
+    acks = smart.Traffic(kind="reduction", rate=0.2)
+    of = {one: smart.run(mesh(priority=one), acks, PLAN) for one in ("bypass", "bypass_responses")}
+    assert of["bypass"].loads == of["bypass_responses"].loads
+
+
+def test_held_responses_meet_others() -> None:
+    traffic = smart.Traffic(kind="reduction", rate=0.05)
+    free, waits, all_ = (
+        smart.run(mesh("baseline_collective", hold=hold), traffic, PLAN)
+        for hold in (None, "stay < 4", "missing")
+    )
+    arrivals = [run.loads[0].arrivals.mean for run in (free, waits, all_)]
+    assert arrivals[0] > arrivals[1] > arrivals[2] == 1
+    assert waits.stay.mean > free.stay.mean
+
+
+def test_reductions_in_flight_can_be_limited() -> None:
+    traffic = smart.Traffic(kind="reduction", rate=0.8)
+    free, few = (
+        smart.run(mesh("baseline_collective"), replace(traffic, outstanding=limit), PLAN)
+        for limit in (None, 8)
+    )
+    assert few.loads[0].active.mean <= 8 < free.loads[0].active.mean
+    assert few.loads[0].arrivals.mean < free.loads[0].arrivals.mean
+    with pytest.raises(TrafficError, match="`outstanding` is 0"):
+        smart.run(mesh(), replace(traffic, outstanding=0), PLAN)
+    with pytest.raises(NocError, match="only reductions have a limit"):
+        smart.run(mesh(), replace(broadcast(), outstanding=4), PLAN)
 
 
 def test_results_do_not_depend_on_threads_and_seeds_differ() -> None:

@@ -38,7 +38,7 @@ fn main() {
     let runs = if std::env::args().any(|arg| arg == "--once") { 1 } else { RUNS };
     for kernel in REGISTRY {
         for protocol in [Protocol::Ht, Protocol::Tc] {
-            for &(name, fan_in, priority) in DESIGNS {
+            for (name, fan_in, priority) in DESIGNS.iter().cloned() {
                 let name = format!("{}, {} on {name}", kernel.name(), protocol.name());
                 if !filters.iter().all(|part| name.contains(part)) {
                     continue;

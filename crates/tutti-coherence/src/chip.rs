@@ -262,7 +262,9 @@ impl Chip {
         let miss = self.cores[core as usize].miss.take().expect("a core with a miss");
         self.stats.missed(self.now, &miss, parts, source);
         self.caches[core as usize].l1.touch(miss.line);
-        self.perform(core, 1);
+        let work = self.settings.work_per_miss;
+        self.instructions(work);
+        self.perform(core, 1 + work);
     }
 
     // --- caches --------------------------------------------------------------------------------

@@ -97,6 +97,9 @@ pub struct SystemSettings {
     pub shortest_timeout: u64,
     /// Flits of a message that carries a line; other messages have one.
     pub data_flits: u32,
+    /// Cycles that a core computes on registers after each of its misses, in addition to the
+    /// program's work.
+    pub work_per_miss: u64,
     /// Whether the checker is enabled; in debug builds it always is.
     pub check: bool,
     /// Cycles without a completed access after which the run fails.
@@ -135,6 +138,7 @@ impl SystemSettings {
             reissues: 1,
             shortest_timeout: 50,
             data_flits: 5,
+            work_per_miss: 0,
             check: cfg!(debug_assertions),
             patience: 1_000_000,
             limit: 1_000_000_000,
@@ -207,6 +211,7 @@ impl SystemSettings {
             ("dram_interval", self.dram_interval, 1, MOST_CYCLES),
             ("shortest_timeout", self.shortest_timeout, 1, MOST_CYCLES),
             ("data_flits", u64::from(self.data_flits), 1, 1 << 10),
+            ("work_per_miss", self.work_per_miss, 0, MOST_CYCLES),
             ("patience", self.patience, 1, u64::MAX),
         ] {
             if !(least..=most).contains(&value) {

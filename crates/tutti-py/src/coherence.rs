@@ -1,10 +1,12 @@
 //! Python bindings of kernels on chips with coherent caches.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tutti_coherence::program::kernel::{REGISTRY, named};
+use tutti_coherence::program::trace::{Step, Trace};
 use tutti_coherence::program::{Program, ProgramError, Scale};
 use tutti_coherence::{
     CoherenceError, Collector, FlowCount, Mean, MissKind, Misses, Protocol, SharedHint, System,
@@ -17,22 +19,67 @@ use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
 use crate::schedule::Number;
 use crate::smart::SmartMesh;
 
-/// A kernel with its number of cores, scale and input seed.
+/// What a chip runs.
 #[derive(Clone)]
-struct Work {
-    kernel: String,
-    scale: Scale,
-    cores: u32,
-    seed: u64,
+enum Work {
+    /// A kernel with its number of cores, scale and input seed.
+    Kernel { kernel: String, scale: Scale, cores: u32, seed: u64 },
+    /// Recorded accesses.
+    Trace(Arc<Trace>),
 }
 
 impl Work {
     fn program(&self) -> Result<Program, ProgramError> {
-        named(&self.kernel)?.program(self.cores, self.scale, self.seed)
+        match self {
+            Work::Kernel { kernel, scale, cores, seed } => {
+                named(kernel)?.program(*cores, *scale, *seed)
+            }
+            Work::Trace(trace) => trace.program(),
+        }
     }
 }
 
-/// A kernel and the chip that runs it.
+/// Recorded accesses: the steps of each core.
+#[pyclass(frozen, module = "tutti._core")]
+#[derive(Clone)]
+pub(crate) struct CoherenceTrace {
+    trace: Arc<Trace>,
+}
+
+#[pymethods]
+impl CoherenceTrace {
+    /// Returns a trace of steps, each an operation and its number, by core.
+    #[new]
+    fn new(cores: Vec<Vec<(String, u64)>>) -> PyResult<CoherenceTrace> {
+        let cores: PyResult<Vec<Vec<Step>>> =
+            cores.iter().map(|steps| steps.iter().map(step).collect()).collect();
+        let trace = Trace { cores: cores? };
+        trace.program().or_raise()?;
+        Ok(CoherenceTrace { trace: Arc::new(trace) })
+    }
+
+    /// The number of cores.
+    #[getter]
+    fn cores(&self) -> usize {
+        self.trace.cores.len()
+    }
+}
+
+fn step((name, number): &(String, u64)) -> PyResult<Step> {
+    Ok(match name.as_str() {
+        "compute" => Step::Compute(*number),
+        "load" => Step::Load(*number),
+        "store" => Step::Store(*number),
+        "update" => Step::Update(*number),
+        "barrier" => Step::Barrier,
+        other => {
+            let expected = "compute, load, store, update or barrier";
+            return Err(unknown("operation", other, expected));
+        }
+    })
+}
+
+/// A kernel or trace, and the chip that runs it.
 #[pyclass(frozen, module = "tutti._core")]
 #[derive(Clone)]
 pub(crate) struct CoherenceCase {
@@ -65,6 +112,7 @@ pub(crate) struct GivenChip {
     reissues: Option<Number>,
     shortest_timeout: Option<u64>,
     data_flits: Option<Number>,
+    work_per_miss: Option<u64>,
     check: bool,
     patience: Option<u64>,
     limit: Option<u64>,
@@ -97,6 +145,7 @@ impl GivenChip {
         cycles(&mut chip.dram_cycles, self.dram_cycles);
         cycles(&mut chip.dram_interval, self.dram_interval);
         cycles(&mut chip.shortest_timeout, self.shortest_timeout);
+        cycles(&mut chip.work_per_miss, self.work_per_miss);
         cycles(&mut chip.patience, self.patience);
         cycles(&mut chip.limit, self.limit);
         chip.homes = self.homes.unwrap_or(chip.homes);
@@ -145,12 +194,19 @@ impl CoherenceCase {
     ) -> PyResult<CoherenceCase> {
         let chip = chip.over(&mesh.settings)?;
         let cores = cores.map_or(mesh.settings.nodes(), |number| number.0);
-        let work = Work { kernel, scale: Scale::named(scale).or_raise()?, cores, seed };
-        let case = CoherenceCase { mesh: mesh.clone(), network: network(mesh, &chip), chip, work };
-        match case.system() {
-            Ok(_) => Ok(case),
-            Err(refused) => Err(refused.into()),
-        }
+        let work = Work::Kernel { kernel, scale: Scale::named(scale).or_raise()?, cores, seed };
+        CoherenceCase::checked(mesh, chip, work)
+    }
+
+    /// Returns the case of a trace.
+    #[staticmethod]
+    fn of_trace(
+        mesh: &SmartMesh,
+        chip: GivenChip,
+        trace: &CoherenceTrace,
+    ) -> PyResult<CoherenceCase> {
+        let chip = chip.over(&mesh.settings)?;
+        CoherenceCase::checked(mesh, chip, Work::Trace(Arc::clone(&trace.trace)))
     }
 
     /// Returns all settings of the chip, by file key.
@@ -160,8 +216,11 @@ impl CoherenceCase {
 
     /// Returns the number of cores with a thread.
     #[getter]
-    fn cores(&self) -> u32 {
-        self.work.cores
+    fn cores(&self) -> usize {
+        match &self.work {
+            Work::Kernel { cores, .. } => *cores as usize,
+            Work::Trace(trace) => trace.cores.len(),
+        }
     }
 }
 
@@ -192,6 +251,15 @@ impl From<Refused> for PyErr {
 }
 
 impl CoherenceCase {
+    /// A case that can run.
+    fn checked(mesh: &SmartMesh, chip: SystemSettings, work: Work) -> PyResult<CoherenceCase> {
+        let case = CoherenceCase { mesh: mesh.clone(), network: network(mesh, &chip), chip, work };
+        match case.system() {
+            Ok(_) => Ok(case),
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
     fn system(&self) -> Result<System, Refused> {
         let fabric: Box<dyn Fabric> = self.mesh.build(&self.network).map_err(Refused::Network)?;
         let program = self.work.program().map_err(Refused::Work)?;
@@ -234,6 +302,7 @@ struct DescribedChip {
     reissues: u32,
     shortest_timeout: u64,
     data_flits: u32,
+    work_per_miss: u64,
     check: bool,
     patience: u64,
     limit: u64,
@@ -266,6 +335,7 @@ impl From<&SystemSettings> for DescribedChip {
             reissues: chip.reissues,
             shortest_timeout: chip.shortest_timeout,
             data_flits: chip.data_flits,
+            work_per_miss: chip.work_per_miss,
             check: chip.check,
             patience: chip.patience,
             limit: chip.limit,

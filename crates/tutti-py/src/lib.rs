@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassMesh};
     #[pymodule_export]
-    use crate::coherence::{CoherenceCase, coherence_kernels};
+    use crate::coherence::{CoherenceCase, CoherenceTrace, coherence_kernels};
     #[pymodule_export]
     use crate::endpoint::Endpoint;
     #[pymodule_export]

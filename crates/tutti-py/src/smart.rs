@@ -3,11 +3,11 @@
 use pyo3::prelude::*;
 use tutti_noc::FlitError;
 use tutti_noc::smart::{
-    Class, Design, DesignKind, Fabric, FanIn, FanOut, Merge, Priority, Settings, Tree,
-    design as design_of, designs,
+    Arbiter, Class, Design, DesignKind, Fabric, FanIn, FanOut, Merge, Priority, Rule, Settings,
+    Tree, design as design_of, designs,
 };
 
-use crate::errors::{OrRaise, refuse};
+use crate::errors::{OrRaise, raised, refuse};
 use crate::schedule::Number;
 
 /// A mesh: the name of its design and the settings that differ.
@@ -27,9 +27,11 @@ pub(crate) struct GivenMesh {
     rows: Number,
     hpc_max: Option<Number>,
     priority: Option<String>,
+    arbiter: Option<String>,
     fan_out: Option<String>,
     fan_in: Option<String>,
     merge: Option<String>,
+    hold: Option<String>,
     yx: Option<bool>,
     vcs: Option<Number>,
     depth: Option<Number>,
@@ -63,6 +65,12 @@ impl GivenMesh {
         settings.patience = self.patience.unwrap_or(settings.patience);
         if let Some(text) = self.priority {
             settings.priority = priority(&text)?;
+        }
+        if let Some(text) = self.arbiter {
+            settings.arbiter = arbiter(&text)?;
+        }
+        if let Some(text) = self.hold {
+            settings.hold = Some(Rule::parse("hold", &text, &Settings::HOLD_VARIABLES).or_raise()?);
         }
         if let Some(text) = self.fan_out {
             settings.fan_out = fan_out(&text)?;
@@ -102,10 +110,12 @@ impl SmartMesh {
         let Class { vcs, depth, .. } = settings.classes[0];
         Described {
             hpc_max: settings.hops_per_cycle,
-            priority: priority_name(settings.priority),
+            priority: priority_name(&settings.priority),
+            arbiter: arbiter_name(settings.arbiter),
             fan_out: fan_out_name(settings.fan_out),
             fan_in: fan_in_name(settings.fan_in),
             merge: merge_name(settings.merge),
+            hold: settings.hold.as_ref().map(|rule| rule.text().to_owned()),
             yx: settings.yx,
             vcs,
             depth,
@@ -124,10 +134,12 @@ impl SmartMesh {
 #[derive(IntoPyObject)]
 struct Described {
     hpc_max: u32,
-    priority: &'static str,
+    priority: String,
+    arbiter: &'static str,
     fan_out: String,
     fan_in: &'static str,
     merge: &'static str,
+    hold: Option<String>,
     yx: bool,
     vcs: u32,
     depth: u32,
@@ -162,14 +174,39 @@ fn priority(text: &str) -> PyResult<Priority> {
     match text {
         "local" => Ok(Priority::Local),
         "bypass" => Ok(Priority::Bypass),
-        _ => Err(unreadable("priority", text, "local or bypass")),
+        "bypass_responses" => Ok(Priority::BypassResponses),
+        _ => match Rule::parse("priority", text, &Priority::VARIABLES) {
+            Ok(rule) => Ok(Priority::Rule(rule)),
+            Err(_) if text.chars().all(|letter| letter.is_ascii_alphabetic() || letter == '_') => {
+                let expected = "local, bypass, bypass_responses or an expression";
+                Err(unreadable("priority", text, expected))
+            }
+            Err(error) => Err(raised(&error)),
+        },
     }
 }
 
-fn priority_name(priority: Priority) -> &'static str {
+fn priority_name(priority: &Priority) -> String {
     match priority {
-        Priority::Local => "local",
-        Priority::Bypass => "bypass",
+        Priority::Local => "local".to_owned(),
+        Priority::Bypass => "bypass".to_owned(),
+        Priority::BypassResponses => "bypass_responses".to_owned(),
+        Priority::Rule(rule) => rule.text().to_owned(),
+    }
+}
+
+fn arbiter(text: &str) -> PyResult<Arbiter> {
+    match text {
+        "round_robin" => Ok(Arbiter::RoundRobin),
+        "oldest" => Ok(Arbiter::Oldest),
+        _ => Err(unreadable("arbiter", text, "round_robin or oldest")),
+    }
+}
+
+fn arbiter_name(arbiter: Arbiter) -> &'static str {
+    match arbiter {
+        Arbiter::RoundRobin => "round_robin",
+        Arbiter::Oldest => "oldest",
     }
 }
 

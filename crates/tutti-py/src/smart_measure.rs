@@ -13,6 +13,7 @@ use tutti_noc::traffic::{PacketSize, Pattern, Process};
 
 use crate::errors::{OrRaise, refuse};
 use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
+use crate::schedule::Number;
 use crate::smart::SmartMesh;
 use crate::threads::watched;
 
@@ -40,6 +41,7 @@ pub(crate) struct GivenSmartLoad {
     process: String,
     rate: f64,
     message_class: u8,
+    outstanding: Option<Number>,
 }
 
 impl GivenSmartLoad {
@@ -76,7 +78,8 @@ impl GivenSmartLoad {
             }
         };
         let process = Process::parse(&self.process, rate).or_raise()?;
-        Ok(Load { kind, process, class: self.message_class })
+        let outstanding = self.outstanding.map(|number| number.0);
+        Ok(Load { kind, process, class: self.message_class, outstanding })
     }
 }
 

@@ -56,6 +56,7 @@ class NocError(TuttiError, ValueError):
         "unreachable": Kind("A node has no path to it."),
         "unknown_design": Kind("The mesh design is unknown.", "`tutti noc list` lists them"),
         "priority": Kind("The flit priority of a mesh is unknown."),
+        "arbiter": Kind("The arbiter of the mesh routers is unknown."),
         "fan_out": Kind("The multicast mode of the mesh routers is unknown."),
         "fan_in": Kind("The reduction mode of the mesh routers is unknown."),
         "no_members": Kind(
@@ -120,6 +121,7 @@ class TrafficError(TuttiError, ValueError):
         "sources": Kind("The source nodes are invalid."),
         "members": Kind("The members of multicasts are invalid."),
         "message_class": Kind("The message class is unknown."),
+        "outstanding": Kind("The limit of reductions in flight is invalid."),
     }
 
 
@@ -139,6 +141,8 @@ class CoherenceError(TuttiError, ValueError):
         "out_of_range": Kind("A setting of the chip is out of its range."),
         "threads": Kind("The program uses more cores than the mesh has nodes.", "lower `cores`"),
         "memory": Kind("The program has no memory, or more lines than can be counted."),
+        "trace": Kind("The trace of accesses cannot be repeated."),
+        "operation": Kind("The operation of a trace is unknown."),
     }
 
 

@@ -17,6 +17,9 @@ pub enum ProgramError {
          {why}"
     )]
     Cores { kernel: &'static str, scale: &'static str, cores: u32, most: usize, why: &'static str },
+    /// A trace that no program can follow.
+    #[error("trace: {problem}")]
+    Trace { problem: String },
 }
 
 /// A reason why a program does not finish, or has a wrong result.

@@ -16,6 +16,7 @@ pub mod sync;
 #[cfg(test)]
 mod tests;
 mod thread;
+pub mod trace;
 mod work;
 
 pub use error::{InterleaveError, ProgramError};

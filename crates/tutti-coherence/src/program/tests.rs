@@ -120,3 +120,36 @@ fn the_check_detects_lost_updates_but_no_atomic_ones() {
     assert_eq!(wrong(true), 0);
     assert!(wrong(false) > 10);
 }
+
+mod traces {
+    use super::super::trace::{PAGE_BYTES, Step, Trace};
+    use super::super::{ProgramError, interleave};
+
+    fn problem(cores: Vec<Vec<Step>>) -> String {
+        match (Trace { cores }).program() {
+            Err(ProgramError::Trace { problem }) => problem,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("the trace is a program"),
+        }
+    }
+
+    #[test]
+    fn a_trace_is_repeated_access_by_access() {
+        // The second page that is touched comes second in memory.
+        let far = 7 * PAGE_BYTES + 8;
+        let one = vec![Step::Compute(5), Step::Update(far), Step::Barrier, Step::Load(16)];
+        let other = vec![Step::Update(far), Step::Store(16), Step::Barrier];
+        let program = Trace { cores: vec![one, other] }.program().unwrap();
+        let tally = interleave(program, 1, 1_000).unwrap();
+        assert_eq!(tally.memory[1], 2, "both added to the word");
+        assert_eq!(tally.memory[512 + 2], 1, "core 1 stored its number");
+    }
+
+    #[test]
+    fn traces_that_cannot_be_repeated_are_refused() {
+        assert!(problem(vec![]).contains("no core"));
+        assert!(problem(vec![vec![Step::Load(4)]]).contains("core 0 accesses 0x4"));
+        let differing = vec![vec![Step::Barrier], vec![]];
+        assert!(problem(differing).contains("core 1 has 0 barriers and core 0 has 1"));
+    }
+}

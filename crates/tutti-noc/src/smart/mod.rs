@@ -17,6 +17,7 @@ mod message;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
 mod record;
+mod rule;
 mod settings;
 
 pub use carrier::{Cutting, FabricCarrier};
@@ -27,4 +28,7 @@ pub use fabric::Fabric;
 pub use mesh::Mesh;
 pub use message::{Arrival, Cast, Combine, Flow, FlowId, Message, NodeSet, Responses};
 pub use record::{Event, EventKind, Stop};
-pub use settings::{Class, FanIn, FanOut, Fault, Merge, Priority, REDUCER_HOPS, Settings, Tree};
+pub use rule::Rule;
+pub use settings::{
+    Arbiter, Class, FanIn, FanOut, Fault, Merge, Priority, REDUCER_HOPS, Settings, Tree,
+};

@@ -1,15 +1,78 @@
 //! The settings of a mesh of routers with multi-hop links: its designs, buffers and delays.
 
+use super::rule::Rule;
 use crate::{FlitError, Watchdog};
 
 /// The arbitration between two flits that request the same port (section II).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Priority {
     /// The nearer flit wins: buffered here, then at the next router, and so on.
     #[default]
     Local,
     /// The farther flit wins.
     Bypass,
+    /// Responses win over other flits, the farther response over the nearer one; among other flits
+    /// the nearer one wins. Requests for paths state whether they are of a response (`is_ACK`,
+    /// section IV-A.1). Footnote 12 prefers [`Priority::Local`] for throughput, and section IV-B
+    /// needs [`Priority::Bypass`] for responses.
+    BypassResponses,
+    /// The flit of the larger value wins, over [`Priority::VARIABLES`].
+    Rule(Rule),
+}
+
+/// What arbitration knows of a flit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contender {
+    pub(super) response: bool,
+    pub(super) multicast: bool,
+    pub(super) class: u8,
+    /// Cycles since its packet was created.
+    pub(super) age: u64,
+}
+
+impl Priority {
+    /// The variables of [`Priority::Rule`]: hops from the router where the flit is buffered, 0 at
+    /// that router; whether it is a response, or a multicast; its message class; and the cycles
+    /// since its packet was created.
+    pub const VARIABLES: [&str; 5] = ["distance", "response", "multicast", "class", "age"];
+
+    /// The rank of a flit at a router `distance` hops from where it is buffered. The higher rank
+    /// wins; of equal ranks, the nearer flit.
+    #[inline]
+    pub(super) fn rank(&self, flit: &Contender, distance: u32) -> i64 {
+        let distance = i64::from(distance);
+        match self {
+            Priority::Local => -distance,
+            Priority::Bypass => distance,
+            // A path has fewer hops than that.
+            Priority::BypassResponses if flit.response => 64 + distance,
+            Priority::BypassResponses => -distance,
+            Priority::Rule(rule) => rule.value(&[
+                distance,
+                i64::from(flit.response),
+                i64::from(flit.multicast),
+                i64::from(flit.class),
+                clamped(flit.age),
+            ]),
+        }
+    }
+}
+
+/// A number of cycles as a value of a rule.
+#[inline]
+pub(super) fn clamped(cycles: u64) -> i64 {
+    i64::try_from(cycles).unwrap_or(i64::MAX)
+}
+
+/// Whom inputs nominate and outputs choose in the switch allocation of a router (SA-L).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Arbiter {
+    /// The next in turn.
+    #[default]
+    RoundRobin,
+    /// The flit whose packet was created first; of a response, whose reduction was. Of several, the
+    /// next in turn.
+    Oldest,
 }
 
 /// The tree of a broadcast.
@@ -48,8 +111,9 @@ pub enum FanIn {
     /// They do not: each response is a unicast.
     #[default]
     Unicasts,
-    /// Responses of a flow that meet in a router are merged; with [`Priority::Bypass`] a bypassing
-    /// response takes along the responses buffered where it passes (section IV-B).
+    /// Responses of a flow that meet in a router are merged; unless the priority is
+    /// [`Priority::Local`], a bypassing response takes along the responses buffered where it passes
+    /// (section IV-B).
     Greedy,
     /// Routers know from how many directions responses come. They drop all but the last, so that
     /// one response arrives (section IV-A).
@@ -104,6 +168,8 @@ pub struct Settings {
     pub hops_per_cycle: u32,
     /// Arbitration between local and bypassing flits.
     pub priority: Priority,
+    /// Arbitration within a router.
+    pub arbiter: Arbiter,
     /// Whether packets go along y before x; broadcast trees of [`Tree::Shared`] too.
     pub yx: bool,
     /// Multicasts.
@@ -112,6 +178,9 @@ pub struct Settings {
     pub fan_in: FanIn,
     /// Responses that meet.
     pub merge: Merge,
+    /// With [`FanIn::Greedy`]: a buffered response requests no output while this is not 0, over
+    /// [`Settings::HOLD_VARIABLES`], so that others of its flow can be merged into it.
+    pub hold: Option<Rule>,
     /// The message classes (virtual networks).
     pub classes: Vec<Class>,
     /// Whether the VCs of a class are divided among the three stages of a broadcast; otherwise each
@@ -143,6 +212,11 @@ pub struct Settings {
 pub const REDUCER_HOPS: u32 = 9;
 
 impl Settings {
+    /// The variables of [`Settings::hold`]: cycles since the response was injected or landed; the
+    /// responses combined in it; the responses of its flow that have yet to reach this router; and
+    /// the cycles since its reduction started.
+    pub const HOLD_VARIABLES: [&str; 4] = ["stay", "count", "missing", "age"];
+
     /// A mesh of routers that take a cycle and links that take one, without collectives: one class
     /// of four VCs of one flit.
     #[must_use]
@@ -152,10 +226,12 @@ impl Settings {
             rows,
             hops_per_cycle: 1,
             priority: Priority::Local,
+            arbiter: Arbiter::RoundRobin,
             yx: false,
             fan_out: FanOut::Unicasts,
             fan_in: FanIn::Unicasts,
             merge: Merge::Landing,
+            hold: None,
             classes: vec![Class { vcs: 4, depth: 1, multicasts: true }],
             split_vcs: false,
             credit_delay: 2,
@@ -265,6 +341,11 @@ impl Settings {
     }
 
     fn check_fan_in(&self) -> Result<(), FlitError> {
+        if self.hold.is_some() && self.fan_in != FanIn::Greedy {
+            let problem = "routers hold responses only if they merge those that they buffer; \
+                           expected `fan_in = \"greedy\"`";
+            return Err(FlitError::Clash { what: "hold", problem: problem.to_owned() });
+        }
         if self.reducer && self.hops_per_cycle > REDUCER_HOPS {
             let problem = format!(
                 "{} hops per cycle past routers with a reducer; expected {REDUCER_HOPS} or fewer",

@@ -4,7 +4,9 @@ use super::common::{
     Operation, Outcome, broadcast, classes, collective, combining, engines, reduction, run,
     slotted, smart, unicast,
 };
-use tutti_noc::smart::{Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree};
+use tutti_noc::smart::{
+    Arbiter, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Rule, Settings, Tree,
+};
 
 /// What both engines make of it.
 fn both(settings: &Settings, operations: &[(u64, Operation)], look: impl Fn(&Outcome)) {
@@ -43,6 +45,82 @@ fn nearer_or_farther_flits_have_priority() {
         assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 3));
         assert_eq!(outcome.counts.buffer_writes, 2 + 2);
     });
+}
+
+#[test]
+fn responses_pass_where_other_flits_stop() {
+    // Node 0 sends past node 2, which sends at the same time.
+    let response = |from, to| Operation::Reduce {
+        to,
+        members: vec![(from, 0)],
+        class: 0,
+        combine: Combine::Count,
+        held: None,
+    };
+    let settings =
+        Settings { priority: Priority::BypassResponses, fan_in: FanIn::Greedy, ..smart(4, 2) };
+    both(&settings, &[(0, response(0, 3)), (0, unicast(2, 3))], |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 3));
+    });
+    both(&settings, &[(0, unicast(0, 3)), (0, response(2, 3))], |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (4, 2));
+    });
+    both(&settings, &[(0, unicast(0, 3)), (0, unicast(2, 3))], |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (4, 2));
+    });
+}
+
+#[test]
+fn older_packets_go_first_with_oldest_arbitration() {
+    // 7 > 2 turns at router 1, where it requests the output to the east in cycle 4, together with
+    // 0 > 2, created two cycles later. Its input is after that of 0 > 2 in the order of ports.
+    let operations = [(0, unicast(7, 2)), (2, unicast(0, 2))];
+    let with = |arbiter| Settings { arbiter, yx: true, ..Settings::new(3, 3) };
+    both(&with(Arbiter::RoundRobin), &operations, |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (7, 4));
+    });
+    both(&with(Arbiter::Oldest), &operations, |outcome| {
+        assert_eq!((took(outcome, 0), took(outcome, 1)), (6, 5));
+    });
+}
+
+#[test]
+fn a_held_response_waits_for_others_of_its_flow() {
+    // That of 0 comes to router 1 in cycle 1, whose node responds in cycle 5.
+    let operation = Operation::Reduce {
+        to: 2,
+        members: vec![(0, 0), (1, 5)],
+        class: 0,
+        combine: Combine::Sum,
+        held: None,
+    };
+    let with = |text| Settings {
+        hold: Some(Rule::parse("hold", text, &Settings::HOLD_VARIABLES).unwrap()),
+        ..collective(3, 2)
+    };
+    let operations = [(0, operation)];
+    both(&collective(3, 2), &operations, |outcome| assert_eq!(outcome.arrivals.len(), 2));
+    both(&with("missing"), &operations, |outcome| {
+        assert_eq!((outcome.arrivals.len(), took(outcome, 0)), (1, 7));
+        assert_eq!(outcome.arrivals[0].responses.unwrap().count, 2);
+    });
+    // It leaves router 1 in cycle 4 instead of 2, and waits at router 2 from cycle 5 on, where the
+    // other one lands in cycle 6.
+    both(&with("missing and stay < 3"), &operations, |outcome| {
+        assert_eq!((outcome.arrivals.len(), took(outcome, 0)), (1, 7));
+    });
+    // An injected response waits for a cycle; one that landed has waited for one when it can go.
+    both(&with("stay < 1"), &operations, |outcome| {
+        let times: Vec<u64> = outcome.arrivals.iter().map(|arrival| arrival.arrived).collect();
+        assert_eq!(times, [5, 8]);
+    });
+}
+
+#[test]
+fn only_greedy_routers_hold_responses() {
+    let hold = Some(Rule::parse("hold", "missing", &Settings::HOLD_VARIABLES).unwrap());
+    let settings = Settings { hold, ..combining(FanIn::Complete, Priority::Local) };
+    assert!(settings.check().unwrap_err().to_string().contains("fan_in"));
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use super::common::{Operation, Outcome, engines, run};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tutti_noc::smart::{Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Settings, Tree};
+use tutti_noc::smart::{
+    Arbiter, Class, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Rule, Settings, Tree,
+};
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -31,7 +33,33 @@ fn fan_in() -> impl Strategy<Value = FanIn> {
 }
 
 fn priority() -> impl Strategy<Value = Priority> {
-    prop_oneof![Just(Priority::Local), Just(Priority::Bypass)]
+    let rules = [
+        "distance if response else -distance",
+        "class * 8 - distance",
+        "-age",
+        "2 * multicast + response",
+        "3 - distance if multicast else distance % 3",
+    ];
+    let rule = proptest::sample::select(rules.to_vec());
+    let rule = rule.prop_map(|text| Rule::parse("priority", text, &Priority::VARIABLES).unwrap());
+    prop_oneof![
+        2 => Just(Priority::Local),
+        2 => Just(Priority::Bypass),
+        2 => Just(Priority::BypassResponses),
+        2 => rule.prop_map(Priority::Rule),
+    ]
+}
+
+fn arbiter() -> impl Strategy<Value = Arbiter> {
+    prop_oneof![2 => Just(Arbiter::RoundRobin), 1 => Just(Arbiter::Oldest)]
+}
+
+/// Rules that hold no response for ever.
+fn hold() -> impl Strategy<Value = Option<Rule>> {
+    let rules = ["stay < 3", "missing and stay < 12", "count < 3 and age < 30", "stay % 2"];
+    let rule = proptest::sample::select(rules.to_vec());
+    let rule = rule.prop_map(|text| Rule::parse("hold", text, &Settings::HOLD_VARIABLES).unwrap());
+    proptest::option::weighted(0.4, rule)
 }
 
 fn merge() -> impl Strategy<Value = Merge> {
@@ -50,6 +78,7 @@ prop_compose! {
         hops_per_cycle in 1..=8_u32,
         (priority, yx) in (priority(), any::<bool>()),
         (fan_out, fan_in, merge) in (fan_out(), fan_in(), merge()),
+        (arbiter, hold) in (arbiter(), hold()),
         classes in vec(class(), 1..=3),
         split_vcs in any::<bool>(),
         (credit_delay, sag_extra_cycle, eject_cost) in (0..=3_u32, 0..=1_u32, 0..=2_u32),
@@ -57,7 +86,8 @@ prop_compose! {
     ) -> Settings {
         let mut settings = Settings {
             columns, rows, hops_per_cycle, priority, yx, fan_out, fan_in, merge, classes,
-            split_vcs, credit_delay, sag_extra_cycle, eject_cost,
+            split_vcs, credit_delay, sag_extra_cycle, eject_cost, arbiter,
+            hold: hold.filter(|_| fan_in == FanIn::Greedy),
             patience: 2000,
             reducer: true,
             ..Settings::new(columns, rows)
@@ -146,6 +176,34 @@ fn agree(case: &Case) {
             assert_eq!(first, &outcome, "the obvious one, and {engine}");
         }
         outcomes.push(outcome);
+    }
+}
+
+/// The two named priorities are rules as well; routers merge alike only if they do not merge at
+/// all, since `local` routers have no adder in the path.
+fn rules_equal_names(case: &Case) {
+    let named = [(Priority::Local, "-distance"), (Priority::Bypass, "distance")];
+    for (priority, text) in named {
+        let rule = Rule::parse("priority", text, &Priority::VARIABLES).unwrap();
+        let outcome = |priority: Priority| {
+            let fan_in = match case.settings.fan_in {
+                FanIn::Greedy => FanIn::Unicasts,
+                other => other,
+            };
+            let settings = Settings { priority, fan_in, hold: None, ..case.settings.clone() };
+            let (_, mut fabric) = engines(&settings).pop().unwrap();
+            run(&mut *fabric, &case.operations, 200_000)
+        };
+        assert_eq!(outcome(priority), outcome(Priority::Rule(rule)), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn named_priorities_are_rules(case in case(5, 60, 30)) {
+        rules_equal_names(&case);
     }
 }
 

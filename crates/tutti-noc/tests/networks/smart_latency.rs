@@ -67,6 +67,7 @@ fn variants(settings: &Settings) -> Vec<Settings> {
     for sag_extra_cycle in [0, 1] {
         for priority in [Priority::Local, Priority::Bypass] {
             for yx in [false, true] {
+                let priority = priority.clone();
                 variants.push(Settings { sag_extra_cycle, priority, yx, ..settings.clone() });
             }
         }

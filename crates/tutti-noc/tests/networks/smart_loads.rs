@@ -145,6 +145,7 @@ fn responses_in_any_order_combine() {
 fn a_hotspot_receives_a_flit_per_cycle() {
     for priority in [Priority::Local, Priority::Bypass] {
         for hops_per_cycle in [1, 8] {
+            let priority = priority.clone();
             let settings = Settings { hops_per_cycle, priority, ..collective(4, 4) };
             let operations: Vec<(u64, Operation)> = (0..40)
                 .flat_map(|now| {

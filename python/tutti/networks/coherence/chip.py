@@ -63,6 +63,13 @@ class Chip:
         _Count, Field(description="With tc: minimum timeout before a request is reissued.")
     ] = None
     data_flits: Annotated[_Count, Field(description="Flits of a data message.")] = None
+    work_per_miss: Annotated[
+        _Count,
+        Field(
+            description="Cycles that a core computes after each miss, in addition to the "
+            "program's work."
+        ),
+    ] = None
     check: Annotated[
         bool, Field(description="Check invariants on every access and message; slower.")
     ] = False

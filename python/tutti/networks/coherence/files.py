@@ -17,6 +17,7 @@ from tutti.base.files.reader import read_toml
 from tutti.base.files.tables import Table, kind_of
 from tutti.networks.coherence import Case, Chip, check
 from tutti.networks.coherence.runs import Protocol, Scale
+from tutti.networks.coherence.traces import PREFIX
 from tutti.networks.errors import CoherenceError, NocError
 from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
 
@@ -49,7 +50,10 @@ class RawCoherence(Table):
     title: Annotated[str, Field(default="", description="Title of reports.")]
     kernel: Annotated[
         _Names,
-        Field(description="The kernel or kernels; docs/models/coherence.md lists them."),
+        Field(
+            description="The kernel or kernels; docs/models/coherence.md lists them. `trace:FILE` "
+            "repeats the accesses of a file, relative to this file."
+        ),
     ]
     scale: Annotated[Scale, _CASE["scale"]]
     cores: Annotated[int | None, _CASE["cores"]]
@@ -118,7 +122,7 @@ def load_coherence(
         output: Replaces the folder for results of the file.
 
     Raises:
-        ConfigError: The file, a change or an option is invalid.
+        ConfigError: The file, a trace, a change or an option is invalid.
     """
     example = "chip.protocol=tc or mesh.design=smart_1d"
     tables = {} if path is None else read_toml(path)
@@ -128,16 +132,24 @@ def load_coherence(
         tables = {**tables, "output": str(output)}
     source = "tutti coherence run" if path is None else str(path)
     try:
-        return _resolved(tables, source)
+        return _resolved(tables, source, Path() if path is None else path.parent)
     except ConfigError as error:
         raise _where_given(error, changes, options or {}) from None
 
 
-def _resolved(tables: dict[str, Any], source: str) -> Coherence:
+def _resolved(tables: dict[str, Any], source: str, folder: Path) -> Coherence:
     raw = validated_file(RawCoherence, tables, source=source)
     meshes = _meshes(raw, source)
-    cases = tuple(_case(raw, kernel, mesh, source) for kernel in raw.kernels for mesh in meshes)
+    kernels = [_within_folder(kernel, folder) for kernel in raw.kernels]
+    cases = tuple(_case(raw, kernel, mesh, source) for kernel in kernels for mesh in meshes)
     return Coherence(source=source, title=raw.title, cases=cases, output=Path(raw.output))
+
+
+def _within_folder(kernel: str, folder: Path) -> str:
+    """Returns a kernel; the file of a trace is relative to a folder."""
+    if not kernel.startswith(PREFIX):
+        return kernel
+    return f"{PREFIX}{folder / kernel.removeprefix(PREFIX)}"
 
 
 def _where_given(error: ConfigError, changes: Sequence[str], options: Values) -> ConfigError:
@@ -235,5 +247,6 @@ _PLACES = {
     "unknown_scale": "scale",
     "cores": "kernel",
     "threads": "cores",
+    "trace": "kernel",
 }
 """The key of each kind of error; other errors belong to the chip."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from tutti import _core
 from tutti.base.files.described import beyond_bounds
 from tutti.networks.coherence.chip import Chip
 from tutti.networks.coherence.results import CoherenceRun
+from tutti.networks.coherence.traces import PREFIX, read_trace
 from tutti.networks.errors import CoherenceError
 from tutti.networks.loads import measure_all
 from tutti.networks.mesh import SmartMesh
@@ -27,10 +29,11 @@ SCALES: tuple[Scale, ...] = ("tiny", "small", "large")
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A kernel and the chip that runs it.
+    """A kernel or a trace, and the chip that runs it.
 
     Attributes:
-        kernel: Name of the kernel; `kernels` lists them.
+        kernel: Name of the kernel; `kernels` lists them. `trace:FILE` repeats the accesses of a
+            file instead (`tutti.networks.coherence.traces`).
         mesh: The mesh between the caches.
         chip: Caches and memory.
     """
@@ -63,15 +66,29 @@ class Case:
         Raises:
             CoherenceError: The kernel is unknown or does not fit the mesh, or a setting of the chip
                 is out of range.
+            ConfigError: A trace cannot be read.
             NocError: The mesh does not support the protocol's messages.
         """
         for name, value, least, most in beyond_bounds(self):
             message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise CoherenceError(message, kind="out_of_range", fields={"what": name})
         chip: Any = self.chip.given(self.protocol)
+        if self.kernel.startswith(PREFIX):
+            _refuse_keys_of_kernels(self)
+            trace = read_trace(Path(self.kernel.removeprefix(PREFIX)))
+            return _core.CoherenceCase.of_trace(self.mesh.core, chip, trace)
         return _core.CoherenceCase(
             self.mesh.core, chip, self.kernel, self.scale, self.cores, self.seed
         )
+
+
+def _refuse_keys_of_kernels(case: Case) -> None:
+    """Refuses settings of kernels that a trace does not have."""
+    for name, default in (("scale", "small"), ("cores", None), ("seed", 1)):
+        value = getattr(case, name)
+        if value != default:
+            message = f"`{name}` is {value!r}, and a trace has none: expected the default"
+            raise CoherenceError(message, kind="trace", fields={"what": name})
 
 
 def kernels() -> dict[str, str]:
@@ -103,7 +120,8 @@ def run(
     """Runs a kernel on a chip, and compares its result with that of the serial program.
 
     Args:
-        kernel: Name of the kernel; `kernels` lists them.
+        kernel: Name of the kernel; `kernels` lists them. `trace:FILE` repeats the accesses of a
+            file, without a result to compare.
         protocol: `ht`: the home node broadcasts each request and all caches respond. `tc`: token
             coherence.
         mesh: The mesh between the caches; default ``SmartMesh()``.

@@ -38,7 +38,7 @@ class SmartMeshTable(Table):
     """A mesh with several hops per cycle; absent keys take the value of the design."""
 
 
-_PLACES = {"unknown_design": "design", "fan_out": "fan_out"}
+_PLACES = {"unknown_design": "design", "fan_out": "fan_out", "priority": "priority"}
 """The key of each kind of error; other errors name their key."""
 
 
@@ -211,6 +211,7 @@ _ONLY = {
     "members": ("multicast",),
     "pattern": ("unicast",),
     "packet": ("unicast",),
+    "outstanding": ("reduction",),
 }
 """Keys that apply only to some kinds of traffic."""
 

@@ -56,10 +56,19 @@ class SmartMesh:
         ),
     ] = None
     priority: Annotated[
-        Literal["local", "bypass"] | None,
+        str | None,
         Field(
             description="Arbitration between path requests for a port: the nearer router wins "
-            "(`local`), or the farther one (`bypass`).",
+            "(`local`), the farther one (`bypass`), the farther one among responses and the "
+            "nearer one among other flits, after responses (`bypass_responses`), or the largest "
+            "value of an expression over `distance`, `response`, `multicast`, `class` and `age`.",
+        ),
+    ] = None
+    arbiter: Annotated[
+        Literal["round_robin", "oldest"] | None,
+        Field(
+            description="Arbitration within a router: in turn (`round_robin`), or the packet or "
+            "reduction that was created first (`oldest`).",
         ),
     ] = None
     fan_out: Annotated[
@@ -79,6 +88,14 @@ class SmartMesh:
             description="The responses that a landing one merges into, if `fan_in` is `greedy`: "
             "those buffered or landing in the same cycle (`landing`), or those buffered in the "
             "switch allocation of this cycle (`buffered`).",
+        ),
+    ] = None
+    hold: Annotated[
+        str | None,
+        Field(
+            description="When a buffered response waits for others of its flow, if `fan_in` is "
+            "`greedy`: an expression over `stay`, `count`, `missing` and `age`, such as "
+            '"missing and stay < 8". Default: never.',
         ),
     ] = None
     yx: Annotated[bool | None, Field(description="YX instead of XY routing.")] = None

@@ -89,6 +89,15 @@ class Traffic:
             description="Message class; messages of a class share VCs.",
         ),
     ] = 0
+    outstanding: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            lt=1 << 32,
+            description="Maximum reductions in flight; further ones wait at their source, as if "
+            "each reserved a table entry at its NIC. Default: no limit.",
+        ),
+    ] = None
 
     def core(self) -> _core._SmartLoad:
         """Returns the traffic for the core.
@@ -100,6 +109,12 @@ class Traffic:
         if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _MOST_CLASSES:
             message = f"`message_class` is {given!r}: expected 0 to {_MOST_CLASSES - 1}"
             raise TrafficError(message, kind="message_class")
+        limit: object = self.outstanding
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 1 << 32
+        ):
+            message = f"`outstanding` is {limit!r}: expected 1 or more"
+            raise TrafficError(message, kind="outstanding")
         return {
             "kind": self.kind,
             "sources": self.sources,
@@ -109,6 +124,7 @@ class Traffic:
             "process": self.process,
             "rate": float(self.rate),
             "message_class": given,
+            "outstanding": limit,
         }
 
 

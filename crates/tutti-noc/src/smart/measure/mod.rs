@@ -81,6 +81,9 @@ pub struct Load {
     pub process: Process,
     /// The message class.
     pub class: u8,
+    /// Of reductions, the most in flight at once; further ones wait at their source until another
+    /// is over, as if each needed an entry of a table. None for no limit.
+    pub outstanding: Option<u32>,
 }
 
 /// The result of a run.
@@ -121,7 +124,7 @@ pub struct Measured {
     /// Packets that arrived for a message, on average: of a reduction, how many of its responses
     /// were not combined with others.
     pub arrivals: f64,
-    /// Messages that had started and not ended, on average over the window.
+    /// Messages that were sent and had not ended, on average over the window.
     pub active: f64,
 }
 

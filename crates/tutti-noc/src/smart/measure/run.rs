@@ -1,5 +1,6 @@
 //! From an empty fabric to a measurement.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tally::Tally;
@@ -33,6 +34,7 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
             let problem = format!("there are {classes} classes, 0 to {}", classes - 1);
             return Err(FlitError::BadPacket { class: load.class, problem });
         };
+        check_outstanding(load)?;
         match &load.kind {
             Kind::Unicast { pattern, size } => {
                 check_pattern(pattern, settings.nodes())?;
@@ -49,6 +51,21 @@ pub fn check(settings: &Settings, loads: &[Load], phases: &Phases) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Only reductions can be limited in number.
+fn check_outstanding(load: &Load) -> Result<(), FlitError> {
+    match (&load.kind, load.outstanding) {
+        (_, None) | (Kind::Reduction { .. }, Some(1..)) => Ok(()),
+        (Kind::Reduction { .. }, Some(value)) => {
+            let (what, value) = ("outstanding", u64::from(value));
+            Err(FlitError::OutOfRange { what, value, expected: "1 or more".to_owned() })
+        }
+        _ => {
+            let problem = "only reductions have a limit; expected none".to_owned();
+            Err(FlitError::Clash { what: "outstanding", problem })
+        }
+    }
 }
 
 /// Runs synthetic traffic on an empty fabric of these settings, until stopped.
@@ -69,6 +86,7 @@ pub fn measure(
         phases: *phases,
         generators: generators(settings, loads, seed),
         tallies: loads.iter().map(|_| Tally::new(*phases)).collect(),
+        waiting: loads.iter().map(|_| VecDeque::new()).collect(),
         arrivals: Vec::new(),
         counts: Counts::default(),
         nodes: settings.nodes(),
@@ -86,6 +104,8 @@ struct MeshRun<'a> {
     phases: Phases,
     generators: Vec<Generator>,
     tallies: Vec<Tally>,
+    /// By load: messages that wait for others to end, with their tags.
+    waiting: Vec<VecDeque<(Order, u64)>>,
     arrivals: Vec<Arrival>,
     /// Events of the window.
     counts: Counts,
@@ -144,7 +164,8 @@ impl MeshRun<'_> {
                 return Err(FlitError::Stopped);
             }
             let next = self.generators.iter().map(Generator::next).min().unwrap_or(end).min(end);
-            if next > now && self.fabric.is_empty() {
+            let none_waits = self.waiting.iter().all(VecDeque::is_empty);
+            if next > now && self.fabric.is_empty() && none_waits {
                 self.fabric.skip_to(next);
                 continue;
             }
@@ -152,7 +173,9 @@ impl MeshRun<'_> {
             self.fabric.step(&mut self.arrivals);
             self.record_arrivals();
             if self.phases.in_window(now).is_some() {
-                self.tallies.iter_mut().for_each(Tally::pass);
+                for (tally, waiting) in self.tallies.iter_mut().zip(&self.waiting) {
+                    tally.pass(waiting.len() as u64);
+                }
             }
             if self.fabric.stalled_since().is_some() {
                 return Ok(true);
@@ -161,19 +184,21 @@ impl MeshRun<'_> {
         Ok(false)
     }
 
+    /// Creates the messages of a cycle, and sends those that need not wait.
     fn send(&mut self, now: u64) -> Result<(), FlitError> {
-        let MeshRun { fabric, generators, tallies, nodes, .. } = self;
-        for (index, (generator, tally)) in (0..).zip(generators.iter_mut().zip(tallies)) {
-            let class = generator.load.class;
-            let mut result = Ok(());
+        let MeshRun { fabric, generators, tallies, waiting, nodes, .. } = self;
+        let loads = generators.iter_mut().zip(tallies).zip(waiting);
+        for (index, ((generator, tally), waiting)) in (0..).zip(loads) {
+            let (class, outstanding) = (generator.load.class, generator.load.outstanding);
             generator.take(now, |order| {
-                if result.is_ok() {
-                    let place = tally.begin(now, order.parts(*nodes));
-                    let tag = index << 32 | u64::from(place);
-                    result = give(&mut **fabric, order, class, tag, *nodes);
-                }
+                let place = tally.begin(now, order.parts(*nodes));
+                waiting.push_back((order, index << 32 | u64::from(place)));
             });
-            result?;
+            let most = outstanding.map_or(u64::MAX, u64::from);
+            while tally.active - (waiting.len() as u64) < most {
+                let Some((order, tag)) = waiting.pop_front() else { break };
+                give(&mut **fabric, order, class, tag, *nodes)?;
+            }
         }
         Ok(())
     }

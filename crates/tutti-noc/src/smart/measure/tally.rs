@@ -10,7 +10,7 @@ pub(super) struct Tally {
     cycles: u64,
     open: Vec<Open>,
     free: Vec<u32>,
-    /// Messages in flight.
+    /// Messages that have not ended.
     pub(super) active: u64,
     active_cycles: u64,
     part_latency: u64,
@@ -80,9 +80,9 @@ impl Tally {
         }
     }
 
-    /// A cycle of the window has passed.
-    pub(super) fn pass(&mut self) {
-        self.active_cycles += self.active;
+    /// A cycle of the window has passed, with so many messages that were not sent.
+    pub(super) fn pass(&mut self, waiting: u64) {
+        self.active_cycles += self.active - waiting;
     }
 
     /// Whether less than 97 % of what was offered in the window was accepted.

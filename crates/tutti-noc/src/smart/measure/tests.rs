@@ -18,7 +18,7 @@ use crate::traffic::{PacketSize, Pattern, Process};
 const PLAN: Phases = Phases { warmup: 200, measure: 4_000, drain: 4_000 };
 
 fn load(kind: Kind, rate: f64) -> Load {
-    Load { kind, process: Process::bernoulli(rate).unwrap(), class: 0 }
+    Load { kind, process: Process::bernoulli(rate).unwrap(), class: 0, outstanding: None }
 }
 
 fn uniform(nodes: u32) -> Kind {
@@ -201,6 +201,10 @@ fn invalid_traffic_is_rejected_before_a_run() {
     assert!(matches!(refuses(unicast(64, one()), PLAN), FlitError::Clash { .. }));
     let other = Load { class: 1, ..unicast(16, one()) };
     assert!(matches!(refuses(other, PLAN), FlitError::BadPacket { class: 1, .. }));
+    let capped = Load { outstanding: Some(4), ..unicast(16, one()) };
+    assert!(matches!(refuses(capped, PLAN), FlitError::Clash { what: "outstanding", .. }));
+    let none = Load { outstanding: Some(0), ..load(Kind::Reduction { streams: 1 }, 0.1) };
+    assert!(matches!(refuses(none, PLAN), FlitError::OutOfRange { what: "outstanding", .. }));
     let none = Phases { measure: 0, ..PLAN };
     assert!(matches!(refuses(unicast(16, one()), none), FlitError::OutOfRange { .. }));
     assert!(check(&settings, &[], &PLAN).is_err());
@@ -254,4 +258,22 @@ fn recordings_contain_every_packet() {
             assert!(event.cycle >= packet.cycle);
         }
     }
+}
+
+#[test]
+fn no_more_reductions_are_in_flight_than_the_limit() {
+    let settings = design("baseline_collective").unwrap().settings(8, 8);
+    let of = |outstanding| {
+        let mut fabric = design("baseline_collective").unwrap().build(&settings).unwrap();
+        let load = Load { outstanding, ..load(Kind::Reduction { streams: 1 }, 0.9) };
+        let plan = Phases { warmup: 500, measure: 2_000, drain: 0 };
+        let stop = AtomicBool::new(false);
+        measure(&settings, &mut *fabric, &[load], &plan, 1, &stop).unwrap().loads[0].clone()
+    };
+    let (free, four, one) = (of(None), of(Some(4)), of(Some(1)));
+    assert!(free.active > 100.0, "{}", free.active);
+    assert!(four.active <= 4.0 && four.active > 3.5, "{}", four.active);
+    assert!(one.active <= 1.0 && one.active > 0.9, "{}", one.active);
+    // A single reduction takes about 22 cycles, and the next starts in the cycle after it.
+    assert!((0.03..0.06).contains(&one.accepted), "{}", one.accepted);
 }

@@ -1,11 +1,14 @@
 //! The events of each flit under synthetic traffic.
 
+use std::collections::VecDeque;
+
 use super::run::{check, give};
 use super::traffic::{Order, generators};
 use super::{Load, Phases};
 use crate::FlitError;
 use crate::smart::fabric::Fabric;
 use crate::smart::mesh::Mesh;
+use crate::smart::message::Arrival;
 use crate::smart::record::Event;
 use crate::smart::settings::{FanOut, Settings};
 
@@ -34,6 +37,14 @@ pub struct Watched {
     pub sent: Vec<Sent>,
 }
 
+/// Messages of a load that wait until fewer are in flight, with their numbers, and how many were
+/// sent, of which reductions that are over do not count.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<(Order, u32)>,
+    in_flight: u32,
+}
+
 /// Runs synthetic traffic on an empty mesh for so many cycles.
 ///
 /// # Errors
@@ -50,20 +61,31 @@ pub fn watch(
     let mut generators = generators(settings, loads, seed);
     let mut sent = Vec::new();
     let mut messages = 0;
-    let mut arrivals = Vec::new();
+    let mut arrivals: Vec<Arrival> = Vec::new();
+    let mut queues: Vec<Queue> = loads.iter().map(|_| Queue::default()).collect();
     for cycle in 0..cycles {
-        for (load, generator) in (0..).zip(&mut generators) {
-            let mut orders = Vec::new();
-            generator.take(cycle, |order| orders.push(order));
-            for order in orders {
-                let packet = |source, to| Sent { cycle, load, message: messages, source, to };
-                note(&order, settings, packet, &mut sent);
+        for (load, (generator, queue)) in (0..).zip(generators.iter_mut().zip(&mut queues)) {
+            generator.take(cycle, |order| {
+                queue.waiting.push_back((order, messages));
                 messages += 1;
-                give(&mut mesh, order, generator.load.class, 0, settings.nodes())?;
+            });
+            while generator.load.outstanding.is_none_or(|most| queue.in_flight < most) {
+                let Some((order, message)) = queue.waiting.pop_front() else { break };
+                queue.in_flight += 1;
+                let packet = |source, to| Sent { cycle, load, message, source, to };
+                note(&order, settings, packet, &mut sent);
+                let tag = u64::from(load);
+                give(&mut mesh, order, generator.load.class, tag, settings.nodes())?;
             }
         }
         mesh.step(&mut arrivals);
-        arrivals.clear();
+        for arrival in arrivals.drain(..) {
+            let ends = arrival.responses.is_some_and(|responses| responses.last);
+            let load = usize::try_from(arrival.tag).unwrap_or(usize::MAX);
+            if let Some(queue) = queues.get_mut(load).filter(|_| ends) {
+                queue.in_flight -= 1;
+            }
+        }
         if mesh.stalled_since().is_some() {
             break;
         }

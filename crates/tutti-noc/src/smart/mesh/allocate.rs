@@ -1,5 +1,6 @@
 //! Switch allocation at each router (SA-L): inputs nominate, outputs choose.
 
+use super::super::settings::Arbiter;
 use super::Mesh;
 use super::geometry::{LOCAL, PORTS, input_of, opposite};
 use super::state::index;
@@ -96,7 +97,11 @@ impl Mesh {
             if let Some(turns) = self.vcs.turns.get(at) {
                 open.add_turns(&mut can, turns);
             }
-            let (vc, outputs) = nominate(&can, self.input_turns[at]);
+            let (vc, outputs) = if self.settings.arbiter == Arbiter::Oldest {
+                self.nominate_oldest(at, &can)
+            } else {
+                nominate(&can, self.input_turns[at])
+            };
             nominees[port] = vc;
             requesting |= SPREAD[usize::from(outputs)] << port;
             arbitrations += u64::from(outputs != 0);
@@ -106,6 +111,45 @@ impl Mesh {
             self.choose(router, &nominees, requesting);
         }
         ready != 0
+    }
+
+    /// The VC that an input nominates, of those with an open output that with the oldest packet,
+    /// and the outputs open to it.
+    fn nominate_oldest(&self, at: usize, can: &[u64; PORTS]) -> (u8, u8) {
+        let input = u32::try_from(at).expect("inputs are counted in 32 bits");
+        let any = can.iter().fold(0, |any, can| any | can);
+        let later = any & u64::MAX << self.input_turns[at];
+        let mut first: Option<(u64, u8)> = None;
+        for mut bits in [later, any & !later] {
+            while bits != 0 {
+                let vc = low_bit(bits);
+                bits &= bits - 1;
+                let created = self.created(VcId { input, vc });
+                if first.is_none_or(|(before, _)| created < before) {
+                    first = Some((created, vc));
+                }
+            }
+        }
+        first.map_or((0, 0), |(_, vc)| (vc, outputs_of(can, vc)))
+    }
+
+    /// When the packet of a VC was created.
+    fn created(&self, place: VcId) -> u64 {
+        self.packets.get(self.vcs.at(place).packet).created
+    }
+
+    /// The input of the oldest packet among the nominees that request an output, in turn from a
+    /// pointer.
+    fn oldest(&self, router: usize, nominees: &[u8; PORTS], inputs: u64, turn: u8) -> u8 {
+        let ports = (0..PORTS).map(|step| (usize::from(turn) + step) % PORTS);
+        let created = |&port: &usize| {
+            let input =
+                u32::try_from(router * PORTS + port).expect("inputs are counted in 32 bits");
+            self.created(VcId { input, vc: nominees[port] })
+        };
+        let requesting = ports.filter(|port| inputs >> port & 1 == 1);
+        let port = requesting.min_by_key(created).expect("an input requests the output");
+        low_bit(1 << port)
     }
 
     /// The inputs of a router that are reserved for preset paths, and the VCs that are free after
@@ -160,11 +204,16 @@ impl Mesh {
             left ^= inputs << (8 * output);
             requested |= 1 << output;
             self.counts.output_arbitrations += 1;
-            let turn = &mut self.output_turns[router * PORTS + output];
-            let port = FIRST[usize::from(*turn)][index(inputs)];
+            let turn = self.output_turns[router * PORTS + output];
+            let port = if self.settings.arbiter == Arbiter::Oldest {
+                self.oldest(router, nominees, inputs, turn)
+            } else {
+                FIRST[usize::from(turn)][index(inputs)]
+            };
             won[usize::from(port)] |= 1 << output;
             winners |= 1 << port;
-            *turn = if usize::from(port) + 1 == PORTS { 0 } else { port + 1 };
+            let next = if usize::from(port) + 1 == PORTS { 0 } else { port + 1 };
+            self.output_turns[router * PORTS + output] = next;
         }
         self.granted[router] = (winners, requested);
         while winners != 0 {
@@ -209,7 +258,14 @@ fn nominate(can: &[u64; PORTS], turn: u8) -> (u8, u8) {
     }
     let later = any & u64::MAX << turn;
     let vc = low_bit(if later == 0 { any } else { later });
+    (vc, outputs_of(can, vc))
+}
+
+/// The outputs open to a VC of an input.
+#[inline]
+fn outputs_of(can: &[u64; PORTS], vc: u8) -> u8 {
+    let [east, west, north, south, nic] = *can;
     let bit = |word: u64| u8::from(word >> vc & 1 == 1);
     let mesh = bit(east) | bit(west) << 1 | bit(north) << 2 | bit(south) << 3;
-    (vc, mesh | bit(nic) << LOCAL)
+    mesh | bit(nic) << LOCAL
 }

@@ -224,6 +224,7 @@ impl Mesh {
         if let Kind::Response(flow) = self.packets.get(slot).kind {
             self.tables.is_at(flow, router_of(place.input), place);
             self.counts.responses_buffered += 1;
+            self.may_hold(place, slot, flow);
         }
     }
 

@@ -7,10 +7,12 @@ mod allocate;
 #[cfg(debug_assertions)]
 mod audit;
 mod geometry;
+mod hold;
 mod inject;
 mod land;
 mod paths;
 mod preset;
+mod ranks;
 mod state;
 mod tables;
 #[cfg(test)]
@@ -59,7 +61,9 @@ pub struct Mesh {
     /// The grants of this cycle, and by router the granted inputs and outputs.
     grants: Vec<Grant>,
     granted: Vec<(u8, u8)>,
-    paths: paths::Scratch,
+    paths: ranks::Scratch,
+    /// With [`Settings::hold`], the buffered responses that can be combined.
+    buffered: Vec<hold::Buffered>,
     now: u64,
     watchdog: Watchdog,
     counts: Counts,
@@ -95,7 +99,8 @@ impl Mesh {
             late: VecDeque::new(),
             grants: Vec::new(),
             granted: vec![(0, 0); nodes],
-            paths: paths::Scratch::new(nodes),
+            paths: ranks::Scratch::new(nodes),
+            buffered: Vec::new(),
             now: 0,
             watchdog: Watchdog::new(settings.patience, 1),
             counts: Counts::default(),
@@ -261,6 +266,7 @@ impl Fabric for Mesh {
 
     fn step(&mut self, arrivals: &mut Vec<Arrival>) {
         self.inject();
+        self.hold_responses();
         self.allocate();
         self.cross(arrivals);
         self.send_preset();

@@ -5,20 +5,18 @@ use super::super::record::{EventKind, Stop};
 use super::super::settings::{FanIn, Fault, Priority, Tree};
 use super::Mesh;
 use super::allocate::Grant;
-use super::geometry::{EAST, LOCAL, NORTH, TO_NIC, input_of, opposite, port_of, router_of};
+use super::geometry::{TO_NIC, input_of, opposite, router_of};
+use super::ranks::NONE;
 use super::vcs::{CHANGES, ON_TREE, RESPONSE, RouteState, SEVERAL, VcId, low_bit};
-
-/// No request.
-const NONE: u32 = u32::MAX;
 
 /// A request for a path along one output.
 #[derive(Clone, Copy, Debug)]
-struct Request {
+pub(super) struct Request {
     /// The index of its grant in this cycle.
-    grant: u32,
-    router: u32,
-    hops: u32,
-    slot: u32,
+    pub(super) grant: u32,
+    pub(super) router: u32,
+    pub(super) hops: u32,
+    pub(super) slot: u32,
     /// The pool of its VCs at the routers along the path.
     pool: u8,
     /// Its state for routers.
@@ -27,27 +25,12 @@ struct Request {
     flow: Option<FlowId>,
 }
 
-/// Buffers of a cycle's arbitration.
-#[derive(Clone, Debug)]
-pub(super) struct Scratch {
-    /// By direction, in the order of routers.
-    requests: [Vec<Request>; 4],
-    /// By router and output: the request that won it, with [`Priority::Bypass`].
-    has: Vec<[u32; 4]>,
-}
-
-impl Scratch {
-    pub(super) fn new(nodes: usize) -> Scratch {
-        Scratch { requests: std::array::from_fn(|_| Vec::new()), has: vec![[NONE; 4]; nodes] }
-    }
-}
-
 impl Mesh {
     /// Moves granted flits: to the NIC, and along their paths as far as they get.
     pub(super) fn cross(&mut self, arrivals: &mut Vec<Arrival>) {
         let several = self.settings.hops_per_cycle > 1;
         if self.grants.is_empty() {
-        } else if self.record.is_some() || several && self.settings.priority == Priority::Bypass {
+        } else if self.record.is_some() || several && self.settings.priority != Priority::Local {
             self.cross_by_direction(arrivals);
         } else if several {
             self.cross_one_by_one(arrivals);
@@ -87,7 +70,7 @@ impl Mesh {
         self.grants = grants;
     }
 
-    /// The same in the order in which it is recorded, or with priority to farther flits.
+    /// The same in the order in which it is recorded, or with priority to passing flits.
     fn cross_by_direction(&mut self, arrivals: &mut Vec<Arrival>) {
         let mut grants = std::mem::take(&mut self.grants);
         let mut requests = std::mem::take(&mut self.paths.requests);
@@ -97,8 +80,8 @@ impl Mesh {
                 requests[output].push(request);
             });
         }
-        if self.settings.priority == Priority::Bypass && self.settings.hops_per_cycle > 1 {
-            self.reserve(&requests);
+        if self.settings.priority != Priority::Local && self.settings.hops_per_cycle > 1 {
+            self.reserve(&grants, &requests);
             self.take_from_local(&mut grants, &requests);
         }
         for grant in grants.iter().filter(|grant| grant.outputs != 0) {
@@ -164,60 +147,8 @@ impl Mesh {
         if request.route.is(RESPONSE) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
-    /// Finds the winner of each output: the farthest request.
-    fn reserve(&mut self, requests: &[Vec<Request>; 4]) {
-        let mut has = std::mem::take(&mut self.paths.has);
-        has.fill([NONE; 4]);
-        for (output, requests) in requests.iter().enumerate() {
-            let mut one = |number: usize, request: &Request| {
-                let mut router = request.router;
-                for hop in 0..request.hops {
-                    let free = has[router as usize][output] == NONE;
-                    if free && (hop == 0 || self.obstacle(request, router, output).is_none()) {
-                        has[router as usize][output] = u32::try_from(number).expect("few requests");
-                    }
-                    router = self.geometry.neighbour(router, output);
-                }
-            };
-            // The farthest first: against the direction of travel.
-            if output == EAST || output == NORTH {
-                requests.iter().enumerate().for_each(|(number, request)| one(number, request));
-            } else {
-                requests
-                    .iter()
-                    .enumerate()
-                    .rev()
-                    .for_each(|(number, request)| one(number, request));
-            }
-        }
-        self.paths.has = has;
-    }
-
-    /// Removes outputs from grants that farther flits have won.
-    fn take_from_local(&mut self, grants: &mut [Grant], requests: &[Vec<Request>; 4]) {
-        for (output, requests) in requests.iter().enumerate() {
-            for (number, request) in (0..).zip(requests) {
-                if self.paths.has[request.router as usize][output] != number {
-                    grants[request.grant as usize].outputs &= !(1 << output);
-                }
-            }
-        }
-        for grant in grants {
-            let (router, port) = (router_of(grant.place.input), port_of(grant.place.input));
-            if port != LOCAL && self.is_passed(router, opposite(port), requests) {
-                grant.outputs = 0;
-            }
-        }
-    }
-
-    /// Whether a bypassing flit has won a router's output.
-    fn is_passed(&self, router: u32, output: usize, requests: &[Vec<Request>; 4]) -> bool {
-        let has = self.paths.has[router as usize][output];
-        has != NONE && requests[output][has as usize].router != router
-    }
-
     /// Why a flit cannot bypass a router, regardless of contention.
-    fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
+    pub(super) fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
         let (reserved_in, reserved_out) = self.geometry.reserved(router, self.crossing());
         if reserved_in >> opposite(output) & 1 == 1 || reserved_out >> output & 1 == 1 {
             return Some(Stop::Preset);
@@ -246,16 +177,17 @@ impl Mesh {
     /// What stops a flit at an intermediate router of its path.
     fn stop(&self, request: &Request, number: u32, router: u32, output: usize) -> Option<Stop> {
         let (inputs, outputs) = self.granted[router as usize];
-        if self.settings.priority == Priority::Local
-            && (outputs >> output & 1 == 1 || inputs >> opposite(output) & 1 == 1)
-        {
+        let contended = outputs >> output & 1 == 1 || inputs >> opposite(output) & 1 == 1;
+        if self.settings.priority == Priority::Local && contended {
             return Some(Stop::Local);
         }
         let obstacle = self.obstacle(request, router, output);
         if obstacle.is_some() || self.settings.priority == Priority::Local {
             return obstacle;
         }
-        (self.paths.has[router as usize][output] != number).then_some(Stop::Farther)
+        let lost = self.paths.has[router as usize][output] != number;
+        let to_local = contended && self.settings.priority != Priority::Bypass;
+        lost.then_some(if to_local { Stop::Local } else { Stop::Farther })
     }
 
     /// Reads a granted flit from its buffer, and hands it to the NIC if that is granted.
@@ -349,6 +281,7 @@ impl Mesh {
             }
             return;
         }
+        self.tables.passes(flow, router, sum.0);
         if self.settings.priority == Priority::Local {
             return;
         }

@@ -35,6 +35,8 @@ pub(super) struct Tables {
     /// Buffered responses that can be combined.
     pub(super) buffered: u64,
     merge: Merge,
+    /// Whether [`Tables::missing`] is needed.
+    holds: bool,
     /// With [`Merge::Buffered`]: responses that are not merged with others before
     /// [`Tables::settle`].
     fresh: Vec<(FlowId, u32, VcId)>,
@@ -55,6 +57,8 @@ struct Table {
     at: Vec<u32>,
     /// Other buffered responses with their routers, in the order in which they came.
     others: Vec<(u32, VcId)>,
+    /// If routers hold responses: those that have yet to reach each router.
+    missing: Vec<u32>,
 }
 
 /// The fate of a response that arrives at a router.
@@ -80,6 +84,7 @@ impl Tables {
             waiting: 0,
             buffered: 0,
             merge: settings.merge,
+            holds: settings.hold.is_some(),
             fresh: Vec::new(),
         }
     }
@@ -102,6 +107,11 @@ impl Tables {
         if combines {
             table.at.clear();
             table.at.resize(self.nodes, NONE);
+        }
+        if self.holds {
+            table.missing.clear();
+            table.missing.resize(self.nodes, 0);
+            count_responses(&mut table.missing, flow, geometry);
         }
         if combines && complete {
             table.dropped.clear();
@@ -144,6 +154,9 @@ impl Tables {
         let table = &mut self.tables[id.0 as usize];
         if self.fan_in == FanIn::Greedy {
             let at = table.at[router];
+            if self.holds {
+                table.missing[router] = table.missing[router].saturating_sub(count);
+            }
             return if at == NONE {
                 Fate::Continues(count, value)
             } else {
@@ -164,6 +177,19 @@ impl Tables {
         }
         self.waiting -= 1;
         Fate::Continues(all.0, all.1)
+    }
+
+    /// A response that combines `count` passes a router, with [`FanIn::Greedy`].
+    pub(super) fn passes(&mut self, id: FlowId, router: u32, count: u32) {
+        if self.holds {
+            let missing = &mut self.tables[id.0 as usize].missing[router as usize];
+            *missing = missing.saturating_sub(count);
+        }
+    }
+
+    /// The responses of a flow that have yet to reach a router.
+    pub(super) fn missing(&self, id: FlowId, router: u32) -> u32 {
+        self.tables[id.0 as usize].missing[router as usize]
     }
 
     /// Whether a response that arrives at a router would need a VC.
@@ -242,6 +268,19 @@ fn expect_responses(directions: &mut [u8], flow: &Flow, geometry: &Geometry, fau
             if fault != Some(Fault::WrongDirections) {
                 directions[router as usize] += 1;
             }
+        }
+    }
+}
+
+/// Counts the responses that come through each router.
+fn count_responses(counts: &mut [u32], flow: &Flow, geometry: &Geometry) {
+    for member in flow.members.iter() {
+        let mut router = member;
+        counts[router as usize] += 1;
+        while router != flow.destination {
+            let (output, _) = geometry.towards(router, flow.destination);
+            router = geometry.neighbour(router, output);
+            counts[router as usize] += 1;
         }
     }
 }

@@ -244,8 +244,23 @@ impl Vcs {
             input.follows |= 1 << place.vc;
         }
         self.set_requests(place, mask, &route);
+        self.set_busy(place);
+    }
+
+    /// Marks the router of a VC as one with a ready flit.
+    #[inline]
+    fn set_busy(&mut self, place: VcId) {
         let router = router_of(place.input) as usize;
         self.busy[router / 64] |= 1 << (router % 64);
+    }
+
+    /// Lets the flit of a VC, the only one of its packet, request its outputs after
+    /// [`Vcs::set_bare`].
+    pub(super) fn requests_again(&mut self, place: VcId) {
+        let Vc { route, mask, .. } = *self.at(place);
+        self.inputs[place.input as usize].ready |= 1 << place.vc;
+        self.set_requests(place, mask, &route);
+        self.set_busy(place);
     }
 
     /// Sets the requests of the first flit of a VC.

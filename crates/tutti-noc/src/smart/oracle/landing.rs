@@ -25,6 +25,7 @@ impl Mesh {
         flit.mask = self.grid.mask(&flit, router, input, stops).into_iter().collect();
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
         self.counts.table_reads += u64::from(combines);
+        self.reaches(router, &flit);
         self.counts.buffer_writes += u64::from(flit.mask.is_empty());
         let dropped = flit.mask.is_empty()
             || match (flit.combines(Rule::Merge), flit.combines(Rule::Table)) {

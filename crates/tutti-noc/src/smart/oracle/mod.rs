@@ -50,6 +50,8 @@ pub struct Mesh {
     tables: BTreeMap<FlowId, Table>,
     /// The flows with a table entry.
     entries: Vec<Entry>,
+    /// With `fan_in = "greedy"`: the responses of a flow that have reached a router.
+    reached: BTreeMap<(FlowId, u32), u32>,
     watchdog: Watchdog,
     counts: Counts,
     audit: Audit,
@@ -92,6 +94,7 @@ impl Mesh {
             taken: Vec::new(),
             tables: BTreeMap::new(),
             entries: Vec::new(),
+            reached: BTreeMap::new(),
             watchdog: Watchdog::new(settings.patience, 1),
             counts: Counts::default(),
             audit: Audit::default(),

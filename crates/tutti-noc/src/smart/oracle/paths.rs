@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Mesh;
 use super::grid::Port;
-use super::parts::{Flit, Landing, Rule};
+use super::parts::{Cargo, Flit, Landing, Rule};
 use super::switch::Grants;
-use crate::smart::settings::Priority;
+use crate::smart::settings::{Contender, Priority};
 
 /// A flit that requests a path.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Mesh {
         let requests = self.requests(grants);
         let paths = match self.settings.priority {
             Priority::Local => self.nearest_first(grants, &requests),
-            Priority::Bypass => self.farthest_first(grants, &requests),
+            _ => self.by_rank(grants, &requests),
         };
         for (&(router, input), &vc) in &grants.nominees {
             let is_its = |request: &PathRequest| (request.router, request.input) == (router, input);
@@ -115,28 +115,29 @@ impl Mesh {
         Paths { routes: requests.iter().map(route).collect(), denied_ejections: BTreeSet::new() }
     }
 
-    /// `priority = "bypass"`.
-    fn farthest_first(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
-        // The winner of an output of a router: its distance, and its index among the requests.
-        let mut has: BTreeMap<(u32, Port), (usize, usize)> = BTreeMap::new();
+    /// All priorities but `local`: of the flits that compete for an output, that of the highest
+    /// rank gets it; of equal ranks, the nearest.
+    fn by_rank(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
+        // The winner of an output of a router: its rank, its distance, and its index among the
+        // requests.
+        let mut has: BTreeMap<(u32, Port), (i64, usize, usize)> = BTreeMap::new();
         for (place, request) in requests.iter().enumerate() {
-            let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
-            let passable =
-                (1..).zip(passed).filter(|&(_, &router)| self.could_pass(request, router));
-            for (distance, router) in std::iter::once((0, request.router))
-                .chain(passable.map(|(distance, &router)| (distance, router)))
-            {
-                let best = has.entry((router, request.output)).or_insert((distance, place));
-                *best = (*best).max((distance, place));
+            for (distance, router) in self.contests(grants, request) {
+                let rank = self.rank(&request.flit, distance);
+                let best = has.entry((router, request.output)).or_insert((rank, distance, place));
+                let wins = rank > best.0 || rank == best.0 && distance < best.1;
+                if wins {
+                    *best = (rank, distance, place);
+                }
             }
         }
         let taken = |router: u32, input: Port| {
-            has.get(&(router, input.opposite())).is_some_and(|&(distance, _)| distance > 0)
+            has.get(&(router, input.opposite())).is_some_and(|&(_, distance, _)| distance > 0)
         };
         let mut paths = Paths::default();
         for (place, request) in requests.iter().enumerate() {
             let has_it = |router: u32| {
-                has.get(&(router, request.output)).map(|&(_, who)| who) == Some(place)
+                has.get(&(router, request.output)).map(|&(_, _, who)| who) == Some(place)
             };
             let leaves = has_it(request.router) && !taken(request.router, request.input);
             let route =
@@ -146,6 +147,36 @@ impl Mesh {
         let nominees = grants.nominees.keys().copied();
         paths.denied_ejections = nominees.filter(|&(router, input)| taken(router, input)).collect();
         paths
+    }
+
+    /// The routers whose output a flit competes for, with their distance: its own, and those that
+    /// it can pass and where it outranks the flit that was granted an output from the same input.
+    fn contests(&self, grants: &Grants, request: &PathRequest) -> Vec<(usize, u32)> {
+        let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
+        let mut contests = vec![(0, request.router)];
+        for (distance, &router) in (1..).zip(passed) {
+            let input = request.output.opposite();
+            let rank = self.rank(&request.flit, distance);
+            let outranks = !grants.uses(router, input) || {
+                let vc = grants.nominees[&(router, input)];
+                rank > self.rank(&self.input(router, input).vcs[vc].flits[0], 0)
+            };
+            if outranks && self.could_pass(request, router) {
+                contests.push((distance, router));
+            }
+        }
+        contests
+    }
+
+    fn rank(&self, flit: &Flit, distance: usize) -> i64 {
+        let contender = Contender {
+            response: matches!(flit.cargo, Cargo::Response { .. }),
+            multicast: matches!(flit.cargo, Cargo::Multicast { .. }),
+            class: flit.class,
+            age: self.now - flit.created,
+        };
+        let distance = u32::try_from(distance).expect("lines are short");
+        self.settings.priority.rank(&contender, distance)
     }
 
     /// A nominee leaves by its granted outputs.

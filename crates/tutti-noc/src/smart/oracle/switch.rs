@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Mesh;
 use super::grid::Port;
-use super::parts::{Cargo, Flit};
+use super::parts::{Cargo, Flit, Rule};
+use crate::smart::settings::{Arbiter, clamped};
 
 /// The grants of routers in a cycle.
 #[derive(Default, Debug)]
@@ -38,9 +39,13 @@ impl Mesh {
         for port in Port::ALL {
             let input = self.input(router, port);
             let vcs = input.vcs.len();
-            let mut order = (0..vcs).map(|step| (input.pointer + step) % vcs);
-            let requests = |&vc: &usize| !self.open_to(router, port, vc).is_empty();
-            if let Some(vc) = order.find(requests) {
+            let order = (0..vcs).map(|step| (input.pointer + step) % vcs);
+            let mut requesting = order.filter(|&vc| !self.open_to(router, port, vc).is_empty());
+            let chosen = match self.settings.arbiter {
+                Arbiter::RoundRobin => requesting.next(),
+                Arbiter::Oldest => requesting.min_by_key(|&vc| self.created(router, port, vc)),
+            };
+            if let Some(vc) = chosen {
                 grants.nominees.insert((router, port), vc);
                 self.counts.input_arbitrations += 1;
             }
@@ -50,12 +55,18 @@ impl Mesh {
     fn grant(&mut self, router: u32, grants: &mut Grants) {
         for output in Port::ALL {
             let pointer = self.routers[router as usize].pointers[output as usize];
-            let mut order = (0..5).map(|step| Port::ALL[(pointer + step) % 5]);
-            let requests = |&input: &Port| {
+            let order = (0..5).map(|step| Port::ALL[(pointer + step) % 5]);
+            let mut requesting = order.filter(|&input| {
                 let nominee = grants.nominees.get(&(router, input));
                 nominee.is_some_and(|&vc| self.open_to(router, input, vc).contains(&output))
+            });
+            let created =
+                |&input: &Port| self.created(router, input, grants.nominees[&(router, input)]);
+            let chosen = match self.settings.arbiter {
+                Arbiter::RoundRobin => requesting.next(),
+                Arbiter::Oldest => requesting.min_by_key(created),
             };
-            if let Some(input) = order.find(requests) {
+            if let Some(input) = chosen {
                 grants.inputs.insert((router, output), input);
                 self.counts.output_arbitrations += 1;
             }
@@ -75,11 +86,28 @@ impl Mesh {
         }
     }
 
+    /// When the packet of the first flit of a VC was created.
+    fn created(&self, router: u32, input: Port, vc: usize) -> u64 {
+        self.input(router, input).vcs[vc].flits[0].created
+    }
+
+    /// Whether a buffered response waits for others of its flow.
+    fn is_held(&self, router: u32, flit: &Flit) -> bool {
+        let (Some(rule), Some(flow)) = (&self.settings.hold, flit.combines(Rule::Merge)) else {
+            return false;
+        };
+        let Cargo::Response { count, .. } = flit.cargo else { return false };
+        let missing = self.missing(flow, router);
+        let (stay, age) = (self.now - flit.arrived, self.now - flit.created);
+        let values = [clamped(stay), i64::from(count), i64::from(missing), clamped(age)];
+        rule.value(&values) != 0
+    }
+
     /// The outputs that are open to the first flit of a VC.
     fn open_to(&self, router: u32, input: Port, vc: usize) -> Vec<Port> {
         let Some(flit) = self.input(router, input).vcs[vc].flits.front() else { return Vec::new() };
         let crossing = self.crossing();
-        if self.keeps_input(router, input, crossing) {
+        if self.keeps_input(router, input, crossing) || self.is_held(router, flit) {
             return Vec::new();
         }
         let is_open = |&output: &Port| {

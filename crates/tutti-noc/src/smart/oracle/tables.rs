@@ -82,6 +82,7 @@ impl Mesh {
     /// The last response of a flow has arrived.
     pub(super) fn flow_is_over(&mut self, flow: FlowId) {
         self.audit.over(flow);
+        self.reached.retain(|&(other, _), _| other != flow);
         if let Some(table) = self.tables.remove(&flow) {
             assert!(
                 table.directions.iter().all(|&left| left == 0),
@@ -177,12 +178,13 @@ impl Mesh {
         let before = operand_of(flit);
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
         self.counts.table_reads += u64::from(combines);
+        self.reaches(router, flit);
         if let Some(flow) = flit.combines(Rule::Table) {
             let is_dropped = self.drop_or_take_over(router, flow, flit);
             assert!(!is_dropped, "a response passes where it is the last to come");
         }
         if let Some(flow) = flit.combines(Rule::Merge)
-            && self.settings.priority == Priority::Bypass
+            && self.settings.priority != Priority::Local
         {
             let combine = self.flows.get(flow).combine;
             let now = self.now;
@@ -201,6 +203,23 @@ impl Mesh {
             let (count, value) = operand_mut(flit);
             (*count, *value) = (lost_count, lost_value);
         }
+    }
+
+    /// A response comes to a router or passes it.
+    pub(super) fn reaches(&mut self, router: u32, flit: &Flit) {
+        if let (Some(flow), Some((count, _))) = (flit.combines(Rule::Merge), operand_of(flit)) {
+            *self.reached.entry((flow, router)).or_default() += count;
+        }
+    }
+
+    /// The responses of a flow that have yet to reach a router.
+    pub(super) fn missing(&self, flow: FlowId, router: u32) -> u32 {
+        let of = self.flows.get(flow);
+        let comes = |&member: &u32| {
+            member == router || self.grid.route(member, of.destination).contains(&router)
+        };
+        let all = u32::try_from(of.members.iter().filter(comes).count()).expect("few nodes");
+        all - self.reached.get(&(flow, router)).copied().unwrap_or_default()
     }
 
     /// Counts entries and buffered responses at the end of a cycle, for so many cycles.

@@ -169,7 +169,8 @@ def _memory(row: Compared) -> tuple[str, str]:
 
 def _settings(row: Compared) -> str:
     settings = {**row.run.case.mesh.settings, **row.run.chip}
-    return ", ".join(f"{name} = {value}" for name, value in settings.items())
+    given = {name: value for name, value in settings.items() if value is not None}
+    return ", ".join(f"{name} = {value}" for name, value in given.items())
 
 
 def _broadcast(row: Compared) -> bool:

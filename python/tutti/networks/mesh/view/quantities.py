@@ -104,7 +104,9 @@ def _responses(part: Part) -> tuple[str, str] | None:
 
 
 def _settings(part: Part) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in part.run.mesh.settings.items())
+    settings = {**part.run.mesh.settings, "outstanding": part.traffic.outstanding}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return ", ".join(f"{name} = {value}" for name, value in given.items())
 
 
 def _reduces(part: Part) -> bool:

@@ -20,11 +20,26 @@ def describe_mesh(mesh: SmartMesh) -> str:
         return f"{mesh.design}, {size}"
     parts = [
         f"{plural(settings['hpc_max'], 'hop')} per cycle",
-        f"{settings['priority']} flits first",
+        _priority(settings["priority"]),
         f"multicasts {settings['fan_out']}",
         f"responses {settings['fan_in']}",
     ]
+    if settings["arbiter"] != "round_robin":
+        parts.append(f"{settings['arbiter']} packets first within routers")
+    if settings["hold"]:
+        parts.append(f"responses wait if {settings['hold']}")
     return f"{mesh.design}, {size}: {', '.join(parts)}"
+
+
+_PRIORITIES = {
+    "local": "local flits first",
+    "bypass": "bypass flits first",
+    "bypass_responses": "bypassing responses first, then local flits",
+}
+
+
+def _priority(priority: str) -> str:
+    return _PRIORITIES.get(priority) or f"flits of the largest {priority} first"
 
 
 def rate(load: float, kind: Kind) -> str:
@@ -53,6 +68,8 @@ def describe_traffic(traffic: Traffic) -> str:
         "multicast": f"from {traffic.sources}, to {traffic.members.replace('_', ' ')}",
         "reduction": "to a random node",
     }[traffic.kind]
+    if traffic.outstanding is not None:
+        more += f", at most {traffic.outstanding} in flight"
     load = rate(traffic.rate, traffic.kind)
     return f"{traffic.kind}, {more}, {load}, {traffic.process}, class {traffic.message_class}"
 
