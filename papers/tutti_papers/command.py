@@ -123,6 +123,9 @@ def _show(found: Overview) -> None:
         console.print(f"{found.verdict}. Computed by tutti {', '.join(found.versions)}.")
     for label, title, counts in found.exhibits():
         console.print(f"  {label}: {title} ({counts})", markup=False)
+    for each in found.readings:
+        console.print(f"  reading {each.name}: {each.met} of {each.values} simulated values: "
+                      f"{each.meaning}", markup=False)  # fmt: skip
     for one in found.conclusions:
         holds = "holds" if one.holds else "does not hold"
         console.print(f"  {holds}: {one.statement}: {one.why}", markup=False)
@@ -130,7 +133,7 @@ def _show(found: Overview) -> None:
     if differing:
         console.print()
         exhibits = pl.Series("exhibit", [exhibit for exhibit, _ in differing])
-        values = frame_of(claim for _, claim in differing).drop("verdict", "source")
+        values = frame_of(claim for _, claim in differing).drop("method", "verdict", "source")
         values.insert_column(0, exhibits)
         for table in tables(values, f"{found.paper.name}: values that differ", console.width):
             console.print(table)
