@@ -88,12 +88,16 @@ class Paper:
         citation: Authors, title, journal, year.
         figures: Figures by number.
         tables: Tables by number.
+        readings: Named joint readings of what the text leaves open, with their meanings.
+        read_as: Returns the paper under a reading, given by its name or by answers.
     """
 
     name: str
     citation: str
     figures: Mapping[int, Exhibit] = field(default_factory=dict)
     tables: Mapping[int, Exhibit] = field(default_factory=dict)
+    readings: Mapping[str, str] = field(default_factory=dict)
+    read_as: Callable[[str], Paper] | None = None
 
     def exhibits(self) -> list[tuple[str, Exhibit]]:
         """Returns the exhibits with their labels, such as `figure 5`, figures first."""

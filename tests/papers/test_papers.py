@@ -166,6 +166,29 @@ def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("one_paper")
+def test_another_reading_needs_a_paper_that_has_readings(tmp_path: Path) -> None:
+    options = ["paper", "one-paper", "--reading", "text", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 2
+    assert "one-paper has no other readings" in result.output
+    result = CliRunner().invoke(app, ["paper", "--reading", "text"])
+    assert result.exit_code == 2
+    assert "expected a paper" in result.output
+
+
+def test_another_reading_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    options = ["paper", "aries", "--figure", "5", "--out", str(tmp_path)]
+    for more in ([], ["--reading", "wires=1"]):
+        result = CliRunner().invoke(app, [*options, *more])
+        assert result.exit_code == 0, result.output
+    default, other = (
+        pl.read_csv(tmp_path / "aries" / folder / "figure_5_published.csv")["ours"][-1]
+        for folder in ("", "reading-wires=1")
+    )
+    assert other < default
+
+
+@pytest.mark.usefixtures("one_paper")
 def test_unknown_exhibit_is_refused(tmp_path: Path) -> None:
     options = ["paper", "one-paper", "--table", "2", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
