@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean
-from tutti_papers.claims import Claim, Conclusion, verdict_line
+from tutti_papers.claims import Claim, Conclusion, Reading, verdict_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +29,7 @@ __all__ = [
     "Exhibit",
     "ExhibitResult",
     "Paper",
+    "Reading",
     "find_paper",
     "papers",
 ]
@@ -42,6 +43,7 @@ class ExhibitResult:
         frame: Computed values, a row each.
         published: The published values, each with the computed one.
         conclusions: The paper's conclusions about this exhibit.
+        readings: Joint readings of the paper: the default and the best one.
         source: The place of the published values in the paper, and how they were read.
 
         figures: The files of drawings.
@@ -52,6 +54,7 @@ class ExhibitResult:
     frame: pl.DataFrame
     published: Sequence[Claim] = ()
     conclusions: Sequence[Conclusion] = ()
+    readings: Sequence[Reading] = ()
     source: str
     figures: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
@@ -85,12 +88,16 @@ class Paper:
         citation: Authors, title, journal, year.
         figures: Figures by number.
         tables: Tables by number.
+        readings: Named joint readings of what the text leaves open, with their meanings.
+        read_as: Returns the paper under a reading, given by its name or by answers.
     """
 
     name: str
     citation: str
     figures: Mapping[int, Exhibit] = field(default_factory=dict)
     tables: Mapping[int, Exhibit] = field(default_factory=dict)
+    readings: Mapping[str, str] = field(default_factory=dict)
+    read_as: Callable[[str], Paper] | None = None
 
     def exhibits(self) -> list[tuple[str, Exhibit]]:
         """Returns the exhibits with their labels, such as `figure 5`, figures first."""

@@ -1,6 +1,7 @@
 """Published values and conclusions of papers, compared with computed ones.
 
 A value agrees if it is within `TOLERANCE` of a published number, or inside a published range.
+Values that a simulation or a model predicts are counted apart from formulas and inputs.
 """
 
 from __future__ import annotations
@@ -28,6 +29,16 @@ CERTAINTIES: dict[str, str] = {
 }
 """The meaning of each certainty of a published value, most certain first."""
 
+Method = Literal["simulated", "formula", "input"]
+METHODS: dict[Method, str] = {
+    "simulated": "predicted by a simulation or a model",
+    "formula": "a formula or a count of the paper, evaluated",
+    "input": "an input of the models, returned unchanged or summed",
+}
+"""How a value is computed."""
+_PLURAL: dict[Method, str] = {"simulated": "simulated values", "formula": "formulas",
+                              "input": "inputs"}  # fmt: skip
+
 Verdict = Literal["agrees", "differs", "not computed"]
 _DIGITS = 4
 
@@ -42,6 +53,7 @@ class Claim:
         computed: The computed value; NaN if it was not computed.
         certainty: How the published value is known, a key of `CERTAINTIES`.
         source: The place in the paper, if known.
+        method: How the value is computed, a key of `METHODS`.
     """
 
     quantity: str
@@ -49,10 +61,13 @@ class Claim:
     computed: float
     certainty: Certainty = "text"
     source: str = ""
+    method: Method = "simulated"
 
     def __post_init__(self) -> None:
         if self.certainty not in get_args(Certainty):
             raise ValueError(f"{self.quantity}: unknown certainty {self.certainty!r}")
+        if self.method not in METHODS:
+            raise ValueError(f"{self.quantity}: unknown method {self.method!r}")
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -110,15 +125,53 @@ class Conclusion:
     why: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """A joint reading of what the text leaves open, and the simulated values that it meets.
+
+    Attributes:
+        name: The name, such as `default` or `best`.
+        meaning: The answers that it combines, and their support in the text.
+        met: The number of distinct simulated published values within `TOLERANCE`.
+        values: The number of distinct simulated published values.
+    """
+
+    name: str
+    meaning: str
+    met: int
+    values: int
+
+
+def tallies(claims: Iterable[Claim]) -> dict[Method, tuple[int, int]]:
+    """Returns the numbers of agreeing and of computed values, by method."""
+    computed = [claim for claim in claims if claim.verdict != "not computed"]
+    found = {}
+    for method in METHODS:
+        verdicts = [claim.verdict == "agrees" for claim in computed if claim.method == method]
+        if verdicts:
+            found[method] = sum(verdicts), len(verdicts)
+    return found
+
+
+def tally_text(claims: Iterable[Claim]) -> str:
+    """Returns the counts as text, such as `6 of 9 simulated values, 5 of 5 formulas`.
+
+    It says `published values` if all are simulated.
+    """
+    found = tallies(claims)
+    if list(found) == ["simulated"]:
+        agreed, values = found["simulated"]
+        return f"{agreed} of {values} published value{'s' if values > 1 else ''}"
+    return ", ".join(
+        f"{agreed} of {values} {_PLURAL[method]}" for method, (agreed, values) in found.items()
+    )
+
+
 def verdict_line(claims: Sequence[Claim], conclusions: Sequence[Conclusion] = ()) -> str:
     """Returns the counts of agreeing values and the conclusions that hold or do not hold."""
     parts = []
-    computed = [claim for claim in claims if claim.verdict != "not computed"]
-    if computed:
-        agreed = sum(claim.verdict == "agrees" for claim in computed)
-        percent = f"{100 * TOLERANCE:g} %"
-        values = "value" if len(computed) == 1 else "values"
-        parts.append(f"{agreed} of {len(computed)} published {values} within {percent}")
+    if counts := tally_text(claims):
+        parts.append(f"{counts} within {100 * TOLERANCE:g} %")
     for label, holds in (("Holds", True), ("Does not hold", False)):
         stated = [one.statement for one in conclusions if one.holds is holds]
         if stated:
@@ -136,6 +189,7 @@ def frame_of(claims: Iterable[Claim]) -> pl.DataFrame:
                 "ours": round(claim.computed, 3),
                 "ratio": None if claim.ratio is None else round(claim.ratio, 3),
                 "certainty": claim.certainty,
+                "method": claim.method,
                 "verdict": claim.verdict,
                 "source": claim.source,
             }
@@ -147,6 +201,7 @@ def frame_of(claims: Iterable[Claim]) -> pl.DataFrame:
             "ours": pl.Float64,
             "ratio": pl.Float64,
             "certainty": pl.String,
+            "method": pl.String,
             "verdict": pl.String,
             "source": pl.String,
         },

@@ -48,14 +48,21 @@ def paper(
     table: Annotated[
         list[int] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
+    reading: Annotated[
+        str | None,
+        typer.Option("--reading", metavar="NAME", help="Another reading of what the text leaves "
+                     "open: a name, or answers such as wires=1,chunks=16."),
+    ] = None,
     to: Annotated[
         Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")
     ] = Path("out/papers"),
-) -> None:
+) -> None:  # fmt: skip
     """Reproduce a paper's figures and tables, next to the published values.
 
     Without a name, prints the stored comparison of all papers: published values that agree,
     conclusions that hold or do not hold, and why.
+
+    With --reading, the results are written to a folder of the reading, next to the default ones.
 
     \b
     Papers:
@@ -72,13 +79,20 @@ def paper(
     Examples:
       tutti paper
       tutti paper recursive-multiplying --figure 20 --figure 21
+      tutti paper aries --figure 5 --reading one-wire
     """
     if name is None:
+        if reading is not None:
+            problem = f"--reading {reading}: expected a paper"
+            raise ConfigError(problem, kind="invalid", hint="for example `tutti paper aries`")
         _overview()
         return
     chosen = find_paper(name)
+    folder = to / chosen.name
+    if reading is not None:
+        chosen, folder = _read_as(chosen, reading), folder / _file_name(reading)
     exhibits = _chosen(chosen, figure or [], table or [])
-    folder = made(to / chosen.name, extra="reports")
+    folder = made(folder, extra="reports")
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         with ExitStack() as shown:
@@ -90,6 +104,19 @@ def paper(
         compared = comparison_of(chosen.name, label, exhibit.title, result)
         record_table("exhibits", lambda: json.loads(dumped([compared])))  # noqa: B023 - called here
         store(folder, compared)
+
+
+def _read_as(chosen: Paper, reading: str) -> Paper:
+    """Returns the paper under a reading."""
+    if chosen.read_as is None:
+        problem = f"--reading {reading}: {chosen.name} has no other readings"
+        raise ConfigError(problem, kind="invalid", hint="omit --reading")
+    return chosen.read_as(reading)
+
+
+def _file_name(reading: str) -> str:
+    """Returns the name of the folder of a reading."""
+    return "reading-" + "".join(one if one.isalnum() or one in "-=." else "_" for one in reading)
 
 
 def _overview() -> None:
@@ -123,6 +150,9 @@ def _show(found: Overview) -> None:
         console.print(f"{found.verdict}. Computed by tutti {', '.join(found.versions)}.")
     for label, title, counts in found.exhibits():
         console.print(f"  {label}: {title} ({counts})", markup=False)
+    for each in found.readings:
+        console.print(f"  reading {each.name}: {each.met} of {each.values} simulated values: "
+                      f"{each.meaning}", markup=False)  # fmt: skip
     for one in found.conclusions:
         holds = "holds" if one.holds else "does not hold"
         console.print(f"  {holds}: {one.statement}: {one.why}", markup=False)
@@ -130,7 +160,7 @@ def _show(found: Overview) -> None:
     if differing:
         console.print()
         exhibits = pl.Series("exhibit", [exhibit for exhibit, _ in differing])
-        values = frame_of(claim for _, claim in differing).drop("verdict", "source")
+        values = frame_of(claim for _, claim in differing).drop("method", "verdict", "source")
         values.insert_column(0, exhibits)
         for table in tables(values, f"{found.paper.name}: values that differ", console.width):
             console.print(table)

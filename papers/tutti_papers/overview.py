@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti_papers import papers
-from tutti_papers.claims import CERTAINTIES, TOLERANCE
+from tutti_papers.claims import CERTAINTIES, METHODS, TOLERANCE, tallies, tally_text
 from tutti_papers.summary import Comparison, distinct, stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti_papers import Claim, Conclusion, Paper
+    from tutti_papers import Claim, Conclusion, Paper, Reading
 
 PICTURES = {
     "ace": "figure_11.svg",
@@ -51,20 +51,20 @@ class Overview:
         return list({one.statement: one for one in every}.values())
 
     @property
-    def verdict(self) -> str:
-        """The numbers of values that agree and of conclusions that hold."""
-        agreed, claims, held, conclusions = self.counts
-        return (
-            f"{agreed} of {claims} published values within {_PERCENT} or inside their range; "
-            f"{held} of {conclusions} conclusions hold"
-        )
+    def readings(self) -> list[Reading]:
+        """The joint readings of the paper."""
+        return [one for comparison in self.comparisons for one in comparison.readings]
 
     @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """The numbers of values that agree, of values, of conclusions that hold, of conclusions."""
-        claims, conclusions = self.claims, self.conclusions
-        agreed = sum(claim.verdict == "agrees" for _, claim in claims)
-        return agreed, len(claims), sum(one.holds for one in conclusions), len(conclusions)
+    def verdict(self) -> str:
+        """The numbers of values that agree and of conclusions that hold."""
+        counts = tally_text(claim for _, claim in self.claims) or "no published values"
+        return f"{counts} within {_PERCENT} or inside their range; {self.held} conclusions hold"
+
+    @property
+    def held(self) -> str:
+        """The number of conclusions that hold, of all."""
+        return f"{sum(one.holds for one in self.conclusions)} of {len(self.conclusions)}"
 
     @property
     def versions(self) -> list[str]:
@@ -84,11 +84,9 @@ def _counts(found: Comparison | None) -> str:
     """Returns the counts of an exhibit: values that agree, conclusions that hold."""
     if found is None:
         return "not stored"
-    claims = [claim for claim in found.claims if claim.verdict != "not computed"]
     parts = []
-    if claims:
-        agreed = sum(claim.verdict == "agrees" for claim in claims)
-        parts.append(f"{agreed} of {len(claims)} values")
+    if counts := tally_text(found.claims):
+        parts.append(counts.replace("published ", ""))
     if found.conclusions:
         held = sum(one.holds for one in found.conclusions)
         parts.append(f"{held} of {len(found.conclusions)} conclusions")
@@ -115,19 +113,30 @@ computed value is inside. Drawings have the published values in black. *Certaint
 published value is known:
 
 """
+_COUNTED = """
+Values that a simulation or a model predicts are counted apart from the paper's formulas, which
+tutti evaluates or counts in its schedules, and from inputs of the models. A repeated value counts
+once.
+
+"""
 
 
 def papers_page() -> str:
     """Returns the page of all papers, in Markdown."""
     certainties = "".join(f"- {name}: {meaning}\n" for name, meaning in CERTAINTIES.items())
     found = [one for one in overview() if one.comparisons]
-    head = ["| paper | published values | conclusions that hold |", "|---|---|---|"]
+    head = [
+        f"| paper | {' | '.join(METHODS)} | conclusions that hold |",
+        f"|---|{'---|' * len(METHODS)}---|",
+    ]
     for one in found:
-        agreed, claims, held, conclusions = one.counts
         name = one.paper.name
-        head.append(f"| [{name}]({name}.md) | {agreed} of {claims} | {held} of {conclusions} |")
+        counts = tallies(claim for _, claim in one.claims)
+        cells = ["{} of {}".format(*counts[each]) if each in counts else "" for each in METHODS]
+        head.append(f"| [{name}]({name}.md) | {' | '.join(cells)} | {one.held} |")
     sections = [_section(one) for one in found]
-    return _HEAD + certainties + "\n" + "\n".join(head) + "\n\n" + "\n".join(sections)
+    table = "\n".join(head) + "\n\n"
+    return _HEAD + certainties + _COUNTED + table + "\n".join(sections)
 
 
 def _section(one: Overview) -> str:
@@ -137,6 +146,7 @@ def _section(one: Overview) -> str:
             f"{one.paper.citation}. Computed by tutti {', '.join(one.versions)}.", _WIDTH
         ),
         f"![{name}](figures/{name}.svg)",
+        *map(_reading, one.readings),
         *map(_conclusion, one.conclusions),
     ]
     titles = {label: exhibit.title for label, exhibit in one.paper.exhibits()}
@@ -151,6 +161,12 @@ def _section(one: Overview) -> str:
     return f"## {name}\n\n" + "\n\n".join(parts) + "\n"
 
 
+def _reading(one: Reading) -> str:
+    """Returns a joint reading with its count, as an item of a list."""
+    text = f"Reading {one.name}: {one.met} of {one.values} simulated values: {one.meaning}"
+    return textwrap.fill(f"- {_text(text)}.", _WIDTH, subsequent_indent="  ")
+
+
 def _conclusion(one: Conclusion) -> str:
     """Returns a conclusion with its evidence, as an item of a list."""
     holds = "Holds" if one.holds else "Does not hold"
@@ -162,7 +178,8 @@ def _rows(claim: Claim) -> list[str]:
     """Returns the row of a value; a long quantity continues in rows without values."""
     first, *others = textwrap.wrap(_text(claim.quantity), _QUANTITY)
     agrees = "yes" if claim.verdict == "agrees" else "no"
-    values = f"{claim.shown} ({claim.certainty}) | {claim.computed:.4g} | {agrees}"
+    known = claim.certainty if claim.method == "simulated" else f"{claim.certainty}, {claim.method}"
+    values = f"{claim.shown} ({known}) | {claim.computed:.4g} | {agrees}"
     return [f"| {first} | {values} |", *(f"| {other} | | | |" for other in others)]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import tutti
 from tutti.base.errors import ConfigError
-from tutti_papers.claims import Claim, Conclusion
+from tutti_papers.claims import Claim, Conclusion, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,6 +40,7 @@ class Comparison:
         version: The version of tutti that computed it.
         claims: Published and computed values.
         conclusions: The paper's conclusions.
+        readings: Joint readings of the paper, with the values that each meets.
     """
 
     paper: str
@@ -48,6 +49,7 @@ class Comparison:
     version: str
     claims: tuple[Claim, ...]
     conclusions: tuple[Conclusion, ...]
+    readings: tuple[Reading, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -65,6 +67,7 @@ def comparison_of(paper: str, exhibit: str, title: str, result: ExhibitResult) -
             "version": tutti.__version__,
             "claims": [_raw_claim(claim) for claim in result.published],
             "conclusions": [asdict(one) for one in result.conclusions],
+            "readings": [asdict(one) for one in result.readings],
         }
     )
 
@@ -84,7 +87,9 @@ def _parsed(raw: Mapping[str, Any]) -> Comparison:
         for one in raw["claims"]
     )
     conclusions = tuple(Conclusion(**one) for one in raw["conclusions"])
-    return Comparison(**{**raw, "claims": claims, "conclusions": conclusions})
+    readings = tuple(Reading(**one) for one in raw.get("readings", ()))
+    parsed = {"claims": claims, "conclusions": conclusions, "readings": readings}
+    return Comparison(**{**raw, **parsed})
 
 
 def _published(raw: float | list[float | None]) -> float | tuple[float, float]:

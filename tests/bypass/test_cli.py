@@ -56,7 +56,8 @@ def test_search_finds_a_faster_mapping_and_repeats_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["map", "ring", "--mesh", "4x5"], "expected: equal numbers of rows and columns"),
+        (["map", "ring", "--mesh", "4"], "expected: the numbers of columns and rows"),
+        (["run", "ring", "--chiplet-rate", "5"], "expected: a node and a rate"),
         (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),

@@ -9,7 +9,8 @@ import pytest
 import tutti
 import tutti.networks.flit
 from tutti.base.errors import SimulationError
-from tutti.bypass import BypassMesh, LiveLink
+from tutti.base.units import Size
+from tutti.bypass import BypassMesh, LiveLink, plan
 from tutti.bypass.errors import BypassError
 from tutti.networks.errors import NocError
 from tutti.topologies.errors import TopologyError
@@ -36,6 +37,54 @@ def test_a_configuration_lists_live_links() -> None:
     assert repr(network) == "<Configuration of 4x4: mesh,0=>3>"
     assert network.mesh == mesh == BypassMesh()
     assert hash(network) == hash(mesh.configure("mesh,0=>3"))
+
+
+def test_rows_and_columns_may_have_different_lengths() -> None:
+    mesh = BypassMesh(6, rows=4)
+    assert (mesh.columns, mesh.rows, mesh.nodes, mesh.size) == (6, 4, 24, "6x4")
+    assert mesh == BypassMesh.parse("6x4")
+    assert mesh.total_segments == 2 * 2 * (4 * 5 + 6 * 3)
+    network = mesh.configure("mesh,0=>5,2=20")
+    assert [link.name for link in network.links if link.bypass] == ["0=>5", "2=>20", "20=>2"]
+    assert network.span(network.links[-1]) == 3
+    topology = network.topology(rate="68 GB/s", latency="12 ns")
+    assert (topology.name, topology.ranks) == ("bypass:6x4:mesh,0=>5,2=20", 24)
+    assert repr(mesh) == "BypassMesh(side=6, wires=1, muxes='any', rows=4)"
+    with pytest.raises(BypassError, match="a mesh of 6x1 nodes; expected 2x2 to 256x256"):
+        BypassMesh(6, rows=1)
+
+
+def test_chiplets_and_links_have_their_own_rates() -> None:
+    network = BypassMesh(2).configure("mesh,0=>1")
+    links = {"rate": "68 GB/s", "latency": "12 ns"}
+    graph = network.topology(**links, chiplets={3: "34 GB/s"}, pairs={(0, 1): "17 GB/s"})
+    rates = {(link.source, link.target): str(link.rate) for link in graph.links}
+    assert rates["npu0", "npu1"] == "17 GB/s"
+    assert rates["npu1", "npu0"] == rates["npu0", "npu2"] == "68 GB/s"
+    assert rates["npu1", "npu3"] == rates["npu3", "npu2"] == "34 GB/s"
+    # Both parallel links from 0 to 1 have that rate, and form a bundle.
+    assert str(network.routes(graph).pair(0, 1).bottleneck) == "34 GB/s"
+    # A rate above that of a link does not make the link faster.
+    fast = network.topology(**links, chiplets={0: "900 GB/s"})
+    assert {str(link.rate) for link in fast.links} == {"68 GB/s"}
+    with pytest.raises(BypassError, match="the rate of node 4: expected a node from 0 to 3"):
+        network.topology(**links, chiplets={4: "34 GB/s"})
+    with pytest.raises(BypassError, match="from node 0 to node 3: expected a live link"):
+        network.topology(**links, pairs={(0, 3): "34 GB/s"})
+
+
+def test_a_slow_chiplet_slows_the_ring() -> None:
+    """Each of 2 (N - 1) steps sends 1/N of the payload over the slowest link."""
+    ring = tutti.schedule("ring:6x4", collective="all_reduce", ranks=24)
+    planned = plan(ring, BypassMesh(6, rows=4))
+    size = 24 * 68_000
+    took = [
+        planned.run(Size(bytes=size), rate="68 GB/s", latency="0 ns", chiplets=chiplets)
+        for chiplets in (None, {5: "34 GB/s"})
+    ]
+    # Bundles of two links on every hop of the ring.
+    expected = [46 * 68_000 / 136e9, 46 * 68_000 / 68e9]
+    assert [run.completion_ps / 1e12 for run in took] == pytest.approx(expected, rel=0.05)
 
 
 def test_the_rings_of_the_paper_take_all_segments_and_ports() -> None:

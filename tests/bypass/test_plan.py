@@ -39,14 +39,14 @@ def test_two_parallel_links_halve_serialization_time(payload: str) -> None:
     assert ran.completion_ps / 1e12 == pytest.approx(expected, rel=0.02)
 
 
-def test_shared_flows_are_spread_over_links() -> None:
-    """On 16x16 the greedy policy routes 15 flows over one link; spreading leaves two."""
+def test_shared_flows_are_balanced_over_links() -> None:
+    """On 16x16 the greedy policy routes 15 flows over one link; balancing leaves at most two."""
     trees = schedule("double_binary_tree:nccl,phased", ranks=256)
     mesh = BypassMesh(side=16)
     (first, _) = plan(trees, mesh, switched=True).mappings
-    greedy = map_flows(mesh, flows_of(trees, phase=0))
-    assert (first.most_loaded, greedy.most_loaded) == (2.0, 15.0)
-    assert not first.dedicated
+    greedy = map_flows(mesh, flows_of(trees, phase=0), method="greedy")
+    assert greedy.most_loaded == 15.0
+    assert first.most_loaded <= 2.0
 
 
 def test_packet_size_follows_from_chunk_size() -> None:

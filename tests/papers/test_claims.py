@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from tutti_papers.claims import Claim, Conclusion, conclusions_frame, frame_of, verdict_line
+from tutti_papers.claims import (
+    Claim,
+    Conclusion,
+    conclusions_frame,
+    frame_of,
+    tallies,
+    verdict_line,
+)
 
 
 def claim(published: float | tuple[float, float], computed: float, **more: Any) -> Claim:
@@ -46,6 +53,24 @@ def test_ratio_exists_only_for_published_numbers() -> None:
 def test_unknown_certainty_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown certainty 'V'"):
         claim(1.0, 1.0, certainty="V")
+
+
+def test_formulas_and_inputs_are_counted_apart_from_simulated_values() -> None:
+    claims = [
+        claim(2.0, 2.1),
+        claim(2.0, 3.0),
+        claim(2.0, 2.0, method="formula"),
+        claim(2.0, 2.0, method="input"),
+        claim(2.0, math.nan, method="input"),
+    ]
+    assert tallies(claims) == {"simulated": (1, 2), "formula": (1, 1), "input": (1, 1)}
+    assert verdict_line(claims) == (
+        "1 of 2 simulated values, 1 of 1 formulas, 1 of 1 inputs within 15 %"
+    )
+    assert verdict_line(claims[2:3]) == "1 of 1 formulas within 15 %"
+    assert frame_of(claims)["method"].to_list()[2:] == ["formula", "input", "input"]
+    with pytest.raises(ValueError, match="unknown method 'read'"):
+        claim(1.0, 1.0, method="read")
 
 
 def test_verdict_line_counts_values_and_names_conclusions() -> None:

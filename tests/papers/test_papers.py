@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from tutti.base.errors import ConfigError
 from tutti.cli import app
 from tutti.cli import paper as entry
-from tutti_papers import Claim, Conclusion, Exhibit, ExhibitResult, Paper, papers, summary
+from tutti_papers import Claim, Conclusion, Exhibit, ExhibitResult, Paper, Reading, papers, summary
 from tutti_papers import command as paper
 from tutti_papers.aries.published import ENERGY_SAVED, SPEEDUPS
 from tutti_papers.overview import papers_page
@@ -42,6 +42,7 @@ def made(folder: Path) -> ExhibitResult:
             Claim(quantity="energy", published=1.0, computed=math.nan),
         ],
         conclusions=[Conclusion(statement="it is faster", holds=True, why="3 of 4")],
+        readings=[Reading(name="default", meaning="as the text states", met=1, values=2)],
         source="Fig. 1, read off by hand",
         figures=(drawn,),
     )
@@ -76,17 +77,21 @@ def test_papers_are_compared_from_the_stored_claims(
     assert "figure 1: time over ranks (1 of 2 values, 1 of 1 conclusions)" in output
     assert "figure 2: time over ranks (not stored)" in output
     assert "it is faster" in output
+    assert "reading default: 1 of 2 simulated values: as the text states" in output
     shown = json.loads(CliRunner().invoke(app, ["paper", "--json"]).stdout)["tables"]["exhibits"]
     assert summary.read(json.dumps(shown))[0].claims[:2] == found.claims[:2]
     page = papers_page()
     assert "| time, us | 3.1 (figure) | 3 | yes |" in page
     assert "- It is faster. Holds: 3 of 4." in page
+    assert "- Reading default: 1 of 2 simulated values: as the text states." in page
+    assert "| [one-paper](one-paper.md) | 1 of 2 |  |  | 1 of 1 |" in page
 
 
 def test_claims_survive_storage_and_replace_their_exhibit(tmp_path: Path) -> None:
     found = summary.comparison_of("one-paper", "figure 1", "time over ranks", made(tmp_path))
     assert summary.read(summary.dumped([found]))[0].claims[:2] == found.claims[:2]
     assert math.isnan(found.claims[2].computed)
+    assert summary.read(summary.dumped([found]))[0].readings == found.readings
     other = replace(found, exhibit="figure 2")
     summary.store(tmp_path, found)
     summary.store(tmp_path, other)
@@ -158,6 +163,29 @@ def test_an_exhibit_is_made_and_its_values_are_written(tmp_path: Path) -> None:
     assert "1 of 2 published values within 15 %. Holds: it is faster" in result.output
     text = (tmp_path / "one-paper" / summary.FILE).read_text("utf-8")
     assert [one.exhibit for one in summary.read(text)] == ["figure 1"]
+
+
+@pytest.mark.usefixtures("one_paper")
+def test_another_reading_needs_a_paper_that_has_readings(tmp_path: Path) -> None:
+    options = ["paper", "one-paper", "--reading", "text", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 2
+    assert "one-paper has no other readings" in result.output
+    result = CliRunner().invoke(app, ["paper", "--reading", "text"])
+    assert result.exit_code == 2
+    assert "expected a paper" in result.output
+
+
+def test_another_reading_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    options = ["paper", "aries", "--figure", "5", "--out", str(tmp_path)]
+    for more in ([], ["--reading", "wires=1"]):
+        result = CliRunner().invoke(app, [*options, *more])
+        assert result.exit_code == 0, result.output
+    default, other = (
+        pl.read_csv(tmp_path / "aries" / folder / "figure_5_published.csv")["ours"][-1]
+        for folder in ("", "reading-wires=1")
+    )
+    assert other < default
 
 
 @pytest.mark.usefixtures("one_paper")

@@ -6,7 +6,7 @@ use tutti_topology::bypass::{self, Configuration, Muxes};
 use crate::errors::{OrRaise, raised_at};
 use crate::schedule::Number;
 
-/// A k x k mesh with bypass wires along its rows and columns.
+/// A mesh with bypass wires along its rows and columns.
 #[pyclass(frozen, eq, hash, module = "tutti._core")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BypassMesh(bypass::BypassMesh);
@@ -14,16 +14,22 @@ pub(crate) struct BypassMesh(bypass::BypassMesh);
 #[pymethods]
 impl BypassMesh {
     #[new]
-    #[pyo3(signature = (side, wires, muxes))]
-    fn new(side: Number, wires: Number, muxes: &str) -> PyResult<BypassMesh> {
+    #[pyo3(signature = (columns, rows, wires, muxes))]
+    fn new(columns: Number, rows: Number, wires: Number, muxes: &str) -> PyResult<BypassMesh> {
         let muxes = Muxes::named(muxes).or_raise()?;
-        bypass::BypassMesh::new(side.0, wires.0, muxes).or_raise().map(BypassMesh)
+        bypass::BypassMesh::new(columns.0, rows.0, wires.0, muxes).or_raise().map(BypassMesh)
     }
 
-    /// The nodes of a row, and of a column.
+    /// The nodes of a row.
     #[getter]
-    fn side(&self) -> u32 {
-        self.0.side()
+    fn columns(&self) -> u32 {
+        self.0.columns()
+    }
+
+    /// The nodes of a column.
+    #[getter]
+    fn rows(&self) -> u32 {
+        self.0.rows()
     }
 
     /// The bypass wires of a line in each direction.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ from tutti.base.progress import at_once
 from tutti.base.units import Size
 from tutti.bypass.package_networks import (
     ALGORITHMS,
-    DEFAULT,
     SIDES,
     Variant,
     all_reduce,
@@ -22,7 +20,7 @@ from tutti.bypass.package_networks import (
     variants,
 )
 from tutti_papers.aries.applications import APPLICATIONS, BATCHES
-from tutti_papers.aries.iterations import grid, overlapped, ratios
+from tutti_papers.aries.iterations import Load, fastest, grid, ratios
 from tutti_papers.aries.published import NETWORKS
 
 if TYPE_CHECKING:
@@ -67,10 +65,7 @@ Point = tuple[str, int, int]
 def candidates(part: str, side: int) -> tuple[Variant, ...]:
     """Returns the schedules that can run on a configuration of k x k chiplets."""
     if part == "aries":
-        extended = replace(DEFAULT, bidirectional=True)
-        return tuple(
-            one for algorithm in ALGORITHMS for one in variants(part, algorithm, side, extended)
-        )
+        return tuple(one for algorithm in ALGORITHMS for one in variants(part, algorithm, side))
     routes = routes_of(part, side)
     known = [all_reduce(notation.format(f"{side}x{side}"), side) for notation in CANDIDATES]
     known += [
@@ -125,8 +120,8 @@ def _iterations(best: Mapping[tuple[str, int, Size], Point]) -> pl.DataFrame:
 
     def of(network: str, side: int, name: str) -> Overlapped:
         mine = [best[network, side, size] for size in SIZES]
-        times = {size: min(took[point, size] for point in mine) for size in grid()}
-        return overlapped(times, BATCHES[0], name).overlapped
+        times = tuple(tuple(took[point, size] for size in grid()) for point in mine)
+        return fastest(times, Load(name, BATCHES[0])).overlapped
 
     rows = []
     for network, side in product(NETWORKS, SIDES):

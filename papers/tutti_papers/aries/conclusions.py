@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti_papers.aries.published import NETWORKS
-from tutti_papers.claims import Conclusion
+from tutti_papers.claims import TOLERANCE, Conclusion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 SHORT = {
     "ring": "rings",
@@ -31,12 +31,83 @@ def of_speedups(
     least = min(bounds, key=bounds.__getitem__)
     return (
         *faster,
+        *_of_baselines(speedup),
         Conclusion(
             statement="the Transformer gains little, since it is bound by computation",
             holds=least == "transformer",
             why=f"no network speeds up its iteration more than {bounds['transformer']:.2f} times",
         ),
     )
+
+
+def _of_baselines(speedup: Mapping[tuple[str, int, str], float]) -> tuple[Conclusion, ...]:
+    """Returns what section V-B states of the other networks; ARIES gains least over the fastest."""
+    ring, trees, multi = SHORT
+    return (
+        _alike(speedup, ring, "rings take as long on a torus as on a mesh"),
+        _alike(speedup, trees, "double binary trees take similar times on a torus and a mesh"),
+        _compared(
+            speedup, ring, "rings on the butterfly and on Adapt-NoC are faster than on a mesh",
+            lambda gain: max(gain["flattened_butterfly"], gain["adapt_noc"]) < gain["mesh"],
+        ),
+        _compared(
+            speedup, trees, "the butterfly is the slowest network for double binary trees",
+            lambda gain: max(gain, key=gain.__getitem__) == "flattened_butterfly",
+        ),
+        _compared(
+            speedup, trees, "Adapt-NoC is the fastest of the others for double binary trees",
+            lambda gain: gain["adapt_noc"] <= min(gain.values()),
+        ),
+        _compared(
+            speedup, multi, "the butterfly is the fastest of the others for MultiTree",
+            lambda gain: gain["flattened_butterfly"] <= min(gain.values()),
+        ),
+        Conclusion(
+            statement="double binary trees gain more on 8x8 than on 4x4",
+            holds=all(speedup[trees, 8, one] > speedup[trees, 4, one] for one in NETWORKS),
+            why="; ".join(
+                f"{_text(one)} {speedup[trees, 4, one]:.2f} and {speedup[trees, 8, one]:.2f}"
+                for one in NETWORKS
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _alike(
+    speedup: Mapping[tuple[str, int, str], float], algorithm: str, statement: str
+) -> Conclusion:
+    """Returns whether ARIES gains over a torus as over a mesh, within the tolerance."""
+    ratios = {side: speedup[algorithm, side, "torus"] / speedup[algorithm, side, "mesh"]
+              for side in (4, 8)}  # fmt: skip
+    return Conclusion(
+        statement=statement,
+        holds=all(abs(ratio - 1) <= TOLERANCE for ratio in ratios.values()),
+        why="torus over mesh: "
+        + ", ".join(f"{side}x{side} {ratio:.2f}" for side, ratio in ratios.items()),
+    )
+
+
+def _compared(
+    speedup: Mapping[tuple[str, int, str], float],
+    algorithm: str,
+    statement: str,
+    is_so: Callable[[dict[str, float]], bool],
+) -> Conclusion:
+    gains = {side: {one: speedup[algorithm, side, one] for one in NETWORKS} for side in (4, 8)}
+    return Conclusion(
+        statement=statement,
+        holds=all(is_so(gain) for gain in gains.values()),
+        why="speedup of ARIES over each: "
+        + "; ".join(
+            f"{side}x{side} "
+            + ", ".join(f"{_text(one)} {value:.2f}" for one, value in gain.items())
+            for side, gain in gains.items()
+        ),
+    )
+
+
+def _text(network: str) -> str:
+    return network.replace("_", " ")
 
 
 def _faster(algorithm: str, speedup: Mapping[tuple[str, int, str], float]) -> Conclusion:
@@ -54,11 +125,14 @@ def _faster(algorithm: str, speedup: Mapping[tuple[str, int, str], float]) -> Co
     return Conclusion(statement=statement, holds=not slower, why=why)
 
 
-def of_energy(saved: Mapping[tuple[str, int], float]) -> tuple[Conclusion, ...]:
+def of_energy(
+    saved: Mapping[tuple[str, int], float], by_algorithm: Mapping[str, float]
+) -> tuple[Conclusion, ...]:
     """Returns the conclusions of figure 11.
 
     Args:
         saved: Per cent of the network energy that ARIES saves, by network and side.
+        by_algorithm: The same by algorithm, mean over networks and sides.
     """
     sides = list(dict.fromkeys(side for _, side in saved))
     in_order = all(
@@ -79,6 +153,11 @@ def of_energy(saved: Mapping[tuple[str, int], float]) -> tuple[Conclusion, ...]:
             holds=in_order,
             why=f"mesh, torus, butterfly, Adapt-NoC: {found}",
         ),
+        Conclusion(
+            statement="MultiTree saves the most energy of the three algorithms",
+            holds=by_algorithm["multi_tree"] >= max(by_algorithm.values()),
+            why=", ".join(f"{SHORT[one]} {value:.0f} %" for one, value in by_algorithm.items()),
+        ),
     )
 
 
@@ -97,6 +176,62 @@ def of_throughput(words: Sequence[tuple[str, str, float]]) -> tuple[Conclusion, 
         )
         for claim, published, ours in words
     )
+
+
+def of_rings(
+    rows: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]
+) -> tuple[Conclusion, ...]:
+    """Returns the conclusions of figure 6, from its mappings and steps."""
+    doubled = [row for row in rows if row["flow set"].startswith("ring, twice")]
+    taken = {row["schedule"]: row["ours"] for row in steps}
+    ring, hierarchical = taken["ring:4x4"], taken["mirrored_ring:4x4"]
+    return (
+        Conclusion(
+            statement="every two neighbours on a ring have two dedicated links",
+            holds=all(row["dedicated"] == row["flows"] for row in doubled),
+            why=", ".join(f"{row['dedicated']} of {row['flows']} links" for row in doubled),
+        ),
+        Conclusion(
+            statement="hierarchical rings halve the steps of the reduction on 4x4",
+            holds=2 * hierarchical <= ring,
+            why=f"{hierarchical} instead of {ring} steps",
+        ),
+    )
+
+
+def of_trees(rows: Sequence[Mapping[str, Any]]) -> tuple[Conclusion, ...]:
+    """Returns the conclusions of figure 7, from its mappings."""
+    counts = {
+        (row["flow set"], row["muxes"], row["wires"]): row
+        for row in rows
+    }  # fmt: skip
+
+    def of(*which: tuple[str, int]) -> list[str]:
+        found = [counts[name, "any", wires] for name, wires in which]
+        return [f"{row['flow set']} {row['dedicated']} of {row['flows']} (bound {row['bound']})"
+                for row in found]  # fmt: skip
+
+    def fit(*which: tuple[str, int]) -> bool:
+        found = [counts[name, "any", wires] for name, wires in which]
+        return all(row["dedicated"] == row["flows"] for row in found)
+
+    phases = (("reducing, 4x4", 1), ("broadcasting, 4x4", 1))
+    both = (("both at once, 4x4", 2), ("both at once, 8x8", 2))
+    large = (("reducing, 16x16", 2),)
+    return (
+        Conclusion(
+            statement="each phase of both trees fits the wires of 4x4, with a link for each edge",
+            holds=fit(*phases), why="; ".join(of(*phases)),
+        ),
+        Conclusion(
+            statement="both phases fit together, as one configuration before the run requires",
+            holds=fit(*both), why="two wires: " + "; ".join(of(*both)),
+        ),
+        Conclusion(
+            statement="bypass links suffice for double binary trees up to 16x16",
+            holds=fit(*large), why="two wires: " + "; ".join(of(*large)),
+        ),
+    )  # fmt: skip
 
 
 def of_concentration(half: Mapping[str, float]) -> tuple[Conclusion, ...]:

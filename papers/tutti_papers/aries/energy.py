@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from dataclasses import replace
+from functools import cache, partial
 from itertools import product
+from math import nan
 from operator import mul
 from statistics import correlation, mean
 from typing import TYPE_CHECKING
@@ -11,14 +13,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tutti.base.progress import watched
-from tutti.base.units import Time
-from tutti.bypass.package_networks import ALGORITHMS, SIDES, package_of
-from tutti.energy.package import Package, technologies
+from tutti.base.units import Size, Time
+from tutti.bypass.package_networks import ALGORITHMS, SIDES, package_of, variants
+from tutti.energy.package import PackageTraffic, technologies
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.applications import APPLICATIONS
 from tutti_papers.aries.conclusions import of_energy
-from tutti_papers.aries.iterations import iterations
+from tutti_papers.aries.iterations import CASES, Load, iteration, key_of, simulated
 from tutti_papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS, compared
+from tutti_papers.aries.reading import DEFAULT_READING
 from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import plot_bars
 
@@ -26,9 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tutti.collectives.phases import PhasedRun
-    from tutti.energy.technology import Technology
-    from tutti_papers.aries.iterations import Iteration, Key
+    from tutti.bypass.package_networks import Assumptions
+    from tutti.topologies import Topology
+    from tutti_papers.aries.iterations import Case, Iteration, Key, VariantKey
+    from tutti_papers.aries.reading import JointReading
     from tutti_papers.exhibits import PublishedBar
 
 
@@ -36,52 +40,88 @@ PARTS = ("dynamic", "leakage")
 """Energy of events and clocks, and energy in proportion to time."""
 
 
-def _all_reduce_energy(run: PhasedRun, package: Package) -> tuple[float, float]:
-    """Returns the dynamic and leakage energy of an all_reduce in joules."""
-    reports = [package.energy_of(one) for one in run.runs]
-    return (
-        sum(report.dynamic.nominal for report in reports),
-        sum(report.leakage.nominal for report in reports),
+_SAMPLE = Size.parse("1 MiB")
+"""The size whose traffic is charged; energy of traffic is proportional to the size."""
+
+
+@cache
+def _traffic(key: VariantKey) -> tuple[tuple[Topology, PackageTraffic], ...]:
+    """Returns topology and traffic of each phase of an all-reduce, without its time."""
+    found = []
+    for run in simulated(key, _SAMPLE).runs:
+        assert run.platform.routes is not None  # noqa: S101 - packets have routes
+        traffic = replace(PackageTraffic.of(run), time=Time(ps=0))
+        found.append((run.platform.routes.topology, traffic))
+    return tuple(found)
+
+
+@cache
+def _per_byte(network: str, side: int, key: VariantKey, technology: str) -> float:
+    """Returns the energy of traffic of an all-reduce over its bytes, in J/B."""
+    package = package_of(network, side, technologies()[technology])
+    return sum(package.energy(*phase).total.nominal for phase in _traffic(key)) / _SAMPLE.bytes
+
+
+@cache
+def _watts(network: str, side: int, technology: str) -> tuple[float, float]:
+    """Returns the power of clocks and of leakage of all routers."""
+    package = package_of(network, side, technologies()[technology])
+    idle = package.idle(side * side, Time(ps=10**9))
+    return idle.dynamic.nominal * 1e3, idle.leakage.nominal * 1e3
+
+
+@cache
+def joules(
+    case: Case, assumptions: Assumptions, load: Load, technology: str
+) -> tuple[float, float]:
+    """Returns the dynamic and the leakage energy of an iteration, as `iteration` has it.
+
+    They are NaN for routers of several chiplets, whose packages are not modelled.
+    """
+    if case[0] == "flattened_butterfly" and assumptions.butterfly == "concentrated":
+        return nan, nan
+    step = iteration(case, assumptions, load)
+    seconds = step.overlapped.iteration.ps / 1e12
+    clocks, leakage = _watts(case[0], case[2], technology)
+    known = variants(*case, assumptions)
+    traffic = sum(
+        _per_byte(case[0], case[2], key_of(known[index]), technology) * size
+        for index, size in step.carried.items()
     )
+    return traffic + clocks * seconds, leakage * seconds
 
 
-def _joules(steps: dict[Key, Iteration], technology: Technology) -> dict[Key, tuple[float, float]]:
+def _joules(reading: JointReading, technology: str) -> dict[Key, tuple[float, float]]:
     """Returns the dynamic and leakage energy of each iteration in joules."""
-    known: dict[tuple[str, int, int], tuple[float, float]] = {}
     found = {}
-    for key, step in steps.items():
-        network, _, side, _ = key
-        package = package_of(network, side, technology)
-        dynamic = leakage = 0.0
-        for name, count in Counter(map(id, step.runs)).items():
-            run = next(run for run in step.runs if id(run) == name)
-            if (network, side, name) not in known:
-                known[network, side, name] = _all_reduce_energy(run, package)
-            of_one = known[network, side, name]
-            dynamic, leakage = dynamic + count * of_one[0], leakage + count * of_one[1]
-        busy = sum(one.completion_ps for run in step.runs for one in run.runs)
-        idle = package.idle(side * side, Time(ps=step.overlapped.iteration.ps - busy))
-        found[key] = dynamic + idle.dynamic.nominal, leakage + idle.leakage.nominal
+    for case, name in product(CASES, APPLICATIONS):
+        relevant = reading.assumptions.relevant(*case[:2])
+        load = Load(name, reading.batch, reading.splits)
+        found[*case, name] = joules(case, relevant, load, technology)
     return found
 
 
-def _saved(joules: dict[Key, tuple[float, float]], network: str, side: int) -> float:
+def _saved(
+    joules: Mapping[Key, tuple[float, float]],
+    network: str,
+    side: int,
+    algorithms: tuple[str, ...] = ALGORITHMS,
+) -> float:
     """Returns the energy saved by ARIES in per cent, mean over applications and algorithms."""
     return 100 * mean(
         1
         - sum(joules["aries", algorithm, side, name]) / sum(joules[network, algorithm, side, name])
-        for algorithm, name in product(ALGORITHMS, APPLICATIONS)
+        for algorithm, name in product(algorithms, APPLICATIONS)
     )
 
 
-def _figure_11(folder: Path) -> ExhibitResult:
+def _figure_11(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitResult:
     """Returns the energy of iterations, and the savings of ARIES."""
-    steps = iterations()
+    steps = reading.iterations()
     by_technology = {
-        name: _joules(steps, technology)
-        for name, technology in watched("technologies", list(technologies().items()))
+        name: _joules(reading, name) for name in watched("technologies", list(technologies()))
     }
-    usual = by_technology["usual"]
+    usual = by_technology[reading.technology]
     rows = [
         (f"{network} {side}x{side}, saved %", published, _saved(usual, network, side))
         for side, values in ENERGY_SAVED.items()
@@ -89,14 +129,20 @@ def _figure_11(folder: Path) -> ExhibitResult:
     ]
     claims = compared(rows)
     over = list(product(NETWORKS, SIDES))
-    conclusions = of_energy({which: _saved(usual, *which) for which in over})
+    conclusions = of_energy(
+        {which: _saved(usual, *which) for which in over},
+        {one: mean(_saved(usual, *which, (one,)) for which in over) for one in ALGORITHMS},
+    )
     verdict = verdict_line(claims, conclusions)
     figures = tuple(_drawn(folder, usual, side, verdict) for side in SIDES)
     return ExhibitResult(
         frame=pl.DataFrame([_row(key, one) for key, one in usual.items()]),
         published=claims,
         conclusions=conclusions,
-        source="section V-C; means over four applications and three algorithms",
+        source=(
+            "section V-C; means over four applications and three algorithms; "
+            f"technology: {reading.technology}"
+        ),
         figures=figures,
         notes=(
             (
@@ -115,7 +161,9 @@ def _figure_11(folder: Path) -> ExhibitResult:
     )
 
 
-def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int, verdict: str) -> Path:
+def _drawn(
+    folder: Path, joules: Mapping[Key, tuple[float, float]], side: int, verdict: str
+) -> Path:
     """Draws both parts of each network's energy, relative to the mesh.
 
     The published savings give the means of the other networks over that of ARIES.
@@ -139,7 +187,7 @@ def _drawn(folder: Path, joules: dict[Key, tuple[float, float]], side: int, verd
 
 
 def _normalised(
-    joules: dict[Key, tuple[float, float]], network: str, algorithm: str, side: int
+    joules: Mapping[Key, tuple[float, float]], network: str, algorithm: str, side: int
 ) -> tuple[float, float]:
     """Returns both parts relative to the energy of the mesh, mean over applications."""
     parts = [
@@ -159,10 +207,6 @@ def _row(key: Key, joules: tuple[float, float]) -> dict[str, object]:
         "dynamic_mJ": round(1000 * joules[0], 3),
         "leakage_mJ": round(1000 * joules[1], 3),
     }
-
-
-SYNTHESIS = "synthesis"
-"""The technology whose routers take a constant power."""
 
 
 def power_and_time() -> list[dict[str, object]]:
@@ -198,7 +242,7 @@ def _with_ours(
     ours = [
         {
             "our_time_%": round(_time_saved(steps, network, side), 1),
-            "our_energy_%": round(_saved(by_technology[SYNTHESIS], network, side), 1),
+            "our_energy_%": round(_saved(by_technology["synthesis"], network, side), 1),
         }
         for side, network in product(SIDES, NETWORKS)
     ]
@@ -231,5 +275,7 @@ def _technologies(by_technology: dict[str, dict[Key, tuple[float, float]]]) -> p
     )
 
 
-FIGURES = {11: Exhibit(title="network energy of an iteration", make=_figure_11)}
-"""The figure of this module, by number."""
+def figures(reading: JointReading) -> dict[int, Exhibit]:
+    """Returns the figure of this module, by number."""
+    make = partial(_figure_11, reading=reading)
+    return {11: Exhibit(title="network energy of an iteration", make=make)}

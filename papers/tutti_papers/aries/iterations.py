@@ -1,36 +1,59 @@
-"""Iterations of the applications on each network, and the speedups of ARIES."""
+"""Iterations of the applications on each network, and the speedups of ARIES.
+
+Every all-reduce is simulated at some sizes. Times between them are interpolated and beyond them
+extrapolated: for one schedule they are nearly a latency and a time per byte.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from statistics import geometric_mean
-from typing import TYPE_CHECKING
+from statistics import fmean, geometric_mean
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tutti.base.progress import at_once
 from tutti.base.units import Size, Time
 from tutti.bypass.package_networks import ALGORITHMS, DEFAULT, SIDES, Assumptions, variants
+from tutti.bypass.plans import run_on
 from tutti.training.overlap import Overlap, Overlapped
 from tutti_papers.aries.applications import APPLICATIONS, BATCHES, layers
-from tutti_papers.aries.published import NETWORKS
-from tutti_papers.aries.system import Case, fastest, fastest_of
+from tutti_papers.aries.published import NETWORKS, UP_TO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tutti.bypass.package_networks import Variant
     from tutti.collectives.phases import PhasedRun
-    from tutti.workloads import TimedLayer
+    from tutti.schedules.ir import Schedule
+    from tutti.topologies import Routes
 
+    VariantKey = tuple[Schedule, tuple[Routes, ...], int]
+
+Case = tuple[str, str, int]
+"""Network, algorithm, side."""
 Key = tuple[str, str, int, str]
 """Network, algorithm, side, application."""
 
 Speedups = dict[tuple[str, int, str], tuple[float, float]]
-"""By algorithm, side and baseline network: speedups of iterations, and of communication alone,
-geometric means over the applications."""
+"""By algorithm, side and baseline network: mean speedups over the applications of iterations, and
+of communication alone."""
+
+Mean = Literal["stated", "arithmetic", "geometric"]
+"""How speedups of the applications are combined. `stated`: the maximum where the text says "up to",
+otherwise the arithmetic mean."""
 
 EVERY = ("aries", *NETWORKS)
 CASES: tuple[Case, ...] = tuple(product(EVERY, ALGORITHMS, SIDES))
+SPLITS = (1, 4)
+"""Parts of an all-reduce, one after the other: none, and those of ASTRA-sim's
+`inputs/system/sample_torus_sys.txt` (`preferred-dataset-splits: 4`,
+`active-chunks-per-dimension: 1`)."""
+_LARGEST, _SMALL = 16 << 20, 256 << 10
+"""The largest simulated size; beyond, times are linear. The largest of the small ones, in which the
+number of packets grows with the size."""
 
 
 @dataclass(frozen=True)
@@ -38,114 +61,123 @@ class Iteration:
     """An iteration of an application.
 
     Attributes:
-        overlapped: Hidden and exposed time of its all_reduces.
-        runs: The all_reduce of each layer that has one; empty if times were interpolated.
+        overlapped: Hidden and exposed time of its all-reduces.
+        carried: Bytes that each variant of the case all-reduces, by its index.
     """
 
     overlapped: Overlapped
-    runs: tuple[PhasedRun, ...] = ()
+    carried: Mapping[int, int]
 
 
-@cache
-def iterations() -> dict[Key, Iteration]:
-    """Returns an iteration of every application on every network with every algorithm."""
-    applications = _applications(BATCHES[0])
-    runs = fastest(CASES, _sizes(applications))
-    return {
-        (*case, name): _step(
-            of_one, {size: run for (its, size), run in runs.items() if its == case}
-        )
-        for case in CASES
-        for name, of_one in applications.items()
-    }
-
-
-def _step(of_one: Sequence[TimedLayer], runs: Mapping[Size, PhasedRun]) -> Iteration:
-    overlapped = Overlap(of_one).run(lambda size: runs[size].time)
-    return Iteration(
-        overlapped, tuple(runs[row.gradients] for row in of_one if row.gradients.bytes)
-    )
-
-
-def interpolated(
-    assumptions: Assumptions, batch: str = BATCHES[0], cases: Iterable[Case] = CASES
+def iterations(
+    assumptions: Assumptions = DEFAULT,
+    batch: str = BATCHES[0],
+    splits: int = 1,
+    cases: Iterable[Case] = CASES,
 ) -> dict[Key, Iteration]:
-    """Returns iterations, with times interpolated linearly between powers of two of the size.
-
-    Equal cases of several assumptions are simulated once.
-    """
+    """Returns an iteration of every application on every network with every algorithm."""
     requested = {case: assumptions.relevant(*case[:2]) for case in cases}
-    at_once(lambda case: variants(*case, requested[case]), requested, None)
-    points = list(product(requested, grid()))
-    at_once(lambda point: _took(point[0], requested[point[0]], point[1]), points, None)
+    simulate_all(requested.items())
     return {
-        (*case, name): _interpolated(case, its, batch, name)
+        (*case, name): iteration(case, its, Load(name, batch, splits))
         for case, its in requested.items()
         for name in APPLICATIONS
     }
 
 
-@cache
-def _took(case: Case, assumptions: Assumptions, size: Size) -> int:
-    """Returns the time of an all_reduce in ps."""
-    return fastest_of(variants(*case, assumptions), size).completion_ps
+def simulate_all(requests: Iterable[tuple[Case, Assumptions]], what: str | None = None) -> None:
+    """Simulates the all-reduces of cases at every size of `grid` in parallel, each variant once."""
+    known = at_once(lambda request: variants(*request[0], request[1]), dict.fromkeys(requests),
+                    what and f"{what}: mappings")  # fmt: skip
+    every = {key_of(variant): variant for some in known.values() for variant in some}
+    at_once(lambda point: _took(*point), product(every, grid()), what)
+
+
+def key_of(variant: Variant) -> VariantKey:
+    """Returns what determines the run of a variant."""
+    return variant.schedule, variant.routes, variant.switch.ps
+
+
+def simulated(key: VariantKey, size: Size) -> PhasedRun:
+    """Returns the run of a variant."""
+    schedule, routes, switch = key
+    return run_on(schedule, routes, size, switch=Time(ps=switch), datatype="int8")
 
 
 @cache
-def _interpolated(case: Case, assumptions: Assumptions, batch: str, name: str) -> Iteration:
-    times = {size: _took(case, assumptions, size) for size in grid()}
-    return overlapped(times, batch, name)
+def _took(key: VariantKey, size: Size) -> int:
+    """Returns the time of an all-reduce in ps."""
+    return simulated(key, size).completion_ps
 
 
-def overlapped(times: Mapping[Size, int], batch: str, name: str) -> Iteration:
-    """Returns an iteration of an application from all_reduce times in ps, at sizes of `grid`."""
-    sizes = grid()
-    first = sizes[0].bytes.bit_length()
+class Load(NamedTuple):
+    """An application and its all-reduces."""
 
-    def at(size: Size) -> Time:
-        index = size.bytes.bit_length() - first
-        before, after = sizes[index], sizes[index + 1]
-        part = (size.bytes - before.bytes) / (after.bytes - before.bytes)
-        return Time(ps=round(times[before] + part * (times[after] - times[before])))
+    name: str
+    batch: str
+    """One of `BATCHES`."""
+    splits: int = 1
+    """Parts of each all-reduce, one after the other."""
 
-    return Iteration(Overlap(layers(name, batch)).run(at))
+
+@cache
+def iteration(case: Case, assumptions: Assumptions, load: Load) -> Iteration:
+    """Returns the iteration of an application, which takes the fastest variant for each size.
+
+    Args:
+        case: Network, algorithm and side.
+        assumptions: Those that are relevant for the case.
+        load: The application.
+    """
+    keys = map(key_of, variants(*case, assumptions))
+    return fastest(tuple(tuple(_took(key, size) for size in grid()) for key in keys), load)
+
+
+@cache
+def fastest(times: tuple[tuple[int, ...], ...], load: Load) -> Iteration:
+    """Returns an iteration with the fastest of several all-reduces for each size.
+
+    Args:
+        times: Times in ps of each all-reduce at the sizes of `grid`.
+        load: The application.
+    """
+    carried: Counter[int] = Counter()
+    took: dict[Size, Time] = {}
+    for layer in layers(load.name, load.batch):
+        size = layer.gradients
+        if size.bytes:
+            part = size.bytes / load.splits
+            ps, index = min((_at(of_one, part), index) for index, of_one in enumerate(times))
+            took[size] = Time(ps=round(load.splits * ps))
+            carried[index] += size.bytes
+    return Iteration(Overlap(layers(load.name, load.batch)).run(took.__getitem__), carried)
+
+
+def _at(times: tuple[int, ...], size: float) -> float:
+    """Returns the time at a size, between or beyond those of `grid`."""
+    sizes = [one.bytes for one in grid()]
+    index = min(max(bisect(sizes, size) - 1, 0), len(sizes) - 2)
+    part = (size - sizes[index]) / (sizes[index + 1] - sizes[index])
+    return times[index] + part * (times[index + 1] - times[index])
 
 
 @cache
 def grid() -> tuple[Size, ...]:
-    """Returns the powers of two around the sizes of all applications."""
-    sizes = [size for batch in BATCHES for size in _sizes(_applications(batch))]
-    powers = range(min(sizes).bytes.bit_length() - 1, max(sizes).bytes.bit_length() + 1)
-    return tuple(Size(bytes=1 << power) for power in powers)
+    """Returns the simulated sizes: powers of two, and of four where chunks have all packets."""
+    least = min(
+        layer.gradients.bytes
+        for batch, name in product(BATCHES, APPLICATIONS)
+        for layer in layers(name, batch)
+        if layer.gradients.bytes
+    )
+    sizes = [_LARGEST]
+    while sizes[-1] > least // max(SPLITS):
+        sizes.append(sizes[-1] // (4 if sizes[-1] > _SMALL else 2))
+    return tuple(Size(bytes=size) for size in reversed(sizes))
 
 
-def _applications(batch: str) -> dict[str, tuple[TimedLayer, ...]]:
-    return {name: layers(name, batch) for name in APPLICATIONS}
-
-
-def _sizes(applications: Mapping[str, Sequence[TimedLayer]]) -> list[Size]:
-    sizes = {layer.gradients for of_one in applications.values() for layer in of_one}
-    return sorted(size for size in sizes if size.bytes)
-
-
-def read_as(
-    default: Mapping[Key, Iteration], assumptions: Assumptions, batch: str
-) -> dict[Key, Iteration]:
-    """Returns the iterations under other assumptions; others are the default ones."""
-    affected = [
-        case
-        for case in CASES
-        if batch != BATCHES[0] or assumptions.relevant(*case[:2]) != DEFAULT.relevant(*case[:2])
-    ]
-    return dict(default) | interpolated(assumptions, batch, affected)
-
-
-def speedups(found: Mapping[Key, Iteration]) -> Speedups:
-    """Returns the speedups of ARIES, geometric mean over the applications.
-
-    Returns:
-        Speedups of iterations, and of communication alone.
-    """
+def speedups(found: Mapping[Key, Iteration], mean: Mean = "stated") -> Speedups:
+    """Returns the mean speedups of ARIES: of iterations, and of communication alone."""
     result = {}
     for algorithm, side, network in product(ALGORITHMS, SIDES, NETWORKS):
         pairs = [
@@ -154,13 +186,23 @@ def speedups(found: Mapping[Key, Iteration]) -> Speedups:
             if (network, algorithm, side, name) in found
         ]
         if pairs:
-            result[algorithm, side, network] = ratios(pairs)
+            result[algorithm, side, network] = ratios(pairs, averaging(mean, algorithm, side))
     return result
 
 
-def ratios(pairs: Sequence[tuple[Overlapped, ...]]) -> tuple[float, float]:
+def averaging(mean: Mean, algorithm: str, side: int) -> Mean | Literal["maximum"]:
+    """Returns how speedups of an algorithm and size are combined."""
+    if mean != "stated":
+        return mean
+    return "maximum" if (algorithm, side) in UP_TO else "arithmetic"
+
+
+def ratios(
+    pairs: Sequence[tuple[Overlapped, ...]], mean: Mean | Literal["maximum"] = "arithmetic"
+) -> tuple[float, float]:
     """Returns the mean speedups of pairs of a slow and a fast iteration: total, communication."""
+    combine = {"maximum": max, "geometric": geometric_mean}.get(mean, fmean)
     return (
-        geometric_mean(slow.iteration.ps / fast.iteration.ps for slow, fast in pairs),
-        geometric_mean(slow.communication.ps / fast.communication.ps for slow, fast in pairs),
+        combine([slow.iteration.ps / fast.iteration.ps for slow, fast in pairs]),
+        combine([slow.communication.ps / fast.communication.ps for slow, fast in pairs]),
     )

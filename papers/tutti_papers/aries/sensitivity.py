@@ -2,68 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from tutti.base.progress import watched
-from tutti.bypass.package_networks import ALGORITHMS, DEFAULT, SIDES, Assumptions
+from tutti.bypass.package_networks import ALGORITHMS, SIDES
 from tutti_papers.aries.applications import BATCHES
-from tutti_papers.aries.iterations import read_as, speedups
+from tutti_papers.aries.iterations import speedups
 from tutti_papers.aries.published import NETWORKS
 
 if TYPE_CHECKING:
-    from tutti_papers.aries.iterations import Iteration, Key, Speedups
+    from tutti_papers.aries.iterations import Speedups
+    from tutti_papers.aries.reading import JointReading
+
+VARIATIONS: dict[str, dict[str, Any]] = {
+    "one bypass wire": {"wires": 1},
+    "muxes: same sign": {"muxes": "sign"},
+    "muxes: own axis": {"muxes": "axis"},
+    "hop of 10 ns": {"hop": "10 ns"},
+    "long wires slower": {"per_span": True},
+    "configured once": {"switched": False},
+    "reconfiguration takes no time": {"switch": "0 ns"},
+    "reconfiguration takes 1 us": {"switch": "1 us"},
+    "rings in one direction": {"bidirectional": False},
+    "plain rings only": {"rings": "plain"},
+    "Adapt-NoC: plain rings": {"rings": "butterfly"},
+    "ARIES: also as a mesh or torus": {"shapes": True},
+    "trees in 1 chunk": {"chunks": 1},
+    "trees in 16 chunks": {"chunks": 16},
+    "2 accumulators": {"accumulators": 2},
+    "1 accumulator": {"accumulators": 1},
+    "butterfly: wide links": {"butterfly": "wide"},
+    "butterfly: 4 chiplets per router": {"butterfly": "concentrated"},
+    "all-reduces in 4 parts": {"splits": 4},
+    "geometric means": {"mean": "geometric"},
+    **{batch: {"batch": batch} for batch in BATCHES[1:]},
+}
+"""Alternatives to what the paper leaves open, one assumption changed at a time, by label."""
 
 
-@dataclass(frozen=True)
-class Variation:
-    """An alternative to one assumption.
-
-    Attributes:
-        name: The label.
-        assumptions: All assumptions.
-        batch: The batch of the applications.
-    """
-
-    name: str
-    assumptions: Assumptions = DEFAULT
-    batch: str = BATCHES[0]
-
-
-def _variation(name: str, **changed: object) -> Variation:
-    return Variation(name, replace(DEFAULT, **changed))  # type: ignore[arg-type]
-
-
-VARIATIONS = (
-    _variation("two bypass wires", wires=2),
-    _variation("muxes: same sign", muxes="sign"),
-    _variation("muxes: own axis", muxes="axis"),
-    _variation("hop of 10 ns", hop="10 ns"),
-    _variation("long wires slower", per_span=True),
-    _variation("configured once", switched=False),
-    _variation("reconfiguration takes 1 us", switch="1 us"),
-    _variation("bidirectional rings", bidirectional=True),
-    _variation("plain rings only", rings="plain"),
-    _variation("Adapt-NoC: rings in rows and columns", rings="grid"),
-    _variation("trees in 1 chunk", chunks=1),
-    _variation("trees in 16 chunks", chunks=16),
-    _variation("2 accumulators", accumulators=2),
-    _variation("1 accumulator", accumulators=1),
-    _variation("butterfly: wide links", butterfly="wide"),
-    _variation("butterfly: 4 chiplets per router", butterfly="concentrated"),
-    *(Variation(batch, batch=batch) for batch in BATCHES[1:]),
-)
-"""Alternatives to what the paper leaves open, one assumption changed at a time."""
-
-
-def sensitivity(default: dict[Key, Iteration]) -> dict[str, pl.DataFrame]:
+def sensitivity(default: JointReading) -> dict[str, pl.DataFrame]:
     """Returns the speedups of iterations in every variation by size, and the conclusions."""
-    by_variation = {"default": speedups(default)}
-    for one in watched("variations", VARIATIONS):
-        by_variation[one.name] = speedups(read_as(default, one.assumptions, one.batch))
+    by_variation = {"default": speedups(default.iterations(), default.mean)}
+    for name, changed in watched("variations", list(VARIATIONS.items())):
+        reading = default.with_answers(changed)
+        by_variation[name] = speedups(reading.iterations(), reading.mean)
     columns = list(product(ALGORITHMS, NETWORKS))
     tables = {
         f"sensitivity_{side}x{side}": pl.DataFrame(

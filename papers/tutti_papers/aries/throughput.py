@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -9,9 +11,13 @@ import polars as pl
 
 from tutti.base.progress import at_once
 from tutti.base.units import Size
-from tutti.bypass.package_networks import ALGORITHMS, SIDES, Assumptions, variants
+from tutti.bypass.package_networks import ALGORITHMS, SIDES, variants
 from tutti_papers import Exhibit, ExhibitResult, looks
+from tutti_papers.aries import multi_tree
 from tutti_papers.aries.conclusions import of_throughput
+from tutti_papers.aries.flits import flit_check
+from tutti_papers.aries.multi_tree import by_size
+from tutti_papers.aries.reading import DEFAULT_READING
 from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import plot_curves
 
@@ -19,15 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tutti.bypass.package_networks import Variant
+    from tutti.bypass.package_networks import Assumptions, Variant
     from tutti_papers import Conclusion
+    from tutti_papers.aries.reading import JointReading
 
 SIZES = tuple(Size(bytes=1024 << power) for power in range(12))
 """1 KiB to 2 MiB (section V-A)."""
 SHOWN = ("mesh", "torus", "aries")
 """The compared networks."""
-DBT, MT = "double_binary_tree", "multi_tree"
-LABELS = {"ring": "ring", DBT: "DBT", MT: "MT"}
+DBT = "double_binary_tree"
+LABELS = {"ring": "ring", DBT: "DBT", "multi_tree": "MT"}
 
 ALPHA_BETA = {
     (4, "bandwidth"): ((1.04, 1024), (1.39, 16384), (1.72, 65536), (1.99, 2097152)),
@@ -39,11 +46,13 @@ ALPHA_BETA = {
 """Speedup over the ring with steps of 12 ns and 68 GB/s, one hop each (D)."""
 
 
-def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
-    """Returns GB/s over sizes, by network and variant."""
+def _curves(
+    side: int, algorithm: str, assumptions: Assumptions
+) -> dict[str, list[tuple[Size, float]]]:
+    """Returns GB/s over sizes, by network and variant; ARIES runs its own schedules only."""
     cases: list[tuple[str, Variant]] = []
     for network in SHOWN:
-        known = variants(network, algorithm, side, Assumptions(bidirectional=True))
+        known = variants(network, algorithm, side, replace(assumptions, shapes=False))
         cases += [(f"{network}, {one.name}" if len(known) > 1 else network, one) for one in known]
     points = [(index, size) for index in range(len(cases)) for size in SIZES]
     runs = at_once(lambda point: cases[point[0]][1].run(point[1]).algbw / 1e9, points)
@@ -53,9 +62,10 @@ def _curves(side: int, algorithm: str) -> dict[str, list[tuple[Size, float]]]:
     return curves
 
 
-def _figure_9(folder: Path) -> ExhibitResult:
+def _figure_9(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitResult:
     """Returns throughput of three algorithms on two sizes."""
-    found = {part: _curves(*part) for part in product(SIDES, ALGORITHMS)}
+    its = reading.assumptions
+    found = {part: _curves(*part, its) for part in product(SIDES, ALGORITHMS)}
     rows = [
         {
             "side": side,
@@ -68,8 +78,8 @@ def _figure_9(folder: Path) -> ExhibitResult:
         for variant, points in curves.items()
         for size, rate in points
     ]
-    words = _words(found)
-    conclusions = of_throughput(words.rows())
+    words, sizes = _words(found), by_size()
+    conclusions = (*of_throughput(words.rows()), *multi_tree.conclusions(sizes, its.wires))
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
@@ -90,7 +100,16 @@ def _figure_9(folder: Path) -> ExhibitResult:
         source="the figure's values are not known; section V-A describes them in words",
         figures=figures,
         conclusions=conclusions,
-        tables={"alpha_beta": _alpha_beta(found), "words": words},
+        tables={
+            "alpha_beta": _alpha_beta(found) if its.bidirectional else pl.DataFrame(),
+            "words": words,
+            "multi_tree": sizes,
+            "flits": flit_check(),
+        },
+        notes=(
+            "multi_tree: concentrated MultiTree over MultiTree on a mesh and a torus, by size",
+            "flits: the packet model of all exhibits, and the same schedules flit by flit",
+        ),
     )
 
 
@@ -145,23 +164,17 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
         rows += [
             (f"ring {name}: LT over BW at 1 KiB", "above 1", latency[0] / bandwidth[0]),
             (f"ring {name}: BW over LT at 2 MiB", "above 1", bandwidth[1] / latency[1]),
-            (
-                f"DBT {name}: over mesh at 1 KiB",
-                "about 1",
-                gain(side, DBT, "mesh", small),
-            ),
-            (
-                f"DBT {name}: over mesh at 2 MiB",
-                "more",
-                gain(side, DBT, "mesh", large),
-            ),
-            (f"MT {name}: over mesh at 2 MiB", "above 1", gain(side, MT, "mesh", large)),
-            (
-                f"MT {name}: over torus at 2 MiB",
-                "above 1",
-                gain(side, MT, "torus", large),
-            ),
         ]
+        for over, (size, text, word) in product(
+            ("mesh", "torus"),
+            (
+                (small, "1 KiB", "about 1"),
+                (8 * small, "8 KiB", "about 1"),
+                (large, "2 MiB", "more"),
+            ),
+        ):
+            claim = f"DBT {name}: over {over} at {text}"
+            rows.append((claim, word, gain(side, DBT, over, size)))
     return pl.DataFrame(
         [
             {"claim": claim, "published": published, "ours": round(ours, 2)}
@@ -170,5 +183,6 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
     )
 
 
-FIGURES = {9: Exhibit(title="throughput over sizes", make=_figure_9)}
-"""The figure of this module, by number."""
+def figures(reading: JointReading) -> dict[int, Exhibit]:
+    """Returns the figure of this module, by number."""
+    return {9: Exhibit(title="throughput over sizes", make=partial(_figure_9, reading=reading))}

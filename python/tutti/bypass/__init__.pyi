@@ -5,8 +5,8 @@ from .improve import Improved as Improved
 from .improve import improve as improve
 from .mapping import Mapping as Mapping
 from .mapping import Method as Method
+from .mapping import balanced_flows as balanced_flows
 from .mapping import map_flows as map_flows
-from .mapping import spread_flows as spread_flows
 from .network import BypassConfiguration as BypassConfiguration
 from .network import BypassMesh as BypassMesh
 from .network import IdlePort as IdlePort

@@ -26,7 +26,7 @@ import tutti
 from tutti.base.errors import ConfigError
 from tutti.base.progress import at_once
 from tutti.base.units import Size, TimePerByte
-from tutti.bypass.package_networks import ALGORITHMS, package_of, variants
+from tutti.bypass.package_networks import ALGORITHMS, ONE_WIRE, package_of, variants
 from tutti.energy.package import PackageTraffic, technologies
 from tutti.networks.mesh import SmartMesh
 from tutti.networks.mesh.energy import mesh_energy
@@ -139,9 +139,12 @@ def _candidates(network: str, side: int) -> tuple[MappedAllReduce, ...]:
 
 
 def _on_package(network: str, side: int) -> Iterator[MappedAllReduce]:
-    """Yields the variants of Yin et al. that need no reconfiguration during the all_reduce."""
+    """Yields the variants of Yin et al. that need no reconfiguration during the all_reduce.
+
+    A package has one bypass wire per direction, as many wires as a torus.
+    """
     for algorithm in ALGORITHMS:
-        for variant in variants(network, algorithm, side):
+        for variant in variants(network, algorithm, side, ONE_WIRE):
             if len(variant.routes) == 1:
                 # Endpoint models replace the cost of messages, which must not be zero.
                 platform = Platform(

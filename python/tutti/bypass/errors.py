@@ -11,7 +11,9 @@ class BypassError(TuttiError, ValueError):
     """Raised for an invalid bypass network, or a configuration that does not match it."""
 
     kinds: ClassVar[dict[str, Kind]] = {
-        "wrong_side": Kind("The mesh is too small or too large.", "give k of the k x k nodes"),
+        "wrong_side": Kind(
+            "The mesh is too small or too large.", "give its columns and rows, such as 6x4"
+        ),
         "too_many_wires": Kind("The number of wires exceeds the limit.", "use fewer wires"),
         "unknown_muxes": Kind(
             "The mux design is unknown.",
@@ -63,6 +65,10 @@ class BypassError(TuttiError, ValueError):
             "remove a mesh link from a port that the bypass link may use",
         ),
         "flow": Kind("The flow is invalid.", "a flow is (source, destination)"),
+        "rate": Kind(
+            "A rate is of a node or a link that does not exist.",
+            "give the rate of a chiplet by its node, of a link by (source, destination)",
+        ),
         "method": Kind("The mapping method is unknown.", "`auto` chooses one"),
         "no_path": Kind(
             "No configuration that was tried has a path for the flow.", "raise `wires`"

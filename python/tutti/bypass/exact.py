@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tutti.bypass.bounds import cut_bound, hops_bound
 from tutti.bypass.relaxed import limits, relaxed_bound
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ NodePath = tuple[int, ...]
 
 _ROUNDS = ((2, 0), (2, 2), (3, 2), (4, 2), (4, 4))
 """The most hops and segments of detour of a path, by round."""
+_SHORTEST = 3
+"""Paths of so many hops are tried for fewer hops in total; longer ones have not helped."""
+_SMALL = 16
+"""The most nodes for which fewer hops are searched if every dedicated flow is placed. The search
+has improved no result of larger meshes."""
 _MAX_PATHS = 20_000
 """The most paths of a round. Rounds with more take long and have improved no result."""
 
@@ -48,18 +54,36 @@ class Chosen:
         """The number of flows with dedicated links; repeated flows count repeatedly."""
         return sum(self.links.values())
 
+    @property
+    def hops(self) -> int:
+        """The hops of all dedicated flows; repeated flows count repeatedly."""
+        return sum(self.links[flow] * (len(path) - 1) for flow, path in self.paths.items())
 
-def choose(space: Space, flows: Sequence[Flow], *, limit: float = 20.0) -> Chosen:
+    @property
+    def merit(self) -> tuple[int, int]:
+        """More dedicated flows are better, then fewer hops."""
+        return self.dedicated, -self.hops
+
+
+def choose(
+    space: Space, flows: Sequence[Flow], start: Chosen | None = None, *, limit: float = 20.0
+) -> Chosen:
     """Returns the selection with the most dedicated flows, then the fewest hops.
 
     Args:
         space: The resources of the mesh.
         flows: Source and destination; repeated pairs request parallel links.
+        start: A selection to improve.
         limit: Limit in deterministic time, about seconds.
     """
     requested = Counter(flows)
-    bound = most(requested)
+    bound = min(most(requested), cut_bound(space, requested))
     best, left, relaxed = Chosen({}, {}, bound), limit, False
+    if start is not None:
+        best = Chosen(start.paths, start.links, bound)
+        shortest = space.nodes > _SMALL or best.hops <= hops_bound(space, flows)
+        if best.dedicated >= bound and shortest:
+            return best
     last: list[tuple[Flow, NodePath]] = []
     for hops, detour in _ROUNDS:
         paths = [(f, w) for f in requested for w in paths_between(space, f, hops, detour)]
@@ -70,11 +94,12 @@ def choose(space: Space, flows: Sequence[Flow], *, limit: float = 20.0) -> Chose
         last = paths
         found, took = _pack(space, requested, paths, best, left)
         left -= took
-        best = found if found.dedicated > best.dedicated else best
+        best = max(best, found, key=lambda one: one.merit)
         if best.dedicated < best.bound and not relaxed:
             bound, relaxed = min(bound, relaxed_bound(space, requested, limit)), True
             best = Chosen(best.paths, best.links, bound)
-        if best.dedicated >= best.bound:
+        shortest = hops >= _SHORTEST or best.hops <= hops_bound(space, flows)
+        if best.dedicated >= best.bound and shortest:
             break
     return best
 
@@ -141,20 +166,24 @@ def _pack(
         model.add_at_most_one(chosen)
     _fit(model, space, taken)
     total = sum(links)
-    model.add(total <= best.bound)
-    model.maximize(total)
-    values, took = _solved(model, links, limit)
-    if values is None:
-        return best, took
-    model.clear_hints()
-    for link, value in zip(links, values, strict=True):
-        model.add_hint(link, value)
-    model.add(total == sum(values))
+    values, took = None, 0.0
+    if best.dedicated < best.bound:
+        model.add(total <= best.bound)
+        model.maximize(total)
+        values, took = _solved(model, links, limit)
+        if values is None:
+            return best, took
+        model.clear_hints()
+        for link, value in zip(links, values, strict=True):
+            model.add_hint(link, value)
+    model.add(total == (best.bound if values is None else sum(values)))
     model.minimize(
         sum(link * (len(path) - 1) for link, (_, path) in zip(links, paths, strict=True))
     )
     shorter, more = _solved(model, links, max(limit - took, 1.0))
     values, took = shorter or values, took + more
+    if values is None:
+        return best, took
     chosen_paths = {f: w for (f, w), value in zip(paths, values, strict=True) if value}
     counts = {f: value for (f, _), value in zip(paths, values, strict=True) if value}
     return Chosen(chosen_paths, counts, best.bound), took

@@ -69,7 +69,7 @@ def short_paths(space: Space, flow: Flow) -> tuple[NodePath, ...]:
 
     def merit(path: NodePath) -> tuple[int, int, bool, NodePath]:
         length = sum(space.distance(*hop) for hop in hops_of(path))
-        turns_late = path[1] // space.side == path[0] // space.side
+        turns_late = path[1] // space.columns == path[0] // space.columns
         return len(path), length, not turns_late, path
 
     return tuple(sorted(found, key=merit))

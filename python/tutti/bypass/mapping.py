@@ -1,20 +1,25 @@
 """Mapping of flows to a bypass mesh: the live links and the path of each flow.
 
-As many flows as possible get dedicated links, by search (`exact`) or greedily (`greedy`). The
-others share links (`rest`).
+As many flows as possible get dedicated links, with paths of the fewest hops: by constraint
+programming (`exact`), by local search (`local`), or greedily (`greedy`). The others share links
+(`rest`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tutti.base.files.mistakes import did_you_mean
 from tutti.base.units import Time
 from tutti.bypass import exact, greedy
+from tutti.bypass.balanced import balanced
+from tutti.bypass.bounds import cut_bound, hops_bound, load_bound
+from tutti.bypass.ejection import improved
 from tutti.bypass.errors import BypassError
+from tutti.bypass.exact import Chosen
 from tutti.bypass.greedy import hops_of
 from tutti.bypass.links import notation
 from tutti.bypass.rest import Live
@@ -23,18 +28,19 @@ from tutti.bypass.space import Space, TakenHops
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.bypass.exact import Chosen
     from tutti.bypass.flows import Flow
     from tutti.bypass.network import BypassConfiguration, BypassMesh
     from tutti.bypass.space import Hop
     from tutti.topologies import Routes, Topology
 
-Method = Literal["auto", "exact", "greedy"]
+Method = Literal["auto", "exact", "local", "greedy"]
 
-METHODS: tuple[Method, ...] = ("auto", "exact", "greedy")
+METHODS: tuple[Method, ...] = ("auto", "exact", "local", "greedy")
 
-_MOST_SIDE = 8
-"""The largest side for which `auto` searches."""
+_MOST_NODES = 64
+"""The most nodes for which `auto` is exact."""
+_TRIALS = 10_000
+"""The paths that a local search tries in about a second."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Mapping:
     bound: int
     """An upper bound of the number of dedicated flows."""
     method: Method
-    """The method that found the dedicated flows: `exact` or `greedy`."""
+    """The method that found the dedicated flows: `exact`, `local` or `greedy`."""
     links: dict[Hop, int] = field(repr=False)
     """The number of live links of each hop."""
 
@@ -86,9 +92,19 @@ class Mapping:
         return max((load / self.links[hop] for hop, load in self.loads.items()), default=0.0)
 
     @property
+    def load_bound(self) -> float:
+        """A lower bound of `most_loaded` over all mappings of these flows."""
+        return load_bound(space_of(self.mesh), self.flows)
+
+    @property
     def hops(self) -> int:
         """The total hops of all flows."""
         return sum(len(self.paths[flow]) - 1 for flow in self.flows if flow in self.paths)
+
+    @property
+    def hops_bound(self) -> int:
+        """A lower bound of `hops` over all mappings that place the same flows."""
+        return hops_bound(space_of(self.mesh), (one for one in self.flows if one in self.paths))
 
     def routes(self, topology: Topology) -> Routes:
         """Returns routes over these paths on the result of `configuration.topology`."""
@@ -103,12 +119,12 @@ def map_flows(
     *,
     fill: bool = True,
 ) -> Mapping:
-    """Returns the configuration with the most dedicated flows.
+    """Returns the configuration with the most dedicated flows, then the fewest hops.
 
     Args:
         mesh: The mesh.
         flows: Source and destination; repeated pairs request parallel links.
-        method: ``exact``, ``greedy``, or ``auto``, which is exact up to 8x8.
+        method: ``exact``, ``local``, ``greedy``, or ``auto``: exact up to 8x8, local beyond.
         time_limit: Deterministic time of the search, about seconds.
         fill: Whether to use remaining wires and ports.
 
@@ -119,27 +135,33 @@ def map_flows(
     _check(mesh, flows, method)
     space = space_of(mesh)
     if method == "auto":
-        method = "exact" if mesh.side <= _MOST_SIDE else "greedy"
+        method = "exact" if mesh.nodes <= _MOST_NODES else "local"
     limit = Time.of_any(time_limit).ps / 1e12
-    chosen = greedy.place(space, flows)
+    chosen, requested = greedy.place(space, flows), Counter(flows)
+    if method != "greedy":
+        trials = int(_TRIALS * limit)
+        chosen = improved(space, requested, chosen, trials=trials)
     if method == "exact":
-        found = exact.choose(space, flows, limit=limit)
-        is_better = found.dedicated >= chosen.dedicated
-        chosen = found if is_better else replace(chosen, bound=found.bound)
+        chosen = exact.choose(space, flows, chosen, limit=limit)
+    else:
+        bound = min(exact.most(requested), cut_bound(space, requested))
+        chosen = Chosen(chosen.paths, chosen.links, bound)
     return completed(mesh, flows, chosen, method, fill=fill)
 
 
-def spread_flows(mesh: BypassMesh, flows: Sequence[Flow]) -> Mapping:
-    """Returns a mapping without dedicated links, which doubles the most loaded links.
+def balanced_flows(mesh: BypassMesh, flows: Sequence[Flow]) -> Mapping:
+    """Returns a mapping without reserved links that minimises the flows on the most loaded links.
 
     If many flows share links, ports reserved for dedicated flows cost more than they gain.
 
     Raises:
         BypassError: A flow is invalid.
     """
-    _check(mesh, flows, "greedy")
-    none = exact.Chosen({}, {}, len(flows))
-    return completed(mesh, flows, none, "greedy", fill=True)
+    _check(mesh, flows, "local")
+    space = space_of(mesh)
+    live, requested = balanced(space, flows), Counter(flows)
+    chosen = Chosen({}, {}, min(exact.most(requested), cut_bound(space, requested)))
+    return _mapping(mesh, flows, live, chosen, "local", fill=True)
 
 
 def completed(
@@ -147,6 +169,19 @@ def completed(
 ) -> Mapping:
     """Returns the mapping with these dedicated flows; the others share the remaining links."""
     live = Live(space_of(mesh), flows, chosen)
+    return _mapping(mesh, flows, live, chosen, method, fill=fill)
+
+
+def _mapping(
+    mesh: BypassMesh,
+    flows: Sequence[Flow],
+    live: Live,
+    chosen: Chosen,
+    method: Method,
+    *,
+    fill: bool,
+) -> Mapping:
+    """Returns the mapping of live links and paths, with these dedicated flows."""
     if fill:
         live.fill()
     left = Counter(chosen.links)
@@ -174,7 +209,7 @@ def completed(
 
 def space_of(mesh: BypassMesh) -> Space:
     """Returns the resources of a mesh."""
-    return Space(mesh.side, mesh.wires, mesh.muxes)
+    return Space(mesh.columns, mesh.rows, mesh.wires, mesh.muxes)
 
 
 def _check(mesh: BypassMesh, flows: Sequence[Flow], method: str) -> None:
@@ -188,7 +223,7 @@ def _check(mesh: BypassMesh, flows: Sequence[Flow], method: str) -> None:
             if not 0 <= node < mesh.nodes:
                 message = (
                     f"flow {flow[0]} -> {flow[1]}: node {node} does not exist: "
-                    f"expected 0 to {mesh.nodes - 1} for {mesh.side}x{mesh.side} nodes"
+                    f"expected 0 to {mesh.nodes - 1} for {mesh.size} nodes"
                 )
                 raise BypassError(message, kind="flow", fields={"flow": flow, "node": node})
         if flow[0] == flow[1]:

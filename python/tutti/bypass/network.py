@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tutti import _core
 from tutti.base.files.mistakes import mistake, shown
 from tutti.bypass.errors import BypassError
+from tutti.bypass.rates import with_rates
 from tutti.topologies import Routes, Topology
 
 if TYPE_CHECKING:
@@ -53,57 +54,70 @@ class IdlePort:
 
 
 class BypassMesh:
-    """A k x k mesh of routers with segmentable bypass wires along its rows and columns.
+    """A mesh of routers with segmentable bypass wires along its rows and columns.
 
-    Node number = row * k + column, with row 0 at the top. Each row and column has ``wires`` bypass
-    wires per direction, each of k - 1 segments. A router has an output and an input port on each
-    side, also at the edge. A port connects to its mesh link or to a piece that ``muxes`` allows:
-    ``own`` along the axis of the port in the direction of its mesh link, ``axis`` along the axis
-    of the port, ``sign`` along either axis with the sign of its mesh link, ``any`` any piece.
+    Node number = row * columns + column, with row 0 at the top. Each row and column has ``wires``
+    bypass wires per direction, each of one segment per mesh link. A router has an output and an
+    input port on each side, also at the edge. A port connects to its mesh link or to a piece that
+    ``muxes`` allows: ``own`` along the axis of the port in the direction of its mesh link, ``axis``
+    along the axis of the port, ``sign`` along either axis with the sign of its mesh link, ``any``
+    any piece.
     """
 
     __slots__ = ("_core",)
 
-    def __init__(self, side: int = 4, wires: int = 1, muxes: Muxes = "any") -> None:
-        """Creates a mesh of ``side`` x ``side`` nodes.
+    def __init__(
+        self, side: int = 4, wires: int = 1, muxes: Muxes = "any", *, rows: int | None = None
+    ) -> None:
+        """Creates a mesh of ``side`` columns and ``rows`` rows, by default as many.
 
         Raises:
-            BypassError: The side, the number of wires or the multiplexer setting is invalid.
+            BypassError: A side, the number of wires or the multiplexer setting is invalid.
         """
-        self._core = _core.BypassMesh(side, wires, muxes)
+        self._core = _core.BypassMesh(side, side if rows is None else rows, wires, muxes)
 
     @classmethod
     def parse(cls, size: str, wires: int = 1, muxes: str = "any") -> BypassMesh:
-        """Creates a mesh of a size such as ``4x4``.
+        """Creates a mesh of a size such as ``6x4``: 6 columns and 4 rows.
 
         Raises:
             ConfigError: The size is malformed.
             BypassError: The mesh is not supported.
         """
         sides = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", size)
-        if not sides or sides[1] != sides[2]:
+        if not sides:
             raise mistake(
                 "is not the size of a mesh",
                 source="--mesh",
                 value=shown(size),
-                expected="equal numbers of rows and columns, such as 4x4",
+                expected="the numbers of columns and rows, such as 6x4",
             )
-        return cls(int(sides[1]), wires, muxes)  # type: ignore[arg-type] # it refuses others
+        return cls(int(sides[1]), wires, muxes, rows=int(sides[2]))  # type: ignore[arg-type] # it refuses others
 
     @classmethod
     def of_core(cls, core: _core.BypassMesh) -> BypassMesh:
         """Wraps a mesh of the core."""
-        return cls(core.side, core.wires, core.muxes)  # type: ignore[arg-type] # the core has these
+        return cls(core.columns, core.wires, core.muxes, rows=core.rows)  # type: ignore[arg-type] # the core has these
 
     @property
-    def side(self) -> int:
-        """The number of nodes in a row, and in a column."""
-        return self._core.side
+    def columns(self) -> int:
+        """The number of columns, hence of nodes in a row."""
+        return self._core.columns
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, hence of nodes in a column."""
+        return self._core.rows
+
+    @property
+    def size(self) -> str:
+        """Columns and rows, such as ``6x4``."""
+        return f"{self.columns}x{self.rows}"
 
     @property
     def nodes(self) -> int:
         """The number of nodes."""
-        return self.side * self.side
+        return self.columns * self.rows
 
     @property
     def wires(self) -> int:
@@ -127,7 +141,7 @@ class BypassMesh:
 
     def place(self, node: int) -> tuple[int, int]:
         """Returns row and column of a node."""
-        return divmod(node, self.side)
+        return divmod(node, self.columns)
 
     def configure(self, links: str | Iterable[str]) -> BypassConfiguration:
         """Returns a configuration with these live links.
@@ -153,7 +167,8 @@ class BypassMesh:
         return hash(self._core)
 
     def __repr__(self) -> str:
-        return f"BypassMesh(side={self.side}, wires={self.wires}, muxes={self.muxes!r})"
+        rows = "" if self.rows == self.columns else f", rows={self.rows}"
+        return f"BypassMesh(side={self.columns}, wires={self.wires}, muxes={self.muxes!r}{rows})"
 
 
 class BypassConfiguration:
@@ -240,6 +255,8 @@ class BypassConfiguration:
         *,
         length: str | Length | None = None,
         per_span: bool = False,
+        chiplets: Mapping[int, str | TimePerByte] | None = None,
+        pairs: Mapping[tuple[int, int], str | TimePerByte] | None = None,
     ) -> Topology:
         """Returns the graph of the live links, which need not connect all nodes.
 
@@ -248,18 +265,22 @@ class BypassConfiguration:
             latency: Latency of every link, such as ``"12 ns"``.
             length: Length of a mesh link; a piece is longer by its span.
             per_span: Whether the latency of a piece scales with its span.
+            chiplets: By node, the rate of its slower ports: no link from or to it is faster.
+            pairs: By source and destination, the rate of each of their links.
 
         Raises:
-            TopologyError: No link is live.
+            BypassError: A node does not exist, or a pair has no live link.
+            TopologyError: No link is live; with other rates, also if some nodes are not connected.
             UnitError: A value has no unit.
         """
         link: dict[str, object] = {"rate": rate, "latency": latency}
         if length is not None:
             link["length"] = length
         words = ",distance" if per_span else ""
-        return Topology.build(
+        graph = Topology.build(
             f"bypass:{self.mesh.notation}{words}:{self.notation}", links=[link, link]
         )
+        return with_rates(graph, chiplets or {}, pairs or {}) if chiplets or pairs else graph
 
     def routes(
         self, topology: Topology, paths: Mapping[tuple[int, int], Sequence[int]] | None = None

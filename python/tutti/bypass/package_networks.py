@@ -1,7 +1,7 @@
 """The networks of Yin et al. 2023 (ARIES), and the variants of an all_reduce on each.
 
 Each parameter that the paper leaves open is a field of `Assumptions`. Its default is the value that
-the text suggests.
+the text states.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import tutti
 from tutti.base.units import Time
 from tutti.bypass import BypassMesh, map_flows
-from tutti.bypass.plans import MappedSchedule, flows_of_configurations, run_on
+from tutti.bypass.plans import MappedSchedule, flows_of_configurations, less_loaded, run_on
 from tutti.energy.package import packages
 from tutti.topologies import Topology
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tutti.topologies import Routes
 
 SIDES = (4, 8)
-SEARCH = "1 s"
-"""Time limit of a mapping, in the solver's deterministic time."""
+SEARCH = "2 s"
+"""Time limit of the local search for a mapping."""
 ALGORITHMS = ("ring", "double_binary_tree", "multi_tree")
 RATE = "68 GB/s"
 """Link rate between chiplets, each direction (section V)."""
@@ -41,48 +41,58 @@ PITCH = "5 mm"
 
 @dataclass(frozen=True, kw_only=True)
 class Assumptions:
-    """What the paper leaves open.
+    """What the paper leaves open. Defaults are what its text states, if it states anything.
 
     Attributes:
         hop: Latency of a hop: 10 ns on the wire (section V) and two router cycles.
         per_span: Whether the latency of a long wire is 10 ns per spanned chiplet.
-        wires: Bypass wires per row or column and direction (Table I allows one).
+        wires: Bypass wires per row or column and direction: "two bi-directional bypassing links"
+            (III-B).
         muxes: The wires that a port can select.
-        switched: Whether trees are reconfigured between their phases.
+        switched: Whether ARIES may be configured again between phases, if that is faster. IV-C
+            states "only configured prior to running the application", but the dedicated links of
+            each tree edge in figure 7(c) fit only one phase at a time.
         switch: The time of a reconfiguration, with a barrier among all routers (inferred).
         butterfly: The flattened butterfly: as many pins per router as a mesh, or wide links.
         chunks: Chunks of each half of a double binary tree.
         accumulators: Accumulators per group of the concentrated MultiTree.
-        bidirectional: Whether latency-optimised rings also use both directions, as ports allow.
-        rings: The rings of Adapt-NoC and the butterfly; mesh and torus run the plain ring (section
-            V-B). `stated`: Adapt-NoC runs the plain ring, by the title of figure 10; the butterfly,
-            with "multiple nodes fully connected" (V-B), also runs rings or direct exchanges in each
-            row and then each column. `plain`: both run the plain ring. `grid`: both run all.
+        bidirectional: Whether latency-optimised rings also use both directions: "clockwise or
+            anti-clockwise" (IV-A).
+        rings: The networks that also run rings and direct exchanges in each row and then each
+            column. `lines`: Adapt-NoC and the butterfly, which "perform better compared to mesh
+            and torus topologies, as multiple nodes are fully connected" (V-B). `butterfly`: only
+            the butterfly. `plain`: none; every network runs the plain ring.
+        shapes: Whether ARIES also runs the schedules of a mesh and a torus: it "can adapt to
+            various network topologies supporting any tree and ring-based all-reduce algorithms"
+            (III-B). V evaluates its own schedules.
     """
 
     hop: str = "12 ns"
     per_span: bool = False
-    wires: int = 1
+    wires: int = 2
     muxes: Muxes = "any"
     switched: bool = True
     switch: str = "100 ns"
     butterfly: Literal["equal_pins", "wide", "concentrated"] = "equal_pins"
     chunks: int = 4
     accumulators: int = 4
-    bidirectional: bool = False
-    rings: Literal["stated", "plain", "grid"] = "stated"
+    bidirectional: bool = True
+    rings: Literal["lines", "butterfly", "plain"] = "lines"
+    shapes: bool = False
 
     def relevant(self, network: str, algorithm: str) -> Assumptions:
         """Returns these assumptions, with those on which a case does not depend at the default."""
         kept = {"hop", "per_span"}
         if network == "aries":
-            kept |= {"wires", "muxes", "switched", "switch"}
-        if network == "adapt_noc":
+            kept |= {"wires", "muxes", "switched", "shapes"}
+            if self.switched:
+                kept.add("switch")
+        if network == "adapt_noc" and algorithm == "double_binary_tree":
             kept.add("wires")
         if network == "flattened_butterfly":
             kept.add("butterfly")
         if algorithm == "ring":
-            kept |= {"aries": {"bidirectional"}, "mesh": set(), "torus": set()}.get(
+            kept |= {"aries": {"bidirectional", "rings"}, "mesh": set(), "torus": set()}.get(
                 network, {"rings"}
             )
         if algorithm == "double_binary_tree":
@@ -93,7 +103,9 @@ class Assumptions:
 
 
 DEFAULT = Assumptions()
-
+ONE_WIRE = Assumptions(wires=1, bidirectional=False, rings="butterfly")
+"""One bypass wire per direction, as many wires as a torus (8 k (k - 1) links, Table I), configured
+for each phase."""
 
 _NO_TIME = Time(ps=0)
 
@@ -119,10 +131,20 @@ class Variant:
         return run_on(self.schedule, self.routes, size, switch=self.switch, datatype="int8")
 
 
+class _Links(NamedTuple):
+    """The latency of links."""
+
+    hop: str
+    per_span: bool
+
+
 def variants(
     network: str, algorithm: str, side: int, assumptions: Assumptions = DEFAULT
 ) -> tuple[Variant, ...]:
-    """Returns the variants of an algorithm on a network, which uses the fastest for a size."""
+    """Returns the variants of an algorithm on a network, which uses the fastest for a size.
+
+    Equal variants of several networks and assumptions are the same object.
+    """
     return _variants(network, algorithm, side, assumptions.relevant(network, algorithm))
 
 
@@ -134,44 +156,61 @@ def _variants(
         return tuple(_aries(algorithm, side, assumptions))
     if network == "adapt_noc":
         return tuple(_adapt_noc(algorithm, side, assumptions))
-    return tuple(_fixed(network, algorithm, side, assumptions))
-
-
-def _fixed(network: str, algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
-    """Yields the variants on a network without configurable links."""
-    routes = routes_of(network, side, assumptions)
     in_lines = network == "flattened_butterfly" and assumptions.rings != "plain"
-    for schedule in _schedules(algorithm, side, assumptions, routes, in_lines=in_lines):
-        yield Variant(schedule.name, schedule, (routes,))
+    return tuple(_regular(network, algorithm, side, assumptions, in_lines=in_lines))
+
+
+def _regular(
+    network: str, algorithm: str, side: int, assumptions: Assumptions, *, in_lines: bool
+) -> Iterator[Variant]:
+    """Yields the variants on a mesh, torus or butterfly.
+
+    `in_lines`: whether rings may run in rows and columns.
+    """
+    butterfly = assumptions.butterfly if network == "flattened_butterfly" else "equal_pins"
+    links = _Links(assumptions.hop, assumptions.per_span)
+    for notation in _notations(algorithm, side, assumptions, in_lines=in_lines):
+        yield _on_regular(network, notation, side, butterfly, links)
+
+
+@cache
+def _on_regular(network: str, notation: str, side: int, butterfly: Any, links: _Links) -> Variant:  # noqa: ANN401
+    """Returns a schedule on a network without configurable links."""
+    assumptions = Assumptions(hop=links.hop, per_span=links.per_span, butterfly=butterfly)
+    routes = routes_of(network, side, assumptions)
+    if notation == "multi_tree":
+        schedule = tutti.schedule(notation, ranks=side * side, topology=routes)
+    else:
+        schedule = all_reduce(notation, side)
+    return Variant(schedule.name, schedule, (routes,))
 
 
 def routes_of(network: str, side: int, assumptions: Assumptions = DEFAULT) -> Routes:
     """Returns the routes of a network without configurable links."""
+    links = _Links(assumptions.hop, assumptions.per_span)
     if network == "torus":
         # Wraparound links are long wires of a mesh, so that `per_span` applies to them.
-        return shaped(network, BypassMesh(side=side, muxes="axis"), assumptions)
-    return _routes(_notation(network, side, assumptions), assumptions)
+        return _torus(side, links)
+    return _routes(_notation(network, side, assumptions), links.hop)
 
 
-def _schedules(
-    algorithm: str, side: int, assumptions: Assumptions, routes: Routes, *, in_lines: bool
-) -> Iterator[Schedule]:
-    """Yields the schedules for networks without algorithms for bypass wires.
-
-    `in_lines`: whether rings may run in rows and columns.
-    """
+def _notations(
+    algorithm: str, side: int, assumptions: Assumptions, *, in_lines: bool
+) -> Iterator[str]:
+    """Yields the schedules for networks without algorithms for bypass wires."""
     grid = f"{side}x{side}"
     if algorithm == "ring":
-        yield all_reduce(f"ring:{grid}", side)
+        yield f"ring:{grid}"
         if in_lines:
-            yield all_reduce(f"multi_ring:{grid}:all_dimensions", side)
-            yield all_reduce(f"blue_connect:{grid}:direct", side)
+            yield f"multi_ring:{grid}:all_dimensions"
+            yield f"blue_connect:{grid}:direct"
     elif algorithm == "double_binary_tree":
-        yield all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
+        yield f"double_binary_tree:nccl,{assumptions.chunks}"
     else:
-        yield tutti.schedule("multi_tree", ranks=side * side, topology=routes)
+        yield "multi_tree"
 
 
+@cache
 def all_reduce(notation: str, side: int) -> Schedule:
     """Returns an all_reduce of k x k chiplets."""
     return tutti.schedule(notation, collective="all_reduce", ranks=side * side)
@@ -189,35 +228,39 @@ def _notation(network: str, side: int, assumptions: Assumptions) -> str:
 
 
 @cache
-def _routes(notation: str, assumptions: Assumptions) -> Routes:
-    topology = Topology.build(notation, rate=RATE, latency=assumptions.hop, length=PITCH)
+def _routes(notation: str, hop: str) -> Routes:
+    topology = Topology.build(notation, rate=RATE, latency=hop, length=PITCH)
     return topology.routes("dimension_order")
 
 
 def _adapt_noc(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
     """Yields variants whose ports select their mesh link or a wire of their axis, once per run."""
-    own = BypassMesh(side=side, wires=assumptions.wires, muxes="axis")
-    for shape in ("mesh", "torus"):
-        routes = shaped(shape, own, assumptions)
-        in_lines = assumptions.rings == "grid"
-        for schedule in _schedules(algorithm, side, assumptions, routes, in_lines=in_lines):
-            yield Variant(f"{schedule.name} on a {shape}", schedule, (routes,))
+    in_lines = assumptions.rings == "lines"
+    yield from _on_shapes(algorithm, side, assumptions, in_lines=in_lines)
     if algorithm == "double_binary_tree":
-        schedule = all_reduce(f"double_binary_tree:nccl,{assumptions.chunks}", side)
-        yield from _mapped("tree", own, schedule, assumptions)
+        own = BypassMesh(side=side, wires=assumptions.wires, muxes="axis")
+        notation = f"double_binary_tree:nccl,{assumptions.chunks}"
+        yield from _mapped("tree", own, notation, _Links(assumptions.hop, assumptions.per_span))
+
+
+def _on_shapes(
+    algorithm: str, side: int, assumptions: Assumptions, *, in_lines: bool
+) -> Iterator[Variant]:
+    """Yields the variants of a bypass mesh that is configured as a mesh or a torus."""
+    for shape in ("mesh", "torus"):
+        for variant in _regular(shape, algorithm, side, assumptions, in_lines=in_lines):
+            yield replace(variant, name=f"{variant.name} on a {shape}")
 
 
 @cache
-def shaped(shape: str, mesh: BypassMesh, assumptions: Assumptions) -> Routes:
-    """Returns dimension-order routes of a mesh, or of a torus of one long wire per line."""
-    side, last = mesh.side, mesh.side - 1
+def _torus(side: int, links: _Links) -> Routes:
+    """Returns dimension-order routes of a torus of one long wire per line and direction."""
+    mesh, last = BypassMesh(side=side, muxes="axis"), side - 1
     rows = [f"{row * side}={row * side + last}" for row in range(side)]
     columns = [f"{column}={last * side + column}" for column in range(side)]
-    configuration = mesh.configure(["mesh", *rows, *columns] if shape == "torus" else "mesh")
-    topology = configuration.topology(
-        RATE, assumptions.hop, length=PITCH, per_span=assumptions.per_span
-    )
-    regular = Topology.build(f"{shape}:{side}x{side}", rate=RATE, latency=assumptions.hop)
+    configuration = mesh.configure(["mesh", *rows, *columns])
+    topology = configuration.topology(RATE, links.hop, length=PITCH, per_span=links.per_span)
+    regular = Topology.build(f"torus:{side}x{side}", rate=RATE, latency=links.hop)
     in_order = regular.routes("dimension_order")
     return configuration.routes(topology, paths=_paths(in_order))
 
@@ -234,66 +277,68 @@ def _paths(routes: Routes) -> dict[tuple[int, int], list[int]]:
 
 
 def _aries(algorithm: str, side: int, assumptions: Assumptions) -> Iterator[Variant]:
-    """Yields the variants that use bypass wires."""
+    """Yields the variants that use bypass wires and, with `shapes`, those of mesh and torus."""
     mesh = BypassMesh(side=side, wires=assumptions.wires, muxes=assumptions.muxes)
+    links = _Links(assumptions.hop, assumptions.per_span)
+    switch = assumptions.switch if assumptions.switched else None
+    if algorithm == "ring":
+        yield from _mapped("bandwidth", mesh, f"ring:{side}x{side}", links, copies=2)
+    for name, notation in _own_schedules(algorithm, side, assumptions):
+        yield from _mapped(name, mesh, notation, links)
+        if switch is not None:
+            phased = notation.replace("nccl,", "nccl,phased,")
+            each = f"{name}, configured for each phase"
+            yield from _mapped(each, mesh, phased, links, switch=switch)
+    if assumptions.shapes:
+        in_lines = assumptions.rings == "lines"
+        yield from _on_shapes(algorithm, side, assumptions, in_lines=in_lines)
+
+
+def _own_schedules(
+    algorithm: str, side: int, assumptions: Assumptions
+) -> Iterator[tuple[str, str]]:
+    """Yields name and notation of the schedules that may have a configuration for each phase."""
     grid = f"{side}x{side}"
     if algorithm == "ring":
-        yield from _mapped(
-            "bandwidth", mesh, all_reduce(f"ring:{grid}", side), assumptions, copies=2
-        )
-        yield from _either("latency", mesh, f"mirrored_ring:{grid}", side, assumptions)
+        yield "latency", f"mirrored_ring:{grid}"
         if assumptions.bidirectional:
-            both = f"mirrored_ring:{grid},bidirectional"
-            yield from _either("latency and bandwidth", mesh, both, side, assumptions)
+            yield "latency and bandwidth", f"mirrored_ring:{grid},bidirectional"
     elif algorithm == "double_binary_tree":
-        notation = f"double_binary_tree:nccl,phased,{assumptions.chunks}"
-        static = f"double_binary_tree:nccl,{assumptions.chunks}"
-        yield from _mapped("configured once", mesh, all_reduce(static, side), assumptions)
-        if assumptions.switched:
-            phased = all_reduce(notation, side)
-            yield from _mapped(
-                "configured for each phase", mesh, phased, assumptions, switched=True
-            )
+        yield "trees", f"double_binary_tree:nccl,{assumptions.chunks}"
     else:
-        notation = f"concentrated_multi_tree:{grid},accumulators={assumptions.accumulators}"
-        yield from _either("concentrated", mesh, notation, side, assumptions)
-
-
-def _either(
-    name: str, mesh: BypassMesh, notation: str, side: int, assumptions: Assumptions
-) -> Iterator[Variant]:
-    """Yields the variants configured once and, if `switched`, once per phase."""
-    schedule = all_reduce(notation, side)
-    yield from _mapped(name, mesh, schedule, assumptions)
-    if assumptions.switched:
-        name = f"{name}, configured for each phase"
-        yield from _mapped(name, mesh, schedule, assumptions, switched=True)
-
-
-def _mapped(
-    name: str,
-    mesh: BypassMesh,
-    schedule: Schedule,
-    assumptions: Assumptions,
-    *,
-    copies: int = 1,
-    switched: bool = False,
-) -> Iterator[Variant]:
-    """Yields the network configured for the flows of a schedule, with `copies` links per pair.
-
-    It yields nothing if a flow has no path.
-    """
-    configurations = flows_of_configurations(schedule, switched=switched, copies=copies)
-    planned = MappedSchedule(schedule, tuple(mapped(mesh, flows) for flows in configurations))
-    if not any(mapping.unplaced for mapping in planned.mappings):
-        routes = planned.routes(RATE, assumptions.hop, length=PITCH, per_span=assumptions.per_span)
-        yield Variant(name, schedule, routes, Time.parse(assumptions.switch))
+        accumulators = f"accumulators={assumptions.accumulators}"
+        yield "concentrated", f"concentrated_multi_tree:{grid},{accumulators}"
 
 
 @cache
-def mapped(mesh: BypassMesh, flows: tuple[Flow, ...], time_limit: str = SEARCH) -> Mapping:
+def _mapped(
+    name: str,
+    mesh: BypassMesh,
+    notation: str,
+    links: _Links,
+    *,
+    copies: int = 1,
+    switch: str | None = None,
+) -> tuple[Variant, ...]:
+    """Returns the network configured for the flows of a schedule, with `copies` links per pair.
+
+    `switch`: the time of a switch between phases, which then have their own configuration. The
+    result is empty if a flow has no path.
+    """
+    schedule = all_reduce(notation, mesh.columns)
+    switched = switch is not None
+    configurations = flows_of_configurations(schedule, switched=switched, copies=copies)
+    planned = MappedSchedule(schedule, tuple(mapped(mesh, flows) for flows in configurations))
+    if any(mapping.unplaced for mapping in planned.mappings):
+        return ()
+    routes = planned.routes(RATE, links.hop, length=PITCH, per_span=links.per_span)
+    return (Variant(name, schedule, routes, Time.parse(switch) if switch else _NO_TIME),)
+
+
+@cache
+def mapped(mesh: BypassMesh, flows: tuple[Flow, ...]) -> Mapping:
     """Returns the configuration for these flows; cached, since most variations share it."""
-    return map_flows(mesh, flows, time_limit=time_limit)
+    return less_loaded(map_flows(mesh, flows, "local", SEARCH))
 
 
 def package_of(network: str, side: int, technology: Technology) -> Package:

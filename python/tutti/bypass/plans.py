@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING
 
 from tutti.base.units import Size, Time
 from tutti.bypass.flows import flows_of
-from tutti.bypass.mapping import map_flows, spread_flows
+from tutti.bypass.mapping import balanced_flows, map_flows
 from tutti.collectives.phases import simulate_phases
 from tutti.platforms.contention import Packets
 from tutti.platforms.machine import Platform, Postal
 
 if TYPE_CHECKING:
+    import collections.abc
     from collections.abc import Sequence
 
     from tutti.base.units import Length, TimePerByte
+
+    Rates = collections.abc.Mapping[int, str | TimePerByte]
     from tutti.bypass.flows import Flow
     from tutti.bypass.mapping import Mapping, Method
     from tutti.bypass.network import BypassMesh
@@ -109,6 +112,7 @@ class MappedSchedule:
         *,
         length: str | Length | None = None,
         per_span: bool = False,
+        chiplets: Rates | None = None,
     ) -> tuple[Routes, ...]:
         """Returns the routes of each mapping; equal mappings share routes.
 
@@ -117,12 +121,13 @@ class MappedSchedule:
             latency: Latency of every link.
             length: Length of a mesh link.
             per_span: Whether the latency of a piece scales with its span.
+            chiplets: By node, the rate of its ports, as for `BypassConfiguration.topology`.
         """
         made: dict[int, Routes] = {}
         for mapping in self.mappings:
             if id(mapping) not in made:
                 graph = mapping.configuration.topology(
-                    rate, latency, length=length, per_span=per_span
+                    rate, latency, length=length, per_span=per_span, chiplets=chiplets
                 )
                 made[id(mapping)] = mapping.routes(graph)
         return tuple(made[id(mapping)] for mapping in self.mappings)
@@ -136,6 +141,7 @@ class MappedSchedule:
         switch: str | Time = "0 ns",
         datatype: str = "float32",
         verify: bool = True,
+        chiplets: Rates | None = None,
     ) -> PhasedRun:
         """Simulates the schedule with packets.
 
@@ -146,11 +152,12 @@ class MappedSchedule:
             switch: Time to configure the mesh for the next phase.
             datatype: Datatype of the elements.
             verify: Whether to verify the schedule first.
+            chiplets: By node, the rate of its ports, as for `BypassConfiguration.topology`.
 
         Raises:
             TuttiError: As :func:`tutti.simulate`.
         """
-        routes = self.routes(rate, latency)
+        routes = self.routes(rate, latency, chiplets=chiplets)
         return run_on(self.schedule, routes, size, switch=switch, datatype=datatype, verify=verify)
 
 
@@ -163,7 +170,7 @@ def plan(
     method: Method = "auto",
     time_limit: str | Time = "20 s",
 ) -> MappedSchedule:
-    """Maps a schedule with the most dedicated flows, or spread if that lowers the link load.
+    """Maps a schedule with the most dedicated flows, or balanced if that lowers the link load.
 
     Args:
         schedule: The schedule; rank r is node r.
@@ -178,7 +185,7 @@ def plan(
     """
     requested = flows_of_configurations(schedule, switched=switched, copies=copies)
     found = {
-        flows: _less_loaded(map_flows(mesh, flows, method=method, time_limit=time_limit))
+        flows: less_loaded(map_flows(mesh, flows, method=method, time_limit=time_limit))
         for flows in dict.fromkeys(requested)
     }
     return MappedSchedule(schedule, tuple(found[flows] for flows in requested))
@@ -192,11 +199,11 @@ def flows_of_configurations(
     return [tuple(flows_of(schedule, phase=phase)) * copies for phase in phases]
 
 
-def _less_loaded(mapping: Mapping) -> Mapping:
-    """Returns the mapping, or all flows spread over the mesh if that lowers the link load."""
+def less_loaded(mapping: Mapping) -> Mapping:
+    """Returns the mapping, or all flows balanced over the links if that lowers the link load."""
     if not mapping.shared and not mapping.unplaced:
         return mapping
-    spread = spread_flows(mapping.mesh, mapping.flows)
-    if mapping.unplaced and not spread.unplaced:
-        return spread
-    return min(mapping, spread, key=lambda one: (one.most_loaded, one.hops))
+    balanced = balanced_flows(mapping.mesh, mapping.flows)
+    if mapping.unplaced and not balanced.unplaced:
+        return balanced
+    return min(mapping, balanced, key=lambda one: (one.most_loaded, one.hops))

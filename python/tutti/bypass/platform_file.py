@@ -23,7 +23,7 @@ def platform_text(mapping: Mapping, *, rate: str, latency: str) -> str:
     links = f'{{ rate = "{rate}", latency = "{latency}" }}'
     paths = [f"    [{', '.join(map(str, path))}]," for _, path in sorted(mapping.paths.items())]
     lines = [
-        f'name = "bypass-{mapping.mesh.side}x{mapping.mesh.side}"',
+        f'name = "bypass-{mapping.mesh.size}"',
         f'summary = "a configuration of bypass links for {len(mapping.flows)} flows"',
         "",
         "[models.ends]",

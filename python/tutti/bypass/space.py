@@ -57,29 +57,36 @@ PORTS: dict[Muxes, int] = {"own": 1, "axis": 2, "sign": 2, "any": 4}
 
 @dataclass(frozen=True)
 class Space:
-    """All hops of a mesh of side x side nodes, node = row side + column, with W bypass wires."""
+    """All hops of a mesh of C columns and R rows, node = row C + column, with W bypass wires."""
 
-    side: int
+    columns: int
+    rows: int
     wires: int = 1
     muxes: Muxes = "any"
 
     @property
     def nodes(self) -> int:
         """The number of nodes."""
-        return self.side * self.side
+        return self.columns * self.rows
+
+    @property
+    def mesh_links(self) -> int:
+        """The number of mesh links, and of segments of one wire per direction of each line."""
+        return 2 * (self.rows * (self.columns - 1) + self.columns * (self.rows - 1))
 
     @cached_property
     def hops(self) -> dict[Hop, Stretch]:
         """All possible hops, ordered by their ends."""
-        side = self.side
+        columns = self.columns
         found: dict[Hop, Stretch] = {}
         for node in range(self.nodes):
-            row, column = divmod(node, side)
-            for other in range(side):
+            row, column = divmod(node, columns)
+            for other in range(columns):
                 if other != column:
-                    found[node, row * side + other] = _stretch("x", row, column, other)
+                    found[node, row * columns + other] = _stretch("x", row, column, other)
+            for other in range(self.rows):
                 if other != row:
-                    found[node, other * side + column] = _stretch("y", column, row, other)
+                    found[node, other * columns + column] = _stretch("y", column, row, other)
         return dict(sorted(found.items()))
 
     @cached_property
@@ -102,14 +109,15 @@ class Space:
 
     def distance(self, a: int, b: int) -> int:
         """Returns the distance in segments along rows and columns."""
-        (row, column), (other_row, other_column) = divmod(a, self.side), divmod(b, self.side)
+        (row, column), (other_row, other_column) = (divmod(n, self.columns) for n in (a, b))
         return abs(row - other_row) + abs(column - other_column)
 
     def xy(self, source: int, destination: int) -> list[int]:
         """Returns the dimension-order path: along the row, then along the column."""
-        (row, column), (end_row, end_column) = (divmod(n, self.side) for n in (source, destination))
-        across = [row * self.side + at for at in _from_to(column, end_column)]
-        along = [at * self.side + end_column for at in _from_to(row, end_row)]
+        width = self.columns
+        (row, column), (end_row, end_column) = (divmod(n, width) for n in (source, destination))
+        across = [row * width + at for at in _from_to(column, end_column)]
+        along = [at * width + end_column for at in _from_to(row, end_row)]
         return [*across, *along[1:]]
 
 

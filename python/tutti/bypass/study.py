@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from tutti.bypass.endpoints import with_gain
 from tutti.bypass.plans import plan, run_on
+from tutti.bypass.rates import with_rates
 from tutti.bypass.view.runs import LinkRun, endpoints_view, runs_view
 from tutti.study.study import Study, read
 from tutti.topologies import Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from tutti.bypass.network import BypassMesh
     from tutti.bypass.plans import MappedSchedule
     from tutti.schedules.ir import Schedule
+    from tutti.topologies import Routes
 
 
 def compare_links(
@@ -31,17 +34,19 @@ def compare_links(
     rate: str,
     latency: str,
     verify: bool,
+    chiplets: Mapping[int, str] | None = None,
 ) -> None:
     """Times a schedule on the plain mesh and with bypass links, and shows the speedup.
 
-    Takes the arguments of :func:`tutti.bypass.plan` and of :meth:`MappedSchedule.run`.
+    Takes the arguments of :func:`tutti.bypass.plan` and of :meth:`MappedSchedule.run`. The rates of
+    chiplets apply to both.
 
     Raises:
         TuttiError: As :func:`tutti.simulate`.
     """
     plans = read("mapping", lambda: _plans(schedule, mesh, copies))
-    plain = Topology.build(f"mesh:{mesh.side}x{mesh.side}", rate=rate, latency=latency)
-    routes = [plain.routes("dimension_order")]
+    plain = Topology.build(f"mesh:{mesh.size}", rate=rate, latency=latency)
+    routes = [_with_rates(plain, chiplets or {})]
     total = len(sizes) * (1 + len(plans))
 
     def compute(done: Callable[[LinkRun], None]) -> None:
@@ -49,7 +54,8 @@ def compare_links(
             alone = run_on(schedule, routes, size, verify=verify)
             done(LinkRun(size, "mesh", alone, alone))
             for name, each in plans.items():
-                run = each.run(size, rate=rate, latency=latency, switch=switch, verify=verify)
+                run = each.run(size, rate=rate, latency=latency, switch=switch, verify=verify,
+                               chiplets=chiplets)  # fmt: skip
                 done(LinkRun(size, name, run, alone))
 
     study = Study[LinkRun]()
@@ -57,6 +63,19 @@ def compare_links(
     if runs:
         study.present(runs_view(schedule.name, runs))
     study.end(len(runs), total)
+
+
+def _with_rates(plain: Topology, chiplets: Mapping[int, str]) -> Routes:
+    """Returns dimension-order routes of a mesh whose chiplets have these rates."""
+    in_order = plain.routes("dimension_order")
+    if not chiplets:
+        return in_order
+    paths = {
+        (a, b): [link.index for link in in_order.path(a, b)]
+        for a, b in product(range(plain.ranks), repeat=2)
+        if a != b
+    }
+    return with_rates(plain, chiplets, {}).routes_by_path(paths)
 
 
 def compare_endpoints(measure: Callable[..., pl.DataFrame], planned: int) -> None:

@@ -25,7 +25,7 @@ def map_(
     target: Target,
     *,
     copies: Copies = 1,
-    method: Annotated[str, typer.Option("--method", help="exact, greedy or auto.")] = "auto",
+    method: Annotated[str, typer.Option("--method", help="exact, local, greedy or auto.")] = "auto",
     limit: Annotated[
         str, typer.Option("--time-limit", help="Time limit of the solver (its deterministic time).")
     ] = "20 s",

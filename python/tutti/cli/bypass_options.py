@@ -28,7 +28,7 @@ class Target:
         str,
         typer.Argument(metavar="ALGORITHM", help="An algorithm as NAME[:ARG].", show_default=False),
     ]
-    size: Annotated[str, typer.Option("--mesh", metavar="SIZE", help="Mesh: rows x columns.")] = (
+    size: Annotated[str, typer.Option("--mesh", metavar="SIZE", help="Mesh: columns x rows.")] = (
         "4x4"
     )
     wires: Annotated[

@@ -6,8 +6,8 @@
 #[expect(missing_docs, reason = "each variant's sentence names its fields")]
 pub enum BypassError {
     /// A mesh that is too small or too large.
-    #[error("a mesh of {side}x{side} nodes; expected 2x2 to {most}x{most}")]
-    WrongSide { side: u32, most: u32 },
+    #[error("a mesh of {columns}x{rows} nodes; expected 2x2 to {most}x{most}")]
+    WrongSide { columns: u32, rows: u32, most: u32 },
     /// More wires than the limit.
     #[error("{wires} bypass wires along each line; expected at most {most} for each direction")]
     TooManyWires { wires: u32, most: u32 },
@@ -21,8 +21,8 @@ pub enum BypassError {
     #[error("this is a configuration of {given}; expected one of {mesh}")]
     OtherMesh { given: String, mesh: String },
     /// A node number out of range.
-    #[error("node {node} does not exist on {side}x{side}; expected at most {last}")]
-    NoSuchNode { node: u32, side: u32, last: u32 },
+    #[error("node {node} does not exist on {columns}x{rows}; expected at most {last}")]
+    NoSuchNode { node: u32, columns: u32, rows: u32, last: u32 },
     /// A link from a node to itself.
     #[error("node {node} is linked to itself; expected two different nodes")]
     SameNode { node: u32 },

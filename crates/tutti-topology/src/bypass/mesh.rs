@@ -98,40 +98,53 @@ impl Muxes {
     }
 }
 
-/// A k x k mesh with bypass wires along its rows and columns.
+/// A mesh with bypass wires along its rows and columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BypassMesh {
-    side: u32,
+    columns: u32,
+    rows: u32,
     wires: u32,
     muxes: Muxes,
 }
 
 impl BypassMesh {
-    /// The largest k.
+    /// The most nodes in a row or column.
     pub const LARGEST: u32 = 256;
 
     /// The most wires of a line in one direction.
     pub const MOST_WIRES: u32 = 64;
 
-    /// Creates `side` x `side` nodes with `wires` bypass wires per direction along each row and
+    /// Creates `columns` x `rows` nodes with `wires` bypass wires per direction along each row and
     /// column.
     ///
     /// # Errors
-    /// The side or the number of wires is out of range.
-    pub fn new(side: u32, wires: u32, muxes: Muxes) -> Result<BypassMesh, BypassError> {
-        if !(2..=BypassMesh::LARGEST).contains(&side) {
-            return Err(BypassError::WrongSide { side, most: BypassMesh::LARGEST });
+    /// A side or the number of wires is out of range.
+    pub fn new(
+        columns: u32,
+        rows: u32,
+        wires: u32,
+        muxes: Muxes,
+    ) -> Result<BypassMesh, BypassError> {
+        let known = 2..=BypassMesh::LARGEST;
+        if !known.contains(&columns) || !known.contains(&rows) {
+            return Err(BypassError::WrongSide { columns, rows, most: BypassMesh::LARGEST });
         }
         if wires > BypassMesh::MOST_WIRES {
             return Err(BypassError::TooManyWires { wires, most: BypassMesh::MOST_WIRES });
         }
-        Ok(BypassMesh { side, wires, muxes })
+        Ok(BypassMesh { columns, rows, wires, muxes })
     }
 
-    /// The number of nodes in a row, and in a column.
+    /// The number of columns, hence of nodes in a row.
     #[must_use]
-    pub fn side(&self) -> u32 {
-        self.side
+    pub fn columns(&self) -> u32 {
+        self.columns
+    }
+
+    /// The number of rows, hence of nodes in a column.
+    #[must_use]
+    pub fn rows(&self) -> u32 {
+        self.rows
     }
 
     /// The number of bypass wires of a line in each direction.
@@ -149,24 +162,24 @@ impl BypassMesh {
     /// The number of nodes.
     #[must_use]
     pub fn nodes(&self) -> u32 {
-        self.side * self.side
+        self.columns * self.rows
     }
 
     /// The column and row of a node.
     #[must_use]
     pub fn place(&self, node: u32) -> (u32, u32) {
-        (node % self.side, node / self.side)
+        (node % self.columns, node / self.columns)
     }
 
     /// The neighbour on a side; `None` at the edge of the mesh.
     #[must_use]
     pub fn neighbour(&self, node: u32, port: Port) -> Option<u32> {
-        let ((column, row), last) = (self.place(node), self.side - 1);
+        let (column, row) = self.place(node);
         match port {
-            Port::East => (column < last).then(|| node + 1),
+            Port::East => (column + 1 < self.columns).then(|| node + 1),
             Port::West => (column > 0).then(|| node - 1),
-            Port::South => (row < last).then(|| node + self.side),
-            Port::North => (row > 0).then(|| node - self.side),
+            Port::South => (row + 1 < self.rows).then(|| node + self.columns),
+            Port::North => (row > 0).then(|| node - self.columns),
         }
     }
 
@@ -195,7 +208,8 @@ impl BypassMesh {
     /// The number of mesh links.
     #[must_use]
     pub fn total_mesh_links(&self) -> u64 {
-        4 * u64::from(self.side) * u64::from(self.side - 1)
+        let (columns, rows) = (u64::from(self.columns), u64::from(self.rows));
+        2 * (rows * (columns - 1) + columns * (rows - 1))
     }
 
     /// The number of segments of all bypass wires.
@@ -207,7 +221,7 @@ impl BypassMesh {
     /// The argument of the family without the links, such as `4x4,wires=2,muxes=own`.
     #[must_use]
     pub fn notation(&self) -> String {
-        let mut text = format!("{0}x{0}", self.side);
+        let mut text = format!("{}x{}", self.columns, self.rows);
         if self.wires != 1 {
             text.push_str(&format!(",wires={}", self.wires));
         }

@@ -28,7 +28,7 @@ impl BypassMesh {
     pub fn parse(text: &str) -> Result<(BypassMesh, Vec<&str>), Located> {
         let mut parts = text.split(',');
         let shape = parts.next().unwrap_or("");
-        let side = square(shape.trim()).map_err(locate(text, shape))?;
+        let (columns, rows) = sides(shape.trim()).map_err(locate(text, shape))?;
         let (mut wires, mut muxes, mut words) = (None, None, Vec::new());
         for part in parts {
             let refused = locate(text, part);
@@ -46,7 +46,8 @@ impl BypassMesh {
                 return Err(locate(text, part)(malformed(part, &expected)));
             }
         }
-        let mesh = BypassMesh::new(side, wires.unwrap_or(1), muxes.unwrap_or(Muxes::Any));
+        let (wires, muxes) = (wires.unwrap_or(1), muxes.unwrap_or(Muxes::Any));
+        let mesh = BypassMesh::new(columns, rows, wires, muxes);
         Ok((mesh.map_err(locate(text, shape))?, words))
     }
 }
@@ -161,13 +162,11 @@ fn number(text: &str) -> Result<u32, BypassError> {
     value.ok_or_else(|| malformed(text, "an integer"))
 }
 
-/// Parses the shape, such as `4x4`.
-fn square(text: &str) -> Result<u32, BypassError> {
-    let expected = "the same number of columns and rows, such as `4x4`";
-    match text.split_once('x') {
-        Some((columns, rows)) if number(columns)? == number(rows)? => number(columns),
-        _ => Err(malformed(text, expected)),
-    }
+/// Parses the columns and rows, such as `6x4`.
+fn sides(text: &str) -> Result<(u32, u32), BypassError> {
+    let expected = "the numbers of columns and rows, such as `6x4`";
+    let (columns, rows) = text.split_once('x').ok_or_else(|| malformed(text, expected))?;
+    Ok((number(columns)?, number(rows)?))
 }
 
 /// Parses one part: all mesh links, or a link in one or both directions.

@@ -37,8 +37,8 @@ impl LinkRequest {
         let LinkRequest { source, destination, kind } = *self;
         for node in [source, destination] {
             if node >= mesh.nodes() {
-                let (side, last) = (mesh.side(), mesh.nodes() - 1);
-                return Err(BypassError::NoSuchNode { node, side, last });
+                let (columns, rows, last) = (mesh.columns(), mesh.rows(), mesh.nodes() - 1);
+                return Err(BypassError::NoSuchNode { node, columns, rows, last });
             }
         }
         if source == destination {

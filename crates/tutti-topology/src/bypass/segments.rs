@@ -35,16 +35,23 @@ impl Span {
     }
 }
 
+/// The most nodes of a line, and the most lines of an axis.
+fn longest(mesh: &BypassMesh) -> usize {
+    mesh.columns().max(mesh.rows()) as usize
+}
+
 impl Segments {
     pub(super) fn none_taken(mesh: BypassMesh) -> Segments {
-        let all = usize::try_from(mesh.total_bypass_segments()).unwrap_or(usize::MAX);
-        Segments { mesh, of: vec![FREE; all] }
+        let lines = Port::ALL.len() * longest(&mesh) * mesh.wires() as usize;
+        Segments { mesh, of: vec![FREE; lines * (longest(&mesh) - 1)] }
     }
 
+    /// The place of a segment; lines of both axes have as many places as the longest.
     fn place(&self, span: Span, wire: u32, segment: u32) -> usize {
-        let lines = span.direction.index() * self.mesh.side() as usize + span.line as usize;
+        let longest = longest(&self.mesh);
+        let lines = span.direction.index() * longest + span.line as usize;
         let wires = lines * self.mesh.wires() as usize + wire as usize;
-        wires * (self.mesh.side() as usize - 1) + segment as usize
+        wires * (longest - 1) + segment as usize
     }
 
     /// The first occupied segment of a span on a wire, and its owner.

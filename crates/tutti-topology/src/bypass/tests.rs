@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn mesh(side: u32, wires: u32, muxes: Muxes) -> BypassMesh {
-    BypassMesh::new(side, wires, muxes).unwrap()
+    BypassMesh::new(side, side, wires, muxes).unwrap()
 }
 
 fn four(text: &str) -> Configuration {
@@ -40,7 +40,7 @@ fn hierarchical_rings() -> Vec<LinkRequest> {
 #[test]
 fn the_hierarchical_rings_of_the_paper_take_everything() {
     let mesh = mesh(4, 1, Muxes::Any);
-    let mesh_with = |muxes| BypassMesh::new(4, 1, muxes).unwrap();
+    let mesh_with = |muxes| BypassMesh::new(4, 4, 1, muxes).unwrap();
     let rings = Configuration::new(mesh, &hierarchical_rings()).unwrap();
     assert_eq!((rings.used_mesh_links(), mesh.total_mesh_links()), (48, 48));
     assert_eq!((rings.used_bypass_segments(), mesh.total_bypass_segments()), (48, 48));
@@ -64,6 +64,29 @@ fn a_piece_of_full_length_per_line_makes_a_torus() {
     // An eastward piece may use the west output port, which has no neighbour, and the east input
     // port.
     assert_eq!((wrap.output, wrap.input), (Port::West, Port::East));
+}
+
+#[test]
+fn rows_and_columns_may_have_different_lengths() {
+    let wide = BypassMesh::parse("6x3,wires=2").unwrap().0;
+    assert_eq!((wide.columns(), wide.rows(), wide.nodes()), (6, 3, 18));
+    assert_eq!(wide.notation(), "6x3,wires=2");
+    // Rows of 5 segments and columns of 2, in two directions.
+    assert_eq!(wide.total_mesh_links(), 2 * (3 * 5 + 6 * 2));
+    assert_eq!(wide.total_bypass_segments(), 2 * wide.total_mesh_links());
+    assert_eq!(wide.mesh_links().count() as u64, wide.total_mesh_links());
+    assert_eq!(wide.displacement(6, 11), Some((Port::East, 5)));
+    assert_eq!(wide.displacement(17, 5), Some((Port::North, 2)));
+    // All wires of all lines at full length, in both directions.
+    let rows = (0..3).map(|row| format!("{}={}", 6 * row, 6 * row + 5));
+    let columns = (0..6).map(|column| format!("{column}={}", column + 12));
+    let text = rows.chain(columns).collect::<Vec<_>>().join(",");
+    let long = Configuration::parse(wide, &text).unwrap();
+    assert_eq!(long.used_bypass_segments(), wide.total_mesh_links());
+    let (at, text) = refused(wide, "0=>3,1=>4,2=>5,0=>18");
+    assert_eq!((at, text.as_str()), (15, "node 18 does not exist on 6x3; expected at most 17"));
+    let (_, text) = refused(wide, "0=>3,1=>4,2=>5");
+    assert!(text.starts_with("2=>5 needs segment 2 of row 0 going east"), "{text}");
 }
 
 #[test]
@@ -152,7 +175,8 @@ fn what_cannot_be_is_named() {
         assert_eq!(found, at, "{text}: {error}");
     }
     for (text, at, problem) in [
-        ("4x5", 0, "found `4x5`"),
+        ("four", 0, "found `four`; expected the numbers of columns and rows"),
+        ("6x1", 0, "a mesh of 6x1 nodes; expected 2x2 to 256x256"),
         ("1x1", 0, "a mesh of 1x1 nodes; expected 2x2 to 256x256"),
         ("300x300", 0, "a mesh of 300x300 nodes"),
         ("4x4,wires=two", 4, "expected an integer"),
@@ -170,8 +194,8 @@ fn what_cannot_be_is_named() {
 /// Any number of pieces and mesh links, with and without ports.
 fn anything() -> impl Strategy<Value = (BypassMesh, Vec<LinkRequest>)> {
     let muxes = prop::sample::select(Muxes::ALL.to_vec());
-    (2_u32..5, 0_u32..3, muxes).prop_flat_map(|(side, wires, muxes)| {
-        let nodes = side * side;
+    (2_u32..5, 2_u32..5, 0_u32..3, muxes).prop_flat_map(|(columns, rows, wires, muxes)| {
+        let nodes = columns * rows;
         let wire = prop::option::weighted(0.3, 0..wires.max(1));
         let port = || prop::sample::select(Port::ALL.to_vec());
         let ports = prop::option::weighted(0.3, (port(), port()));
@@ -182,7 +206,8 @@ fn anything() -> impl Strategy<Value = (BypassMesh, Vec<LinkRequest>)> {
                 kind: if is_mesh { Kind::Mesh } else { Kind::Bypass { wire, ports } },
             },
         );
-        (Just(mesh(side, wires, muxes)), prop::collection::vec(link, 0..12))
+        let mesh = BypassMesh::new(columns, rows, wires, muxes).unwrap();
+        (Just(mesh), prop::collection::vec(link, 0..12))
     })
 }
 

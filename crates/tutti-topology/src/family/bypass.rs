@@ -15,7 +15,7 @@ const NAME: &str = "bypass";
 pub(super) const ENTRY: Entry = Entry {
     name: NAME,
     summary: "a mesh with selectable links and pieces of bypass wires along its rows and columns",
-    argument: "KxK[,wires=WIRES][,muxes=own|axis|sign|any][,distance]:mesh|A-B|A>B|A=B|A=>B[@WIRE][/OUT/IN][,...]",
+    argument: "AxB[,wires=WIRES][,muxes=own|axis|sign|any][,distance]:mesh|A-B|A>B|A=B|A=>B[@WIRE][/OUT/IN][,...]",
     example: "bypass:4x4:mesh,0=>3",
     parse,
 };
@@ -95,8 +95,8 @@ impl Family for Bypass {
     }
 
     fn member_sizes(&self) -> Option<Vec<u32>> {
-        let side = self.configuration.mesh().side();
-        Some(vec![side, side])
+        let mesh = self.configuration.mesh();
+        Some(vec![mesh.columns(), mesh.rows()])
     }
 
     fn may_be_disconnected(&self) -> bool {

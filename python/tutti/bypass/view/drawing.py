@@ -68,13 +68,13 @@ def draw_configuration(
         BypassError: The mesh is too large to draw, the suffix is unknown, or a route has a hop
             without a live link.
     """
-    side = configuration.mesh.side
-    _refuse_undrawable(path, side)
+    mesh = configuration.mesh
+    _refuse_undrawable(path, max(mesh.columns, mesh.rows))
     coloured = _links_of_routes(configuration, paths or {})
     used = f"{configuration.used_segments} of {configuration.total_segments} segments"
     # A page width keeps tens of nodes legible.
-    size = min(1.6 + 1.25 * side, 14.0)
-    with figure_at(path, (size + 1.6, size)) as figure:
+    width, height = (min(1.6 + 1.25 * side, 14.0) for side in (mesh.columns, mesh.rows))
+    with figure_at(path, (width + 1.6, height)) as figure:
         axes = figure.add_subplot()
         axes.set_axis_off()
         axes.set_aspect("equal")
@@ -192,10 +192,13 @@ def _wires(axes: Axes, configuration: BypassConfiguration) -> None:
     mesh = configuration.mesh
     label: str | None = "unused bypass wire"
     for run in (_Run(horizontal, sign) for horizontal in (True, False) for sign in (1, -1)):
-        for line in range(mesh.side):
+        lines, length = mesh.rows, mesh.columns
+        if not run.horizontal:
+            lines, length = length, lines
+        for line in range(lines):
             for wire in range(mesh.wires):
                 lane = _lane(float(line if not run.horizontal else -line), run, wire)
-                places = [float(place) for place in range(mesh.side)]
+                places = [float(place) for place in range(length)]
                 along = places if run.horizontal else [-place for place in places]
                 xs, ys = zip(*(_turned((place, lane), run) for place in along), strict=True)
                 marker = "|" if run.horizontal else "_"

@@ -53,8 +53,9 @@ def mapping_view(mapping: Mapping, title: str) -> View:
     text = f"{title}: {plural(len(mapping.flows), 'flow')} on {mapping.mesh.notation}"
     used = (
         f"{plural(len(network.links), 'live link')}, {network.used_segments:,} of "
-        f"{network.total_segments:,} segments; at most {loaded} per link, "
-        f"{plural(mapping.hops, 'hop')}"
+        f"{network.total_segments:,} segments; at most {loaded} per link "
+        f"(bound {mapping.load_bound:.3g}), {plural(mapping.hops, 'hop')} "
+        f"(bound {mapping.hops_bound:,})"
     )
     return View(
         headline=Fact("mapping", text),
@@ -69,7 +70,9 @@ def mapping_view(mapping: Mapping, title: str) -> View:
             used_segments=network.used_segments,
             total_segments=network.total_segments,
             most_flows_per_link=mapping.most_loaded,
+            most_flows_per_link_bound=mapping.load_bound,
             hops=mapping.hops,
+            hops_bound=mapping.hops_bound,
         ),
         tables=[ReportTable(_KINDS, rows, gap=2)],
         data=[Data("flows", lambda: ({"kind": kind.name, "source": source, "target": target}
@@ -106,5 +109,5 @@ def _verdict(mapping: Mapping) -> str:
     """Returns how far the number of dedicated flows is from the optimum."""
     if mapping.optimal:
         return "verified optimal: no configuration dedicates links to more flows"
-    how = "found by search" if mapping.method == "exact" else "found by the greedy method"
-    return f"{how}; upper bound on flows with dedicated links: {mapping.bound:,}"
+    how = {"exact": "search", "local": "local search"}.get(mapping.method, "the greedy method")
+    return f"found by {how}; upper bound on flows with dedicated links: {mapping.bound:,}"

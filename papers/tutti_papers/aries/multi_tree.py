@@ -1,0 +1,103 @@
+"""Concentrated MultiTree by size: its speedups over MultiTree on a mesh and a torus.
+
+The sizes show which messages the published speedups could belong to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tutti.base.progress import at_once
+from tutti.base.units import Size
+from tutti.bypass.package_networks import DEFAULT, SIDES, variants
+from tutti_papers.aries.published import NETWORKS, SPEEDUPS
+from tutti_papers.claims import Conclusion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tutti.bypass.package_networks import Assumptions
+
+SIZES = tuple(Size.parse(text) for text in ("1 KiB", "16 KiB", "64 KiB", "2 MiB"))
+"""The smallest and the largest message of figure 9, and those between."""
+OVER = ("mesh", "torus")
+CONFIGURED: dict[str, dict[str, Any]] = {
+    "once": {"switched": False},
+    "for each phase, 100 ns": {"switched": True, "switch": "100 ns"},
+    "for each phase, 0 ns": {"switched": True, "switch": "0 ns"},
+}
+"""When ARIES is configured, and the time of a switch between phases."""
+Row = dict[str, Any]
+
+
+def by_size() -> pl.DataFrame:
+    """Returns the speedups of concentrated MultiTree by size, wires and configuration."""
+    cases = [
+        (side, wires, configured) for side, wires, configured in product(SIDES, (1, 2), CONFIGURED)
+    ]
+    own = {
+        case: replace(DEFAULT, wires=case[1], shapes=False, **CONFIGURED[case[2]]) for case in cases
+    }
+    points = [("multi_tree", network, side, DEFAULT) for network, side in product(OVER, SIDES)]
+    points += [("multi_tree", "aries", case[0], its) for case, its in own.items()]
+    took = at_once(lambda point: _fastest(*point), product(points, SIZES), "MultiTree by size")
+    rows: list[Row] = []
+    for (side, wires, configured), its in own.items():
+        for size in SIZES:
+            ours = took[("multi_tree", "aries", side, its), size]
+            row: Row = {"side": side, "wires": wires, "configured": configured, "size": str(size)}
+            for network in OVER:
+                published = SPEEDUPS["multi_tree", side][NETWORKS.index(network)]
+                gain = took[("multi_tree", network, side, DEFAULT), size] / ours
+                row |= {f"over_{network}": round(gain, 2), f"{network}_published": published}
+            rows.append(row)
+    return pl.DataFrame(rows)
+
+
+def _fastest(point: tuple[str, str, int, Assumptions], size: Size) -> int:
+    algorithm, network, side, assumptions = point
+    known = variants(network, algorithm, side, assumptions)
+    return min(variant.run(size).completion_ps for variant in known)
+
+
+def conclusions(rows: pl.DataFrame, wires: int) -> tuple[Conclusion, ...]:
+    """Returns whether concentrated MultiTree, configured once, is faster at each size.
+
+    Args:
+        rows: The result of `by_size`.
+        wires: Bypass wires per line and direction.
+    """
+    chosen = rows.filter(pl.col("configured") == "once", pl.col("wires") == wires)
+    gains = {
+        (row["side"], network, row["size"]): row[f"over_{network}"]
+        for row in chosen.iter_rows(named=True)
+        for network in OVER
+    }
+    faster = (_faster(gains, *which) for which in product(OVER, map(str, SIZES)))
+    return (*faster, _grows(gains))
+
+
+def _faster(gains: Mapping[tuple[int, str, str], float], network: str, size: str) -> Conclusion:
+    each = {side: gains[side, network, size] for side in SIDES}
+    return Conclusion(
+        statement=f"concentrated MultiTree is faster than on a {network} at {size}",
+        holds=min(each.values()) > 1,
+        why=", ".join(f"{side}x{side}: {gain:.2f}" for side, gain in each.items()),
+    )
+
+
+def _grows(gains: Mapping[tuple[int, str, str], float]) -> Conclusion:
+    small, large = SIDES
+    size = str(SIZES[-1])
+    pairs = {network: (gains[small, network, size], gains[large, network, size])
+             for network in OVER}  # fmt: skip
+    return Conclusion(
+        statement="concentrated MultiTree gains more on 8x8 than on 4x4",
+        holds=all(after > before for before, after in pairs.values()),
+        why="; ".join(f"over a {network} {before:.2f} and {after:.2f} at {size}"
+                      for network, (before, after) in pairs.items()),
+    )  # fmt: skip
