@@ -1,13 +1,18 @@
 """Area and power of an ACE, summed over its components.
 
-Constants are from public sources at 28 nm, or scaled to it, each with bounds. The synthesis results
-of the paper are not public.
+`PROCESSES` has two sets of constants at 28 nm. Those of `tutti` are from public sources or scaled
+to 28 nm, each with bounds. Those of `published` are the synthesis results of Rashidi et al. 2021,
+table IV, per unit; they are recalled and unverified.
 
 Examples:
     >>> from tutti.training.endpoint import AceSettings, Npu
     >>> found = cost(AceSettings(), Npu(), links=6, bytes_per_second=300e9)
     >>> found["scratchpad"].area_mm2.nominal > found["ALUs"].area_mm2.nominal
     True
+    >>> rate = {"links": 6, "bytes_per_second": 300e9}
+    >>> recalled = cost(AceSettings(), Npu(), process=PROCESSES["published"], **rate)
+    >>> f"{sum(one.area_mm2.nominal for one in recalled.values()):.3f} mm2"
+    '5.339 mm2'
 """
 
 from __future__ import annotations
@@ -84,6 +89,53 @@ class Process:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Synthesis:
+    """Area in um2 and power in mW per unit of a synthesised ACE, at any data rate.
+
+    Attributes:
+        sram: Of a KiB of scratchpad.
+        alu: Of an ALU.
+        fsm: Of an FSM with its part of the control unit.
+        switch: Of the switch and its interconnect.
+        source: Source of the values.
+    """
+
+    sram: tuple[float, float]
+    alu: tuple[float, float]
+    fsm: tuple[float, float]
+    switch: tuple[float, float]
+    source: str
+
+    def cost(self, ace: AceSettings) -> dict[str, Component]:
+        """Returns area and power by component."""
+        units = {
+            "scratchpad": (ace.sram.bytes / 2**10, self.sram),
+            "ALUs": (ace.alus, self.alu),
+            "state machines": (_fsms(ace), self.fsm),
+            "switch": (1, self.switch),
+        }
+        found = {}
+        for name, (count, (area, power)) in units.items():
+            mm2, watts = count * area * 1e-6, count * power * 1e-3
+            found[name] = Component(name, Interval(mm2, mm2, mm2), Interval(watts, watts, watts))
+        return found
+
+
+PUBLISHED = Synthesis(
+    sram=(5_113_696 / 4096, 1.0),
+    alu=(16_112, 7.625),
+    fsm=(159_803 / 16, 8.0),
+    switch=(1_084, 0.0),
+    source="Rashidi et al. 2021, table IV, recalled and unverified: 5,339,031 um2 and 4,254.5 mW "
+    "in all; the ALUs have the power that scratchpad and FSMs leave",
+)
+"""The paper's synthesis. Its scratchpad fills 0.83 of the area with cells of 0.127 um2."""
+
+PROCESSES: dict[str, Process | Synthesis] = {"tutti": Process(), "published": PUBLISHED}
+"""The constants of an ACE at 28 nm, by name."""
+
+
 @dataclass(frozen=True)
 class Component:
     """Area and power of a component.
@@ -105,7 +157,7 @@ def cost(
     *,
     links: int,
     bytes_per_second: float,
-    process: Process | None = None,
+    process: Process | Synthesis | None = None,
 ) -> dict[str, Component]:
     """Returns area and power by component for an ACE at a data rate of its NPU.
 
@@ -114,8 +166,11 @@ def cost(
         npu: The NPU.
         links: Links of the NPU, each with an input and an output buffer.
         bytes_per_second: Data rate of the NPU. The scratchpad reads and writes each byte once.
-        process: Process constants; 28 nm by default.
+        process: The constants; by default those of `tutti`. A synthesis has no port buffers, and
+            its power does not depend on the data rate.
     """
+    if isinstance(process, Synthesis):
+        return process.cost(ace)
     made = process or Process()
     found = (
         _scratchpad(ace, made, bytes_per_second),
@@ -160,8 +215,12 @@ def _alus(ace: AceSettings, made: Process, rate: float) -> Component:
     return Component("ALUs", area, _times(made.adder_energy.interval, rate / 2 / 2 * 1e-12))
 
 
+def _fsms(ace: AceSettings) -> int:
+    return ace.fsms if isinstance(ace.fsms, int) else sum(ace.fsms)
+
+
 def _machines(ace: AceSettings, npu: Npu, made: Process) -> Component:
-    count = ace.fsms if isinstance(ace.fsms, int) else sum(ace.fsms)
+    count = _fsms(ace)
     area = _times(made.gates_of_fsm.interval, made.gate.interval, count * 1e-6)
     # A gate switches in a tenth of the cycles, 1 fJ each time.
     switching = 0.1 * 1e-15 * npu.clock.hertz
