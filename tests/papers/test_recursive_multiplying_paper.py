@@ -73,9 +73,7 @@ def test_timelines_match_the_derivation(number: int, tmp_path: Path) -> None:
     assert (shown["completion_ns"], shown["finish_skew_ns"]) == pytest.approx(BY_HAND[number])
 
 
-@pytest.mark.parametrize(
-    ("number", "within"), [(3, 0.01), (4, 0.0), (17, 0.0), (21, 0.04)]
-)
+@pytest.mark.parametrize(("number", "within"), [(3, 0.01), (4, 0.0), (17, 0.0), (21, 0.04)])
 def test_values_of_the_text_are_reproduced(number: int, within: float, tmp_path: Path) -> None:
     claims = made(number, tmp_path).published
     assert claims

@@ -65,7 +65,7 @@ def _headline(found: Mapping[int, Mapping[str, float]]) -> Conclusion:
         "recursive multiplying reduces times by 8 to 40 %",
         [(name, least <= round(value) <= most) for name, value in values.items()],
         f"minima by {minima}, medians by {medians}",
-        "a model would need a stage of several messages that costs more than alpha_p + b alpha_r",
+        "a model would need a collapse and an expansion that cost less than two exchanges",
     )
 
 
@@ -75,7 +75,7 @@ def _quartile(found: Mapping[int, Mapping[str, float]]) -> Conclusion:
         "the median of recursive multiplying is near the lower quartile of recursive doubling",
         [(f"N = {ranks}", abs(ratio - 1) <= NEAR / 100) for ranks, ratio in ratios.items()],
         f"{min(ratios.values()):.2f} to {max(ratios.values()):.2f} times (near: {NEAR} %)",
-        "a model would need times of a rank count that spread as the published ones",
+        "a model would need times whose spread grows less with N",
     )
 
 
