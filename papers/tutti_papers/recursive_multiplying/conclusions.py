@@ -225,9 +225,9 @@ def of_eight_ranks(
     return (
         _in_cases(
             "(a2,a4) has the smallest minimum over all sizes",
-            [(f"{e} elements ({name})", name in ("a2,a4", "a4,a2")) for e, name in best.items()],
-            "where a4,a2 counts as equal",
-            "a model would need a time per byte that several messages of a stage share",
+            [(f"{e} elements ({name})", name == "a2,a4") for e, name in best.items()],
+            f"from {min(best)} to {max(best)} elements",
+            "a model would need adaptive routes; here messages between two routers share one link",
         ),
         _in_cases(
             "medians of (a2,a4) and of recursive doubling are equivalent at large counts",

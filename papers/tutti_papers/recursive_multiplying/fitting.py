@@ -34,6 +34,7 @@ alpha_p + 3 alpha_r = 1.87. The other values are rough estimates."""
 EXPONENTIAL = Archer(
     alpha_p=0.911, alpha_r=0.370, hop=0.132, interval=29.3, detour=4.88, spread=0.420
 )
+"""The result of `calibrate()`, to three digits: exponential detours."""
 
 FITTED = Archer(
     alpha_p=0.840, alpha_r=0.363, hop=0.359, interval=20.8, detour=4.22, spread=0.539, shape=1.9
@@ -42,10 +43,16 @@ FITTED = Archer(
 
 FITS: dict[str, Archer] = {
     "exponential": EXPONENTIAL,
+    "exponential, refitted": Archer(0.834, 0.38, 0.375, 22.1, 4.04, 0.528),
+    "Pareto 1.5": Archer(0.938, 0.367, 0.385, 27.7, 4.44, 0.463, shape=1.5),
     "Pareto 1.7": Archer(0.838, 0.378, 0.386, 20.8, 3.99, 0.545, shape=1.7),
     "Pareto 1.8": Archer(0.834, 0.375, 0.354, 21.2, 4.16, 0.512, shape=1.8),
     "Pareto 1.9": FITTED,
     "Pareto 2.0": Archer(0.83, 0.361, 0.403, 20.7, 4.28, 0.542, shape=2.0),
+    "Pareto 2.1": Archer(0.826, 0.365, 0.386, 20.4, 4.32, 0.551, shape=2.1),
+    "Pareto 2.4": Archer(0.808, 0.36, 0.385, 20.5, 4.53, 0.544, shape=2.4),
+    "Pareto 2.6": Archer(0.848, 0.354, 0.392, 25.8, 5.27, 0.491, shape=2.6),
+    "Pareto 3.0": Archer(0.946, 0.34, 0.221, 24.4, 5.11, 0.528, shape=3.0),
 }
 """The best fit that repeated searches found, to three digits, by law."""
 
