@@ -108,9 +108,11 @@ def test_readings_of_the_simulated_machine_match_the_derivation() -> None:
 
 @pytest.fixture
 def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One block in each allocation: enough to test that exhibits are built."""
-    for module in (archer, measured, multicasts.archer, schedules, sizes):
+    """One block in each of four allocations: enough to test that exhibits are built."""
+    for module in (archer, measured, schedules, sizes):
         monkeypatch.setattr(module, "BLOCKS", 1)
+    for module in (archer, multicasts, sizes):
+        monkeypatch.setattr(module, "ALLOCATIONS", 4)
     monkeypatch.setattr(measured, "FEW_BLOCKS", 1)
     monkeypatch.setattr(schedules, "FEW_BLOCKS", 1)
     monkeypatch.setattr(schedules, "SCATTERED", (4, 6, 8))
