@@ -73,9 +73,7 @@ def test_timelines_match_the_derivation(number: int, tmp_path: Path) -> None:
     assert (shown["completion_ns"], shown["finish_skew_ns"]) == pytest.approx(BY_HAND[number])
 
 
-@pytest.mark.parametrize(
-    ("number", "within"), [(3, 0.01), (4, 0.0), (17, 0.0), (21, 0.04)]
-)
+@pytest.mark.parametrize(("number", "within"), [(3, 0.01), (4, 0.0), (17, 0.0), (21, 0.04)])
 def test_values_of_the_text_are_reproduced(number: int, within: float, tmp_path: Path) -> None:
     claims = made(number, tmp_path).published
     assert claims
@@ -110,9 +108,11 @@ def test_readings_of_the_simulated_machine_match_the_derivation() -> None:
 
 @pytest.fixture
 def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One block in each allocation: enough to test that exhibits are built."""
-    for module in (archer, measured, multicasts.archer, schedules, sizes):
+    """One block in each of four allocations: enough to test that exhibits are built."""
+    for module in (archer, measured, schedules, sizes):
         monkeypatch.setattr(module, "BLOCKS", 1)
+    for module in (archer, multicasts, sizes):
+        monkeypatch.setattr(module, "ALLOCATIONS", 4)
     monkeypatch.setattr(measured, "FEW_BLOCKS", 1)
     monkeypatch.setattr(schedules, "FEW_BLOCKS", 1)
     monkeypatch.setattr(schedules, "SCATTERED", (4, 6, 8))

@@ -1,4 +1,4 @@
-"""Figs 8 to 15 and Tables 1 and 2, measured on real ranks with emulated distance.
+"""Figs 8 to 16 and Tables 1 and 2, measured on real ranks; all but Fig. 16 with emulated distance.
 
 Each exhibit compares measured times with the emulated model and the published values. The published
 times are of another network, so only ratios and orders are comparable.
