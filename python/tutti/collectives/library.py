@@ -46,13 +46,15 @@ class LibraryPlan:
         model: The model of its library.
         baselines: The prediction for the library's choice, by rank count and bytes.
         predicted: The prediction for the algorithm of a row, by name, rank count and bytes.
+        notes: What the predictions infer.
     """
 
     platform: Platform
     model: LibraryModel
     baselines: dict[tuple[int, int], Prediction] = field(default_factory=dict)
     predicted: dict[tuple[str, int, int], Prediction] = field(default_factory=dict)
-    _platforms: dict[tuple[str, int | None], Platform] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    _platforms: dict[tuple[str, int | None, bool], Platform] = field(default_factory=dict)
 
     @classmethod
     def of(cls, platform: Platform) -> LibraryPlan | None:
@@ -72,6 +74,8 @@ class LibraryPlan:
                 self.baselines[ranks, size.bytes] = found
         except AlgorithmError as error:
             return error.problem
+        if note := self.model.note(ranks):
+            self.notes[note] = None
         return ""
 
     def schedules(
@@ -121,7 +125,7 @@ class LibraryPlan:
         port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
         of a step overlaps entirely.
         """
-        key = one.model, one.launch_ps
+        key = one.model, one.launch_ps, one.has_channels
         if key not in self._platforms:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
@@ -129,7 +133,8 @@ class LibraryPlan:
             if one.launch_ps is not None and one.model in self.platform.library.models:
                 changes["launch"] = Time(ps=one.launch_ps)
             contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
-            if isinstance(contention, FlowLevel) and isinstance(model, PipeliningPostal) and rate:
+            shares = isinstance(contention, FlowLevel) and one.has_channels
+            if shares and isinstance(model, PipeliningPostal) and rate:
                 changes |= {
                     "alpha_p": Time(ps=model.alpha_p.ps + model.alpha_r.ps),
                     "alpha_r": Time(ps=0),

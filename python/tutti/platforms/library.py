@@ -84,6 +84,7 @@ class LibrarySchedule:
         launch_ps: The launch of the collective, if the library states one for the algorithm and the
             number of nodes; None for that of the model.
         predicted: What the library's own model predicts.
+        has_channels: Whether the messages of a step belong to channels, and leave a rank at once.
     """
 
     label: str
@@ -91,6 +92,7 @@ class LibrarySchedule:
     model: str
     launch_ps: int | None
     predicted: Prediction
+    has_channels: bool = True
 
 
 class LibraryModel(Protocol):
@@ -106,6 +108,9 @@ class LibraryModel(Protocol):
     @property
     def ranks_per_node(self) -> int:
         """The ranks of a complete node, which are consecutive; 0 if they are not known."""
+
+    def note(self, ranks: int) -> str:
+        """Returns what is inferred for a number of ranks; empty if nothing is."""
 
     def default(self, collective: str, ranks: int, size: int) -> Prediction:
         """Returns what the library selects, and the time that its model predicts."""
