@@ -21,6 +21,7 @@ from tutti.nccl import choose
 from tutti.nccl.presets import system
 from tutti.nccl.schedules import Layout, nvls_tree, rings
 from tutti.platforms import platform
+from tutti.platforms.files.presets import platform_text
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -182,6 +183,15 @@ def test_chains_through_one_link_are_refused() -> None:
 def test_incomplete_nodes_are_remarked(tmp_path: Path) -> None:
     done = call("run", "nccl", "-p", "dgx_h100", "-r", "4", "--size", "1GiB", cwd=tmp_path)
     assert "for 4 GPUs of a node are those of the complete node" in " ".join(done.stderr.split())
+
+
+def test_changed_rates_are_remarked(tmp_path: Path) -> None:
+    text = platform_text("dgx_h100")
+    for name, rate in (("same", "370.8 GB/s"), ("slower", "300 GB/s")):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text.replace("370.8 GB/s", rate))
+        done = call("run", "ring", "-p", file, "-r", "8", "--size", "1GiB", cwd=tmp_path)
+        assert ("of the unmodified platform" in done.stderr) == (name == "slower")
 
 
 @pytest.mark.parametrize(("width", "nodes", "pieces"), [(2, 2, 1), (4, 3, 2), (3, 5, 3), (8, 2, 4)])

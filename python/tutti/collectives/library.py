@@ -17,7 +17,6 @@ from tutti.collectives.request import TimedSchedule
 from tutti.platforms.contention import FlowLevel
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, schedule
-from tutti.schedules.proving import messages_of
 from tutti.view.quantity import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
@@ -74,8 +73,10 @@ class LibraryPlan:
                 self.baselines[ranks, size.bytes] = found
         except AlgorithmError as error:
             return error.problem
-        if note := self.model.note(ranks):
-            self.notes[note] = None
+        notes = [self.model.note(ranks)]
+        if self.platform.library is not None and self.platform.library.is_changed:
+            notes.append(f"the model of {self.model.title} is that of the unmodified platform")
+        self.notes |= dict.fromkeys(filter(None, notes))
         return ""
 
     def schedules(
@@ -104,8 +105,8 @@ class LibraryPlan:
             laid_out = schedule(
                 laid_out, collective=request.collective, ranks=ranks, root=request.root
             )
-        messages = messages_of(laid_out)
-        if request.algorithms is None and (messages or 0) > _MOST_MESSAGES:
+        messages = 2 * laid_out.chunks * ranks  # each chunk reaches every rank, and is reduced
+        if request.algorithms is None and messages > _MOST_MESSAGES:
             problem = f"about {messages:,} messages, above the limit of {_MOST_MESSAGES:,}"
             raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": ranks})
         return TimedSchedule(

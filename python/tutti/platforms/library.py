@@ -32,12 +32,15 @@ class Library(Parameters):
             systems`; empty if it is not known.
         models: The platform's network models by name, which state the costs of the protocols; empty
             if the model of the platform is not its default.
+        is_changed: Whether the platform is a bundled one with other values, which the library's own
+            model does not see.
     """
 
     name: Annotated[str, Strict(), Field(min_length=1)]
     version: Annotated[str, Strict(), Field(min_length=1)]
     system: Annotated[str, Strict()] = ""
     models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
+    is_changed: Annotated[bool, Strict()] = Field(default=False, exclude=True)
 
     @property
     def model(self) -> LibraryModel:
