@@ -21,6 +21,7 @@ from tutti.nccl import choose
 from tutti.nccl.presets import system
 from tutti.nccl.schedules import Layout, nvls_tree, rings
 from tutti.platforms import platform
+from tutti.platforms.files.presets import platform_text
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -150,6 +151,47 @@ def test_refuses(notation: str, where: str, ranks: str, problem: str, tmp_path: 
     done = call("run", notation, "-p", where, "-r", ranks, "--size", "1MiB", cwd=tmp_path)
     assert done.returncode == 2
     assert problem in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "collective"),
+    [
+        ("dgx_h100", 8, "all_gather"),
+        ("dgx_h100", 8, "reduce_scatter"),
+        ("dgx_h100", 8, "broadcast"),
+        ("dgx_h100", 8, "reduce"),
+        ("mare_nostrum_5_gpus", 4, "all_gather"),
+        ("mare_nostrum_5_gpus", 4, "reduce_scatter"),
+    ],
+)
+def test_other_collectives_agree(name: str, ranks: int, collective: str) -> None:
+    frame = tutti.compare(
+        platform(name), collective=collective, ranks=[ranks], sizes=["1 GiB"], algorithms=["nccl"]
+    )
+    times = dict(frame.select("algorithm", "time_ps").iter_rows())
+    assert times["nccl"] == pytest.approx(times["library"], rel=0.08)
+
+
+def test_chains_through_one_link_are_refused() -> None:
+    for name, ranks in (("mare_nostrum_5_gpus", 4), ("dgx_h100_cluster", 16)):
+        where = platform(name)
+        with pytest.raises(AlgorithmError, match="a chain uses 1"):
+            tutti.compare(where, collective="broadcast", ranks=[ranks], sizes=["1 MiB"],
+                          algorithms=["nccl"])  # fmt: skip
+
+
+def test_incomplete_nodes_are_remarked(tmp_path: Path) -> None:
+    done = call("run", "nccl", "-p", "dgx_h100", "-r", "4", "--size", "1GiB", cwd=tmp_path)
+    assert "for 4 GPUs of a node are those of the complete node" in " ".join(done.stderr.split())
+
+
+def test_changed_rates_are_remarked(tmp_path: Path) -> None:
+    text = platform_text("dgx_h100")
+    for name, rate in (("same", "370.8 GB/s"), ("slower", "300 GB/s")):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(text.replace("370.8 GB/s", rate))
+        done = call("run", "ring", "-p", file, "-r", "8", "--size", "1GiB", cwd=tmp_path)
+        assert ("of the unmodified platform" in done.stderr) == (name == "slower")
 
 
 @pytest.mark.parametrize(("width", "nodes", "pieces"), [(2, 2, 1), (4, 3, 2), (3, 5, 3), (8, 2, 4)])

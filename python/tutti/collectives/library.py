@@ -17,7 +17,6 @@ from tutti.collectives.request import TimedSchedule
 from tutti.platforms.contention import FlowLevel
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, schedule
-from tutti.schedules.proving import messages_of
 from tutti.view.quantity import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
@@ -46,13 +45,15 @@ class LibraryPlan:
         model: The model of its library.
         baselines: The prediction for the library's choice, by rank count and bytes.
         predicted: The prediction for the algorithm of a row, by name, rank count and bytes.
+        notes: What the predictions infer.
     """
 
     platform: Platform
     model: LibraryModel
     baselines: dict[tuple[int, int], Prediction] = field(default_factory=dict)
     predicted: dict[tuple[str, int, int], Prediction] = field(default_factory=dict)
-    _platforms: dict[tuple[str, int | None], Platform] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+    _platforms: dict[tuple[str, int | None, bool], Platform] = field(default_factory=dict)
 
     @classmethod
     def of(cls, platform: Platform) -> LibraryPlan | None:
@@ -72,6 +73,10 @@ class LibraryPlan:
                 self.baselines[ranks, size.bytes] = found
         except AlgorithmError as error:
             return error.problem
+        notes = [self.model.note(ranks)]
+        if self.platform.library is not None and self.platform.library.is_changed:
+            notes.append(f"the model of {self.model.title} is that of the unmodified platform")
+        self.notes |= dict.fromkeys(filter(None, notes))
         return ""
 
     def schedules(
@@ -100,8 +105,8 @@ class LibraryPlan:
             laid_out = schedule(
                 laid_out, collective=request.collective, ranks=ranks, root=request.root
             )
-        messages = messages_of(laid_out)
-        if request.algorithms is None and (messages or 0) > _MOST_MESSAGES:
+        messages = 2 * laid_out.chunks * ranks  # each chunk reaches every rank, and is reduced
+        if request.algorithms is None and messages > _MOST_MESSAGES:
             problem = f"about {messages:,} messages, above the limit of {_MOST_MESSAGES:,}"
             raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": ranks})
         return TimedSchedule(
@@ -121,7 +126,7 @@ class LibraryPlan:
         port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
         of a step overlaps entirely.
         """
-        key = one.model, one.launch_ps
+        key = one.model, one.launch_ps, one.has_channels
         if key not in self._platforms:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
@@ -129,7 +134,8 @@ class LibraryPlan:
             if one.launch_ps is not None and one.model in self.platform.library.models:
                 changes["launch"] = Time(ps=one.launch_ps)
             contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
-            if isinstance(contention, FlowLevel) and isinstance(model, PipeliningPostal) and rate:
+            shares = isinstance(contention, FlowLevel) and one.has_channels
+            if shares and isinstance(model, PipeliningPostal) and rate:
                 changes |= {
                     "alpha_p": Time(ps=model.alpha_p.ps + model.alpha_r.ps),
                     "alpha_r": Time(ps=0),

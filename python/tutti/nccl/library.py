@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tutti.base.files.mistakes import did_you_mean
 from tutti.measured.errors import TuningError
 from tutti.nccl.presets import preset_of, system
-from tutti.nccl.schedules import MOST_PAIRED, Layout, schedule_of
+from tutti.nccl.schedules import CHAINED, MOST_PAIRED, Layout, schedule_of
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
 from tutti.nccl.versions import version
@@ -85,6 +85,13 @@ class NcclLibrary:
         pairs = not preset_of(self.system).nvswitch and gpus <= MOST_PAIRED
         return Layout(min(ranks, gpus), max(1, ranks // gpus), pairs)
 
+    def note(self, ranks: int) -> str:
+        """Returns that the graphs of an incomplete node are inferred; empty for complete nodes."""
+        if ranks >= self.ranks_per_node:
+            return ""
+        text = f"inferred: the graphs of {self.title} for {ranks} GPUs of a node"
+        return f"{text} are those of the complete node"
+
     def on(self, layout: Layout) -> NcclSystem:
         """Returns NCCL's view of a communicator; incomplete nodes have the graphs of complete ones.
 
@@ -153,6 +160,7 @@ class NcclLibrary:
             model=f"{NAME}_nvls" if in_switches else f"{NAME}_{row.protocol.lower()}",
             launch_ps=round(row.latency * _PS) if in_switches else None,
             predicted=_prediction(row),
+            has_channels=collective not in CHAINED,
         )
 
 

@@ -30,7 +30,11 @@ _PIECE = 64 * KIB
 """The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
 _MOST_TREE_PIECES = 64
 _PIECES = 16
-"""Pieces of a chain, such that its ranks work at the same time."""
+"""Pieces of a chain or tree, such that its ranks work at the same time."""
+_CHAIN_PIECE = 4 * KIB * KIB
+_MOST_CHAIN_PIECES = 64
+CHAINED = ("broadcast", "reduce")
+"""The collectives whose ring is a chain."""
 _MOST_PIECES = 256
 """Most pieces of a tree: more take longer to simulate, and change the time by less than 2 %."""
 MOST_PAIRED = 4
@@ -88,22 +92,23 @@ def schedule_of(
         return notation_of("Tree", collective, layout, pieces=pieces)
     if algorithm == "Ring" and layout.pairs and layout.nodes == 1 and collective in _SHARDED:
         return rings(collective, layout.width)
-    return notation_of(algorithm, collective, layout)
+    if collective in CHAINED and (layout.nodes > 1 or layout.pairs):
+        link = "network adapter of a node" if layout.nodes > 1 else "NVLink of a GPU"
+        problem = f"tutti has no schedule for the channels of a {collective}: a chain uses 1 {link}"
+        raise AlgorithmError(problem, kind="wrong_ranks")
+    pieces = max(2, min(_MOST_CHAIN_PIECES, size // _CHAIN_PIECE))
+    return notation_of(algorithm, collective, layout, pieces=pieces)
 
 
 def notation_of(algorithm: str, collective: str, layout: Layout, *, pieces: int = _PIECES) -> str:
-    """Returns the notation of Ring, Tree or PAT.
-
-    Raises:
-        AlgorithmError: tutti has no such schedule on all network interfaces.
-    """
+    """Returns the notation of Ring, Tree or PAT."""
     if algorithm == "PAT":
         return "pat"
     if algorithm == "Tree":
         parts = ("double_binary_tree:nccl", layout.rotated, str(pieces))
         return ",".join(filter(None, parts))
-    if collective in {"broadcast", "reduce"}:
-        return f"chain:segments={_PIECES}"
+    if collective in CHAINED:
+        return f"chain:segments={pieces}"
     return f"ring:{layout.rotated}" if layout.rotated else "ring"
 
 

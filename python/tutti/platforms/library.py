@@ -32,12 +32,15 @@ class Library(Parameters):
             systems`; empty if it is not known.
         models: The platform's network models by name, which state the costs of the protocols; empty
             if the model of the platform is not its default.
+        is_changed: Whether the platform is a bundled one with other values, which the library's own
+            model does not see.
     """
 
     name: Annotated[str, Strict(), Field(min_length=1)]
     version: Annotated[str, Strict(), Field(min_length=1)]
     system: Annotated[str, Strict()] = ""
     models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
+    is_changed: Annotated[bool, Strict()] = Field(default=False, exclude=True)
 
     @property
     def model(self) -> LibraryModel:
@@ -84,6 +87,7 @@ class LibrarySchedule:
         launch_ps: The launch of the collective, if the library states one for the algorithm and the
             number of nodes; None for that of the model.
         predicted: What the library's own model predicts.
+        has_channels: Whether the messages of a step belong to channels, and leave a rank at once.
     """
 
     label: str
@@ -91,6 +95,7 @@ class LibrarySchedule:
     model: str
     launch_ps: int | None
     predicted: Prediction
+    has_channels: bool = True
 
 
 class LibraryModel(Protocol):
@@ -106,6 +111,9 @@ class LibraryModel(Protocol):
     @property
     def ranks_per_node(self) -> int:
         """The ranks of a complete node, which are consecutive; 0 if they are not known."""
+
+    def note(self, ranks: int) -> str:
+        """Returns what is inferred for a number of ranks; empty if nothing is."""
 
     def default(self, collective: str, ranks: int, size: int) -> Prediction:
         """Returns what the library selects, and the time that its model predicts."""

@@ -11,7 +11,8 @@ from tutti.schedules.errors import VerificationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.collectives.candidates import ComparisonPlan, TimedSchedule
+    from tutti.collectives.candidates import ComparisonPlan
+    from tutti.collectives.request import TimedSchedule
     from tutti.schedules.ir import Schedule
 
 MOST_VERIFIED = 20_000_000

@@ -103,7 +103,8 @@ def _of_library(plan: ExperimentPlan, frame: pl.DataFrame) -> list[str]:
         for name in experiment.algorithms or ()
         if (text := one_adapter(plan.library.model, name, experiment.ranks[-1]))
     ]
-    return [*single, *plan.library.differences(frame)]
+    differences = plan.library.differences(frame) if plan.request.is_repeatable else []
+    return [*single, *plan.library.notes, *differences]
 
 
 def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:

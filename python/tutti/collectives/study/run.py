@@ -50,7 +50,8 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
         library.predict(experiment.collective, ranks, [size])
         predicted = library.baselines.get((ranks, size.bytes))
         differs = library.difference(case.name, ranks, [(size.bytes, result.completion_ps)])
-        for text in filter(None, (one_adapter(library.model, notation, ranks), differs)):
+        single = one_adapter(library.model, notation, ranks)
+        for text in filter(None, (single, *library.notes, differs)):
             remark(text)
     study: Study[Run] = Study(experiment.output, "run", extra=None)
     view = run_view(

@@ -81,7 +81,23 @@ def _library(platform: RawPlatform, *, is_default: bool, source: str) -> Library
     prefix = f"{table.name}_"
     names = [name for name in platform.models if name.startswith(prefix)] if is_default else []
     models = {name: _network(platform, name, source) for name in names}
-    return Library(name=table.name, version=table.version, system=table.system, models=models)
+    return Library(
+        name=table.name,
+        version=table.version,
+        system=table.system,
+        models=models,
+        is_changed=_is_changed(platform),
+    )
+
+
+def _is_changed(platform: RawPlatform) -> bool:
+    """Returns whether a platform has the name of a bundled one, and other values."""
+    from tutti.platforms.files.presets import find_platform, platform_names
+
+    if platform.name not in platform_names():
+        return False
+    bundled = find_platform(platform.name, folder=Path())
+    return platform is not bundled and platform != bundled
 
 
 def _check_nodes(platform: RawPlatform, routes: Routes | None, source: str) -> None:
