@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ import tutti
 from tutti.base.progress import watched
 from tutti.base.units import Size
 from tutti.bypass import BypassMesh, flows_of, map_flows
+from tutti.bypass.bounds import cut_bound
+from tutti.bypass.mapping import space_of
 from tutti.bypass.package_networks import SIDES, Assumptions, mapped, variants
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.conclusions import of_concentration, of_rings, of_trees
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from tutti.bypass import Flow, Muxes
 
-SEARCH = "2 s"
+SEARCH = "5 s"
 """Time limit of an exact mapping."""
 
 DERIVED = "counted from the text, or computed by another exact solver; the drawings are not known"
@@ -142,11 +145,17 @@ def _figure_7(folder: Path) -> ExhibitResult:
         mapping = mapped(BypassMesh(side=4), tuple(flows_of(schedule, phase=phase)))
         title = f"{name}, 4x4: {len(mapping.dedicated)} dedicated, expected 30"
         drawn.append(mapping.configuration.draw(folder / f"figure_7_{name}.svg", title=title))
-    hops = _equation_1()
+    hops, sizes = _equation_1(), _by_size()
     return ExhibitResult(
         frame=pl.DataFrame(rows),
         source=DERIVED,
-        conclusions=of_trees(rows),
+        conclusions=of_trees(
+            rows,
+            {
+                (one["side"], one["wires"]): (one["most"], one["flows"])
+                for one in sizes.iter_rows(named=True)
+            },
+        ),
         published=compared(
             [
                 (
@@ -159,8 +168,20 @@ def _figure_7(folder: Path) -> ExhibitResult:
             method="formula",
         ),
         figures=tuple(drawn),
-        tables={"equation_1": hops},
+        tables={"equation_1": hops, "sizes": sizes},
+        notes=("sizes: an upper bound of the edges of a phase with dedicated links, by wires",),
     )
+
+
+def _by_size() -> pl.DataFrame:
+    """Returns an upper bound of the dedicated flows of a phase by size and wires."""
+    rows = []
+    for side, wires in product((4, 8, 16, 32), (1, 2, 3)):
+        schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=side * side)
+        flows = flows_of(schedule, phase=0)
+        most = cut_bound(space_of(BypassMesh(side, wires)), Counter(flows))
+        rows.append({"side": side, "wires": wires, "flows": len(flows), "most": most})
+    return pl.DataFrame(rows)
 
 
 def _equation_1() -> pl.DataFrame:

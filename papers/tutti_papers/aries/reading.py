@@ -95,7 +95,7 @@ AXES = (
         "wires",
         (2, 1),
         (
-            "two bi-directional links (III-B); their segments are the 8 (k - 1) k of Table I",
+            "two bi-directional links (III-B); they suffice up to 16x16 only (IV-B, figure 7)",
             "8 (k - 1) k links, Table I, with the mesh; wire costs similar to a torus (II-D)",
         ),
     ),

@@ -79,7 +79,7 @@ def _figure_9(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitR
         for size, rate in points
     ]
     words, sizes = _words(found), by_size()
-    conclusions = (*of_throughput(words.rows()), *multi_tree.conclusions(sizes, its.wires))
+    conclusions = (*of_throughput(words.rows()), *multi_tree.conclusions(sizes, its))
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
