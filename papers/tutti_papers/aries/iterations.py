@@ -42,13 +42,13 @@ Speedups = dict[tuple[str, int, str], tuple[float, float]]
 of communication alone."""
 
 Mean = Literal["stated", "arithmetic", "geometric"]
-"""How speedups of the applications are combined. `stated`: the maximum where the text says "up to",
+"""How speedups of the applications are combined. `stated`: the maximum where the text states "up to",
 otherwise the arithmetic mean."""
 
 EVERY = ("aries", *NETWORKS)
 CASES: tuple[Case, ...] = tuple(product(EVERY, ALGORITHMS, SIDES))
 SPLITS = (1, 4)
-"""Parts of an all-reduce, one after the other: none, and those of ASTRA-sim's
+"""Parts of an all-reduce, sequentially: none, and those of ASTRA-sim's
 `inputs/system/sample_torus_sys.txt` (`preferred-dataset-splits: 4`,
 `active-chunks-per-dimension: 1`)."""
 _LARGEST, _SMALL = 16 << 20, 256 << 10
@@ -117,7 +117,7 @@ class Load(NamedTuple):
     batch: str
     """One of `BATCHES`."""
     splits: int = 1
-    """Parts of each all-reduce, one after the other."""
+    """Parts of each all-reduce, sequentially."""
 
 
 @cache
