@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_rows_and_columns_may_have_different_lengths() -> None:
 
 def test_chiplets_and_links_have_their_own_rates() -> None:
     network = BypassMesh(2).configure("mesh,0=>1")
-    links = {"rate": "68 GB/s", "latency": "12 ns"}
+    links: dict[str, Any] = {"rate": "68 GB/s", "latency": "12 ns"}
     graph = network.topology(**links, chiplets={3: "34 GB/s"}, pairs={(0, 1): "17 GB/s"})
     rates = {(link.source, link.target): str(link.rate) for link in graph.links}
     assert rates["npu0", "npu1"] == "17 GB/s"

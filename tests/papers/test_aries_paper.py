@@ -10,8 +10,16 @@ import polars as pl
 import pytest
 
 from tutti.base.errors import ConfigError
-from tutti.base.units import Size
-from tutti.bypass.package_networks import ALGORITHMS, DEFAULT, ONE_WIRE, Assumptions, variants
+from tutti.base.units import Size, Time
+from tutti.bypass.package_networks import (
+    ALGORITHMS,
+    DEFAULT,
+    ONE_WIRE,
+    Assumptions,
+    package_of,
+    variants,
+)
+from tutti.energy.package import technologies
 from tutti.training.overlap import Overlap
 from tutti_papers import find_paper
 from tutti_papers.aries import energy, flits, multi_tree, readings, throughput
@@ -223,7 +231,7 @@ def test_energy_is_proportional_to_bytes_and_time() -> None:
     case, load = ("mesh", "ring", 4), Load("dlrm", BATCHES[0])
     its = DEFAULT.relevant(*case[:2])
     (ring,) = variants(*case)
-    package = energy.package_of("mesh", 4, energy.technologies()["usual"])
+    package = package_of("mesh", 4, technologies()["usual"])
     step = iteration(case, its, load)
     reports = [
         package.energy_of(ring.run(layer.gradients).runs[0])
@@ -231,7 +239,7 @@ def test_energy_is_proportional_to_bytes_and_time() -> None:
         if layer.gradients.bytes
     ]
     left = step.overlapped.iteration.ps - step.overlapped.communication.ps
-    idle = package.idle(16, energy.Time(ps=left))
+    idle = package.idle(16, Time(ps=left))
     expected = sum(one.total.nominal for one in reports) + idle.total.nominal
     assert sum(energy.joules(case, its, load, "usual")) == pytest.approx(expected, rel=0.01)
 

@@ -42,8 +42,8 @@ Speedups = dict[tuple[str, int, str], tuple[float, float]]
 of communication alone."""
 
 Mean = Literal["stated", "arithmetic", "geometric"]
-"""How speedups of the applications are combined. `stated`: the maximum where the text states "up to",
-otherwise the arithmetic mean."""
+"""How speedups of the applications are combined. `stated`: the maximum where the text states "up
+to", otherwise the arithmetic mean."""
 
 EVERY = ("aries", *NETWORKS)
 CASES: tuple[Case, ...] = tuple(product(EVERY, ALGORITHMS, SIDES))
@@ -201,8 +201,13 @@ def ratios(
     pairs: Sequence[tuple[Overlapped, ...]], mean: Mean | Literal["maximum"] = "arithmetic"
 ) -> tuple[float, float]:
     """Returns the mean speedups of pairs of a slow and a fast iteration: total, communication."""
-    combine = {"maximum": max, "geometric": geometric_mean}.get(mean, fmean)
     return (
-        combine([slow.iteration.ps / fast.iteration.ps for slow, fast in pairs]),
-        combine([slow.communication.ps / fast.communication.ps for slow, fast in pairs]),
+        _combined([slow.iteration.ps / fast.iteration.ps for slow, fast in pairs], mean),
+        _combined([slow.communication.ps / fast.communication.ps for slow, fast in pairs], mean),
     )
+
+
+def _combined(values: Sequence[float], mean: str) -> float:
+    if mean == "maximum":
+        return max(values)
+    return geometric_mean(values) if mean == "geometric" else fmean(values)
