@@ -15,6 +15,7 @@ from tutti.bypass import BypassMesh, flows_of, map_flows
 from tutti.bypass.bounds import cut_bound
 from tutti.bypass.mapping import space_of
 from tutti.bypass.package_networks import SIDES, Assumptions, mapped, variants
+from tutti.view.quantity import plural
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.conclusions import of_concentration, of_rings, of_trees
 from tutti_papers.aries.published import compared
@@ -228,8 +229,8 @@ def _figure_8(folder: Path) -> ExhibitResult:
             rows.append(
                 {
                     "network": f"{network} {side}x{side}",
-                    "accumulators": str(accumulators) if network == "aries" else "-",
-                    "wires": str(wires) if network == "aries" else "-",
+                    "accumulators": accumulators if network == "aries" else None,
+                    "wires": wires if network == "aries" else None,
                     "variant": variant.name,
                     "half / G beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
                     "bound": round((side * side - 1) / (4 * side * side), 3),
@@ -274,8 +275,8 @@ def _fastest(rows: list[dict[str, Any]], side: int) -> dict[str, dict[str, float
         network, size = row["network"].split()
         if size == f"{side}x{side}":
             accumulators, wires = row["accumulators"], row["wires"]
-            plural = "" if wires == "1" else "s"
-            more = f", {accumulators} accumulators, {wires} wire{plural}" if wires != "-" else ""
+            counted = f"{plural(accumulators, 'accumulator')}, {plural(wires, 'wire')}"
+            more = f", {counted}" if network == "aries" else ""
             before = bars.get(network + more, {"": float("inf")})
             bars[network + more] = {"": min(before[""], row["half / G beta"])}
     return bars
