@@ -156,7 +156,7 @@ def tallies(claims: Iterable[Claim]) -> dict[Method, tuple[int, int]]:
 def tally_text(claims: Iterable[Claim]) -> str:
     """Returns the counts as text, such as `6 of 9 simulated values, 5 of 5 formulas`.
 
-    It says `published values` if all are simulated.
+    If all are simulated, they are `published values`.
     """
     found = tallies(claims)
     if list(found) == ["simulated"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_rows_and_columns_may_have_different_lengths() -> None:
 
 def test_chiplets_and_links_have_their_own_rates() -> None:
     network = BypassMesh(2).configure("mesh,0=>1")
-    links = {"rate": "68 GB/s", "latency": "12 ns"}
+    links: dict[str, Any] = {"rate": "68 GB/s", "latency": "12 ns"}
     graph = network.topology(**links, chiplets={3: "34 GB/s"}, pairs={(0, 1): "17 GB/s"})
     rates = {(link.source, link.target): str(link.rate) for link in graph.links}
     assert rates["npu0", "npu1"] == "17 GB/s"
@@ -74,7 +74,10 @@ def test_chiplets_and_links_have_their_own_rates() -> None:
 
 
 def test_a_slow_chiplet_slows_the_ring() -> None:
-    """Each of 2 (N - 1) steps sends 1/N of the payload over the slowest link."""
+    """Each of 2 (N - 1) steps sends 1/N of the payload; two links of the ring take twice as long.
+
+    The slow links are neighbours, so that their delays do not overlap completely.
+    """
     ring = tutti.schedule("ring:6x4", collective="all_reduce", ranks=24)
     planned = plan(ring, BypassMesh(6, rows=4))
     size = 24 * 68_000
@@ -83,8 +86,9 @@ def test_a_slow_chiplet_slows_the_ring() -> None:
         for chiplets in (None, {5: "34 GB/s"})
     ]
     # Bundles of two links on every hop of the ring.
-    expected = [46 * 68_000 / 136e9, 46 * 68_000 / 68e9]
-    assert [run.completion_ps / 1e12 for run in took] == pytest.approx(expected, rel=0.05)
+    fast, slow = (run.completion_ps / 1e12 for run in took)
+    assert fast == pytest.approx(46 * 68_000 / 136e9, rel=0.01)
+    assert 46 * 68_000 / 68e9 <= slow <= 1.2 * 46 * 68_000 / 68e9
 
 
 def test_the_rings_of_the_paper_take_all_segments_and_ports() -> None:

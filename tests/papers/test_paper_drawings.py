@@ -135,7 +135,10 @@ def test_mappings_become_conclusions() -> None:
         row("both at once, 8x8", 2, 252, 252),
         row("reducing, 16x16", 2, 510, 510),
     ]
-    assert [one.holds for one in of_trees(trees)] == [True, False, True]
+    most = {(32, 2): (1918, 2046), (16, 1): (446, 510)}
+    assert [one.holds for one in of_trees(trees, most)] == [True, False, True]
+    most[32, 2] = (2046, 2046)
+    assert not of_trees(trees, most)[2].holds
 
 
 def test_published_speedups_support_every_conclusion() -> None:

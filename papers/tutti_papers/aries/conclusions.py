@@ -199,39 +199,48 @@ def of_rings(
     )
 
 
-def of_trees(rows: Sequence[Mapping[str, Any]]) -> tuple[Conclusion, ...]:
-    """Returns the conclusions of figure 7, from its mappings."""
-    counts = {
-        (row["flow set"], row["muxes"], row["wires"]): row
-        for row in rows
-    }  # fmt: skip
+def of_trees(
+    rows: Sequence[Mapping[str, Any]], most: Mapping[tuple[int, int], tuple[int, int]]
+) -> tuple[Conclusion, ...]:
+    """Returns the conclusions of figure 7.
 
-    def of(*which: tuple[str, int]) -> list[str]:
-        found = [counts[name, "any", wires] for name, wires in which]
-        return [f"{row['flow set']} {row['dedicated']} of {row['flows']} (bound {row['bound']})"
-                for row in found]  # fmt: skip
+    Args:
+        rows: The mappings.
+        most: By side and wires, an upper bound of the dedicated flows of a phase, and all flows.
+    """
+    counts = {(row["flow set"], row["wires"]): row for row in rows if row["muxes"] == "any"}
+
+    def of(*which: tuple[str, int]) -> str:
+        found = [counts[one] for one in which]
+        return "; ".join(f"{row['flow set']} {row['dedicated']} of {row['flows']}" for row in found)
 
     def fit(*which: tuple[str, int]) -> bool:
-        found = [counts[name, "any", wires] for name, wires in which]
-        return all(row["dedicated"] == row["flows"] for row in found)
+        return all(counts[one]["dedicated"] == counts[one]["flows"] for one in which)
 
     phases = (("reducing, 4x4", 1), ("broadcasting, 4x4", 1))
     both = (("both at once, 4x4", 2), ("both at once, 8x8", 2))
-    large = (("reducing, 16x16", 2),)
+    beyond, flows = most[32, 2]
+    one_wire, fewer = most[16, 1]
     return (
         Conclusion(
             statement="each phase of both trees fits the wires of 4x4, with a link for each edge",
-            holds=fit(*phases), why="; ".join(of(*phases)),
+            holds=fit(*phases),
+            why=of(*phases),
         ),
         Conclusion(
             statement="both phases fit together, as one configuration before the run requires",
-            holds=fit(*both), why="two wires: " + "; ".join(of(*both)),
+            holds=fit(*both),
+            why=f"two wires: {of(*both)}",
         ),
         Conclusion(
-            statement="bypass links suffice for double binary trees up to 16x16",
-            holds=fit(*large), why="two wires: " + "; ".join(of(*large)),
+            statement="bypass links suffice for double binary trees up to 16x16, and not beyond",
+            holds=fit(("reducing, 16x16", 2)) and beyond < flows,
+            why=(
+                f"two wires: {of(('reducing, 16x16', 2))}, 32x32 at most {beyond} of {flows}; "
+                f"one wire: 16x16 at most {one_wire} of {fewer}"
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def of_concentration(half: Mapping[str, float]) -> tuple[Conclusion, ...]:

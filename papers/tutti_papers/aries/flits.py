@@ -10,7 +10,7 @@ import polars as pl
 from tutti.base.progress import at_once
 from tutti.base.units import Size
 from tutti.bypass.package_networks import ALGORITHMS, DEFAULT, variants
-from tutti.collectives.simulation import simulate
+from tutti.collectives.phases import simulate_phases
 from tutti.networks.flit.settings import Router
 from tutti.platforms.contention import Flits
 from tutti.platforms.machine import LogGP, Platform
@@ -35,18 +35,17 @@ _WIRE = "10 ns"
 
 def flit_check() -> pl.DataFrame:
     """Returns the times of both models on 4x4, and the speedups over the mesh."""
-    once = replace(DEFAULT, switched=False)
     points = [
         (network, algorithm, index)
         for algorithm in ALGORITHMS
         for network in NETWORKS
-        for index in range(len(variants(network, algorithm, SIDE, once)))
+        for index in range(len(variants(network, algorithm, SIDE)))
     ]
 
     def times(point: tuple[str, str, int]) -> tuple[Variant, int, int]:
         network, algorithm, index = point
-        packets = variants(network, algorithm, SIDE, once)[index]
-        flits = variants(network, algorithm, SIDE, replace(once, hop=_WIRE))[index]
+        packets = variants(network, algorithm, SIDE)[index]
+        flits = variants(network, algorithm, SIDE, replace(DEFAULT, hop=_WIRE))[index]
         return packets, packets.run(SIZE).completion_ps, _by_flits(flits)
 
     took = at_once(times, points, "flits")
@@ -70,7 +69,15 @@ def flit_check() -> pl.DataFrame:
 
 def _by_flits(variant: Variant) -> int:
     """Returns the time of an all-reduce flit by flit, in ps."""
-    (routes,) = variant.routes
     model = LogGP(L="1 ns", o="0 ns", g="0 ns", G="0 ns/B")
-    platform = Platform(name="flits", model=model, routes=routes, contention=FLITS)
-    return simulate(variant.schedule, platform, size=SIZE, datatype="int8").completion_ps
+    platforms = {
+        id(routes): Platform(name="flits", model=model, routes=routes, contention=FLITS)
+        for routes in variant.routes
+    }
+    return simulate_phases(
+        variant.schedule,
+        [platforms[id(routes)] for routes in variant.routes],
+        size=SIZE,
+        datatype="int8",
+        switch=variant.switch,
+    ).completion_ps

@@ -42,13 +42,13 @@ Speedups = dict[tuple[str, int, str], tuple[float, float]]
 of communication alone."""
 
 Mean = Literal["stated", "arithmetic", "geometric"]
-"""How speedups of the applications are combined. `stated`: the maximum where the text says "up to",
-otherwise the arithmetic mean."""
+"""How speedups of the applications are combined. `stated`: the maximum where the text states "up
+to", otherwise the arithmetic mean."""
 
 EVERY = ("aries", *NETWORKS)
 CASES: tuple[Case, ...] = tuple(product(EVERY, ALGORITHMS, SIDES))
 SPLITS = (1, 4)
-"""Parts of an all-reduce, one after the other: none, and those of ASTRA-sim's
+"""Parts of an all-reduce, sequentially: none, and those of ASTRA-sim's
 `inputs/system/sample_torus_sys.txt` (`preferred-dataset-splits: 4`,
 `active-chunks-per-dimension: 1`)."""
 _LARGEST, _SMALL = 16 << 20, 256 << 10
@@ -117,7 +117,7 @@ class Load(NamedTuple):
     batch: str
     """One of `BATCHES`."""
     splits: int = 1
-    """Parts of each all-reduce, one after the other."""
+    """Parts of each all-reduce, sequentially."""
 
 
 @cache
@@ -201,8 +201,13 @@ def ratios(
     pairs: Sequence[tuple[Overlapped, ...]], mean: Mean | Literal["maximum"] = "arithmetic"
 ) -> tuple[float, float]:
     """Returns the mean speedups of pairs of a slow and a fast iteration: total, communication."""
-    combine = {"maximum": max, "geometric": geometric_mean}.get(mean, fmean)
     return (
-        combine([slow.iteration.ps / fast.iteration.ps for slow, fast in pairs]),
-        combine([slow.communication.ps / fast.communication.ps for slow, fast in pairs]),
+        _combined([slow.iteration.ps / fast.iteration.ps for slow, fast in pairs], mean),
+        _combined([slow.communication.ps / fast.communication.ps for slow, fast in pairs], mean),
     )
+
+
+def _combined(values: Sequence[float], mean: str) -> float:
+    if mean == "maximum":
+        return max(values)
+    return geometric_mean(values) if mean == "geometric" else fmean(values)

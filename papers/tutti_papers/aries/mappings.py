@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,10 @@ import tutti
 from tutti.base.progress import watched
 from tutti.base.units import Size
 from tutti.bypass import BypassMesh, flows_of, map_flows
+from tutti.bypass.bounds import cut_bound
+from tutti.bypass.mapping import space_of
 from tutti.bypass.package_networks import SIDES, Assumptions, mapped, variants
+from tutti.view.quantity import plural
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.conclusions import of_concentration, of_rings, of_trees
 from tutti_papers.aries.published import compared
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
     from tutti.bypass import Flow, Muxes
 
-SEARCH = "2 s"
+SEARCH = "5 s"
 """Time limit of an exact mapping."""
 
 DERIVED = "counted from the text, or computed by another exact solver; the drawings are not known"
@@ -142,11 +146,17 @@ def _figure_7(folder: Path) -> ExhibitResult:
         mapping = mapped(BypassMesh(side=4), tuple(flows_of(schedule, phase=phase)))
         title = f"{name}, 4x4: {len(mapping.dedicated)} dedicated, expected 30"
         drawn.append(mapping.configuration.draw(folder / f"figure_7_{name}.svg", title=title))
-    hops = _equation_1()
+    hops, sizes = _equation_1(), _by_size()
     return ExhibitResult(
         frame=pl.DataFrame(rows),
         source=DERIVED,
-        conclusions=of_trees(rows),
+        conclusions=of_trees(
+            rows,
+            {
+                (one["side"], one["wires"]): (one["most"], one["flows"])
+                for one in sizes.iter_rows(named=True)
+            },
+        ),
         published=compared(
             [
                 (
@@ -159,8 +169,20 @@ def _figure_7(folder: Path) -> ExhibitResult:
             method="formula",
         ),
         figures=tuple(drawn),
-        tables={"equation_1": hops},
+        tables={"equation_1": hops, "sizes": sizes},
+        notes=("sizes: an upper bound of the edges of a phase with dedicated links, by wires",),
     )
+
+
+def _by_size() -> pl.DataFrame:
+    """Returns an upper bound of the dedicated flows of a phase by size and wires."""
+    rows = []
+    for side, wires in product((4, 8, 16, 32), (1, 2, 3)):
+        schedule = tutti.schedule("double_binary_tree:nccl,phased", ranks=side * side)
+        flows = flows_of(schedule, phase=0)
+        most = cut_bound(space_of(BypassMesh(side, wires)), Counter(flows))
+        rows.append({"side": side, "wires": wires, "flows": len(flows), "most": most})
+    return pl.DataFrame(rows)
 
 
 def _equation_1() -> pl.DataFrame:
@@ -207,8 +229,8 @@ def _figure_8(folder: Path) -> ExhibitResult:
             rows.append(
                 {
                     "network": f"{network} {side}x{side}",
-                    "accumulators": str(accumulators) if network == "aries" else "-",
-                    "wires": str(wires) if network == "aries" else "-",
+                    "accumulators": accumulators if network == "aries" else None,
+                    "wires": wires if network == "aries" else None,
                     "variant": variant.name,
                     "half / G beta": round(half * 68e9 / SIZE_OF_FIGURE_8.bytes, 3),
                     "bound": round((side * side - 1) / (4 * side * side), 3),
@@ -253,8 +275,8 @@ def _fastest(rows: list[dict[str, Any]], side: int) -> dict[str, dict[str, float
         network, size = row["network"].split()
         if size == f"{side}x{side}":
             accumulators, wires = row["accumulators"], row["wires"]
-            plural = "" if wires == "1" else "s"
-            more = f", {accumulators} accumulators, {wires} wire{plural}" if wires != "-" else ""
+            counted = f"{plural(accumulators, 'accumulator')}, {plural(wires, 'wire')}"
+            more = f", {counted}" if network == "aries" else ""
             before = bars.get(network + more, {"": float("inf")})
             bars[network + more] = {"": min(before[""], row["half / G beta"])}
     return bars

@@ -64,14 +64,16 @@ def _fastest(point: tuple[str, str, int, Assumptions], size: Size) -> int:
     return min(variant.run(size).completion_ps for variant in known)
 
 
-def conclusions(rows: pl.DataFrame, wires: int) -> tuple[Conclusion, ...]:
-    """Returns whether concentrated MultiTree, configured once, is faster at each size.
+def conclusions(rows: pl.DataFrame, its: Assumptions) -> tuple[Conclusion, ...]:
+    """Returns whether concentrated MultiTree is faster at each size.
 
     Args:
         rows: The result of `by_size`.
-        wires: Bypass wires per line and direction.
+        its: The number of wires, and when they are configured.
     """
-    chosen = rows.filter(pl.col("configured") == "once", pl.col("wires") == wires)
+    times = [one for one in CONFIGURED if one.endswith(its.switch)]
+    configured = times[0] if its.switched else "once"
+    chosen = rows.filter(pl.col("configured") == configured, pl.col("wires") == its.wires)
     gains = {
         (row["side"], network, row["size"]): row[f"over_{network}"]
         for row in chosen.iter_rows(named=True)

@@ -27,7 +27,7 @@ class JointReading:
     Attributes:
         assumptions: The networks and schedules.
         batch: The samples of the applications, one of `BATCHES`.
-        splits: Parts of each all-reduce, one after the other.
+        splits: Parts of each all-reduce, sequentially.
         mean: How speedups of applications are combined.
         time: Whether speedups are those of iterations or of all-reduces alone.
         technology: Constants of the energy, a key of `tutti.energy.package.technologies`.
@@ -95,7 +95,7 @@ AXES = (
         "wires",
         (2, 1),
         (
-            "two bi-directional links (III-B); their segments are the 8 (k - 1) k of Table I",
+            "two bi-directional links (III-B); they suffice up to 16x16 only (IV-B, figure 7)",
             "8 (k - 1) k links, Table I, with the mesh; wire costs similar to a torus (II-D)",
         ),
     ),
@@ -153,7 +153,7 @@ AXES = (
         "mean",
         ("stated", "arithmetic", "geometric"),
         (
-            "an average (V-B); the maximum where it says up to",
+            "an average (V-B); the maximum where it states up to",
             "an average everywhere",
             "none is stated",
         ),

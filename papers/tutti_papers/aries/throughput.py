@@ -79,7 +79,7 @@ def _figure_9(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitR
         for size, rate in points
     ]
     words, sizes = _words(found), by_size()
-    conclusions = (*of_throughput(words.rows()), *multi_tree.conclusions(sizes, its.wires))
+    conclusions = (*of_throughput(words.rows()), *multi_tree.conclusions(sizes, its))
     figures = tuple(
         plot_curves(
             folder / f"figure_9_{LABELS[algorithm]}_{side}x{side}.svg",
@@ -115,7 +115,8 @@ def _figure_9(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitR
 
 def _verdict(conclusions: Sequence[Conclusion], part: str) -> str:
     """Returns the verdict of an algorithm on a size, such as `ring 4x4`."""
-    of_part = [one for one in conclusions if one.statement.startswith(part)]
+    starts = "concentrated MultiTree" if part.startswith("MT") else part
+    of_part = [one for one in conclusions if one.statement.startswith(starts)]
     return verdict_line((), of_part)
 
 

@@ -103,7 +103,7 @@ class _Relief:
 
     def _fits(self, path: NodePath, count: int, load: float) -> bool:
         """Adds the links that keep the load of a path below `load`; False if they do not fit."""
-        added = []
+        added: list[Hop] = []
         for hop in hops_of(path):
             while (self.loads[hop] + count) >= load * self.taken.hops[hop]:
                 if not self.taken.add([hop]):

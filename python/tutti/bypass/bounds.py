@@ -31,11 +31,11 @@ def cuts(space: Space, flows: Iterable[Flow]) -> Iterator[tuple[list[Flow], int]
         places = [(divmod(a, space.columns)[axis], divmod(b, space.columns)[axis])
                   for a, b in flows]  # fmt: skip
         for at in range(1, length):
-            for wanted in ((True, False), (False, True)):
+            for crossed in ((True, False), (False, True)):
                 crossing = [
                     flow
                     for flow, (start, end) in zip(flows, places, strict=True)
-                    if (start < at, end < at) == wanted
+                    if (start < at, end < at) == crossed
                 ]
                 yield crossing, lines * (space.wires + 1)
     for end in (0, 1):

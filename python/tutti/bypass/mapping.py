@@ -200,7 +200,7 @@ def _mapping(
         dedicated=tuple(dedicated),
         shared=tuple(shared),
         unplaced=tuple(flow for flow in flows if flow not in live.paths),
-        lent=tuple(flow for flow in chosen.paths if lent & set(hops_of(chosen.paths[flow]))),
+        lent=tuple(sorted(one for one in chosen.paths if lent & set(hops_of(chosen.paths[one])))),
         bound=chosen.bound,
         method=method,
         links=dict(sorted(live.taken.hops.items())),

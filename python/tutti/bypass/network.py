@@ -59,9 +59,9 @@ class BypassMesh:
     Node number = row * columns + column, with row 0 at the top. Each row and column has ``wires``
     bypass wires per direction, each of one segment per mesh link. A router has an output and an
     input port on each side, also at the edge. A port connects to its mesh link or to a piece that
-    ``muxes`` allows: ``own`` along the axis of the port in the direction of its mesh link, ``axis``
-    along the axis of the port, ``sign`` along either axis with the sign of its mesh link, ``any``
-    any piece.
+    ``muxes`` allows. ``own`` allows pieces along the axis of the port in the direction of its mesh
+    link, ``axis`` pieces along the axis of the port. ``sign`` allows pieces along either axis with
+    the sign of its mesh link, ``any`` any piece.
     """
 
     __slots__ = ("_core",)

@@ -328,7 +328,9 @@ def _mapped(
     schedule = all_reduce(notation, mesh.columns)
     switched = switch is not None
     configurations = flows_of_configurations(schedule, switched=switched, copies=copies)
-    planned = MappedSchedule(schedule, tuple(mapped(mesh, flows) for flows in configurations))
+    # "2N links are used" by the doubled ring (IV-A), even if wires for more remain.
+    mappings = tuple(mapped(mesh, flows, fill=copies == 1) for flows in configurations)
+    planned = MappedSchedule(schedule, mappings)
     if any(mapping.unplaced for mapping in planned.mappings):
         return ()
     routes = planned.routes(RATE, links.hop, length=PITCH, per_span=links.per_span)
@@ -336,9 +338,9 @@ def _mapped(
 
 
 @cache
-def mapped(mesh: BypassMesh, flows: tuple[Flow, ...]) -> Mapping:
+def mapped(mesh: BypassMesh, flows: tuple[Flow, ...], *, fill: bool = True) -> Mapping:
     """Returns the configuration for these flows; cached, since most variations share it."""
-    return less_loaded(map_flows(mesh, flows, "local", SEARCH))
+    return less_loaded(map_flows(mesh, flows, "local", SEARCH, fill=fill))
 
 
 def package_of(network: str, side: int, technology: Technology) -> Package:
