@@ -11,10 +11,10 @@ import polars as pl
 from tutti.base.progress import at_once
 from tutti.base.units import Size
 from tutti_papers import Exhibit, ExhibitResult, looks
-from tutti_papers.ace.conclusions import of_designs
+from tutti_papers.ace.conclusions import of_activity, of_designs
 from tutti_papers.ace.published import ACTIVE, CERTAINTY, SPEEDUPS, SURE, compared
 from tutti_papers.ace.steps import all_steps
-from tutti_papers.ace.system import BETWEEN, SAMPLE, ace, alone, step
+from tutti_papers.ace.system import BETWEEN, SAMPLE, SIZES, ace, alone, step
 from tutti_papers.ace.timing import LARGEST, active_percent
 from tutti_papers.ace.tori import designs_on_all_sizes
 from tutti_papers.ace.workloads import BATCH
@@ -55,7 +55,11 @@ def _figure_9(folder: Path) -> ExhibitResult:
     runs = all_steps()
     active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
     claims = compared([(published, active[model][1]) for model, published in ACTIVE.items()])
-    conclusions = of_designs(alone_at[BETWEEN])
+    everywhere = designs_on_all_sizes(designs)
+    conclusions = (
+        *of_designs(_speeds(everywhere, trained)),
+        *of_activity({model: active[model] for model in ACTIVE}),
+    )
     verdict = verdict_line(claims, conclusions)
     drawn = plot_curves(
         folder / "figure_9.svg", lines, x="FSMs", y="all_reduce speedup over 4 MiB, 16 FSMs",
@@ -90,7 +94,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
                 ]
             ),
             "gains": _gains(alone_at[BETWEEN]),
-            "tori": designs_on_all_sizes(designs),
+            "tori": everywhere,
         },
     )
 
@@ -104,6 +108,13 @@ def _alone(designs: list[Design], between: int) -> dict[Design, float]:
 
     rates = at_once(rate, designs)
     return {design: found / rates[CHOSEN] for design, found in rates.items()}
+
+
+def _speeds(times: pl.DataFrame, trained: dict[Design, float]) -> dict[tuple[str, str, int], float]:
+    """Returns the speed of an all_reduce by size and design, and of iterations by design."""
+    rows = times.rows(named=True)
+    found = {(size, row["sram"], row["fsms"]): 1 / row[size] for size in SIZES for row in rows}
+    return found | {("workloads", *design): speed for design, speed in trained.items()}
 
 
 def _trained(designs: list[Design]) -> dict[Design, float]:
