@@ -238,17 +238,21 @@ def test_equal_runs_of_readings_are_one_case() -> None:
     assert len(parts) == 2
 
 
-def test_values_and_conclusions_of_a_joint_reading() -> None:
-    """Made-up times: ACE is 1.2 times as fast as comp_opt; background tables gain a fifth."""
-    joint = readings.joints()[0]
+def made_up(joint: readings.Joint) -> readings.Row:
+    """ACE is 1.2 times as fast as comp_opt; tables in the background gain a fifth."""
     seconds = {"no_overlap": 3.0, "comm_opt": 4.0, "comp_opt": 2.4, "ace": 2.0}
 
-    def made_up(case: readings.Case) -> readings.Outcome:
+    def outcome(case: readings.Case) -> readings.Outcome:
         time = seconds[case.configuration.name] / (1.2 if case.configuration.background else 1)
         return readings.Outcome(time=time, exposed=0.5, period=time, active=90.0)
 
-    found = {case: made_up(case) for case in readings._cases(joint)}
-    row = readings.Row(joint, readings.values_of(joint, found), readings._conclusions(joint, found))
+    found = {case: outcome(case) for case in readings._cases(joint)}
+    values, conclusions = readings.values_of(joint, found), readings._conclusions(joint, found)
+    return readings.Row(joint, values, conclusions)
+
+
+def test_values_and_conclusions_of_a_joint_reading() -> None:
+    row = made_up(readings.joints()[0])
     values = {name: ours for name, (_, ours) in row.values.items()}
     assert values["gnmt"] == values["gnmt_most"] == pytest.approx(1.2)
     assert values["utilisation"] == pytest.approx((1.5 + 2 + 1.2) / 3)
@@ -258,6 +262,23 @@ def test_values_and_conclusions_of_a_joint_reading() -> None:
     assert row.met(0.15) == 11, "all but the maxima of ResNet-50 and of the utilisation"
     assert row.shown()["ace_fastest"] == "12 of 12"
     assert row.shown()["within_15"] == "11 of 13"
+
+
+def test_score_counts_values_of_endpoints_and_of_the_paper_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last joint reading, of an ample ACE, meets everything and is not the best."""
+    rows = [made_up(joint) for joint in readings.joints()]
+    met = {name: (one, one.value) for name, (one, _) in rows[-1].values.items()}
+    assert rows[-1].joint.engine == "near ideal"
+    rows[-1] = replace(rows[-1], values=met)
+    one = published.Published("a rate", 2.0, "V")
+    monkeypatch.setattr(readings, "rows", lambda: tuple(rows))
+    monkeypatch.setattr(readings, "memory_values", lambda: [(one, 2.0)])
+    monkeypatch.setattr(readings, "sm_values", lambda: [(one, 1.0)])
+    shown = readings.score()
+    assert shown["within_15"].to_list() == ["12 of 15"] * 4
+    assert shown["choices"][0] == shown["choices"][1] == "1 GHz, 4 B, memory, paper"
 
 
 def test_the_grid_starts_with_the_reading_of_the_exhibits() -> None:
