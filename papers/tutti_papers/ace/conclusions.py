@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from tutti_papers.claims import Conclusion
+from tutti_papers.claims import Conclusion, verdict_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tutti_papers.claims import Claim
 
     Case = tuple[str, str, str]
     """Model, size, configuration."""
@@ -21,6 +23,12 @@ _IDLE = 1.0
 """Per cent of a pass in which an idle engine may be active."""
 _SENSITIVE = 1.5
 """The slowdown by half the memory bandwidth beyond which compute is sensitive to it; 1 to 2."""
+
+
+def counts(claims: Sequence[Claim], conclusions: Sequence[Conclusion]) -> str:
+    """Returns the line on top of a drawing: values that agree, conclusions that hold."""
+    held = sum(one.holds for one in conclusions)
+    return f"{verdict_line(claims)}. {held} of {len(conclusions)} conclusions hold"
 
 
 def _all(statement: str, cases: Iterable[tuple[str, bool]]) -> Conclusion:

@@ -14,6 +14,7 @@ from tutti.base.progress import at_once
 from tutti.training.endpoint import Npu, configurations
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.ace.conclusions import (
+    counts,
     of_background,
     of_ideal,
     of_iterations,
@@ -25,7 +26,6 @@ from tutti_papers.ace.readings import MODELS, WITHIN, grid, score
 from tutti_papers.ace.system import SAMPLE, SIZES, ace, step
 from tutti_papers.ace.timing import BASELINES, LARGEST, active_percent, iteration, period
 from tutti_papers.ace.workloads import BATCH, slowdown_of
-from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import COLUMN, plot_bars, plot_panels
 
 if TYPE_CHECKING:
@@ -87,15 +87,7 @@ def _figure_10(folder: Path) -> ExhibitResult:
             )
         )  # fmt: skip
     rows = [
-        {
-            "model": model,
-            "configuration": name,
-            "ms": round(run.total.ps / 1e9, 3),
-            "inside_packages": round(_by_place(run)[0], 4),
-            "between_packages": round(_by_place(run)[1], 4),
-            "while_communicating": round(_while_communicating(run), 4),
-            "npu_utilisation": round(run.compute / run.total.ps, 4),
-        }
+        _utilisation_row(model, name, run)
         for (model, size, name), run in runs.items()
         if size == LARGEST
     ]
@@ -113,6 +105,19 @@ def _figure_10(folder: Path) -> ExhibitResult:
         notes=("windows of 20 us; utilisation is the mean over the links of an NPU",),
         tables={"over_time": pl.concat(frames)},
     )
+
+
+def _utilisation_row(model: str, name: str, run: TrainingResult) -> dict[str, object]:
+    inside, between = _by_place(run)
+    return {
+        "model": model,
+        "configuration": name,
+        "ms": round(run.total.ps / 1e9, 3),
+        "inside_packages": round(inside, 4),
+        "between_packages": round(between, 4),
+        "while_communicating": round(_while_communicating(run), 4),
+        "npu_utilisation": round(run.compute / run.total.ps, 4),
+    }
 
 
 def _over_time(run: TrainingResult, model: str, name: str) -> pl.DataFrame:
@@ -155,18 +160,8 @@ def _figure_11(folder: Path) -> ExhibitResult:
     claims = compared(_claims(runs))
     parts = {case: _parts(run) for case, run in runs.items()}
     conclusions = _conclusions(parts)
-    verdict = verdict_line(claims, conclusions)
-    drawn = [
-        plot_bars(
-            folder / f"figure_11_{model}.svg",
-            {
-                size: {name: parts[model, size, name] for name in CONFIGURATIONS}
-                for size in SIZES
-            },
-            y=f"iteration, {model} (ms)", verdict=verdict, looks=looks.ACE,
-        )
-        for model in BATCH
-    ]  # fmt: skip
+    verdict = counts(claims, conclusions)
+    drawn = [_drawn_parts(folder, model, parts, verdict) for model in BATCH]
     return ExhibitResult(
         frame=frame,
         published=claims,
@@ -204,6 +199,17 @@ def _conclusions(parts: Mapping[Case, Mapping[str, float]]) -> tuple[Conclusion,
         of_ideal(time),
         of_sensitivity({model: slowdown_of(model, left) for model in MODELS}),
     )
+
+
+def _drawn_parts(
+    folder: Path, model: str, parts: Mapping[Case, Mapping[str, float]], verdict: str
+) -> Path:
+    """Draws the compute and the exposed communication of an iteration."""
+    return plot_bars(
+        folder / f"figure_11_{model}.svg",
+        {size: {name: parts[model, size, name] for name in CONFIGURATIONS} for size in SIZES},
+        y=f"iteration, {model} (ms)", verdict=verdict, looks=looks.ACE,
+    )  # fmt: skip
 
 
 def _drawn_speedups(folder: Path, runs: Runs, verdict: str) -> Path:
@@ -374,17 +380,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     every = at_once(run, cases)
     frame = pl.DataFrame(
         [
-            {
-                "model": model,
-                "configuration": name,
-                "default_us": round(period(every[model, name, False]) / 1e6, 1),
-                "background_us": round(period(every[model, name, True]) / 1e6, 1),
-                "compute_us": round(every[model, name, False].compute / 8e6, 1),
-                "background_compute_us": round(every[model, name, True].compute / 8e6, 1),
-                "gain": round(
-                    period(every[model, name, False]) / period(every[model, name, True]), 3
-                ),
-            }
+            _background_row(model, name, every[model, name, False], every[model, name, True])
             for model, name in product(("dlrm", "dlrm_libra"), CONFIGURATIONS)
         ]
     )
@@ -396,15 +392,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
         for name in BACKGROUND
     }
     conclusions = of_background(gains, compute)
-    drawn = plot_bars(
-        folder / "figure_12.svg",
-        {name: {"default": {"": period(runs[name, False]) / 1e9},
-                "background": {"": period(runs[name, True]) / 1e9}} for name in CONFIGURATIONS},
-        y="iteration (ms)", verdict=verdict_line(claims, conclusions), width=COLUMN, mean=False,
-        published={(name, "background"): (period(runs[name, False]) / 1e9 / one.value,
-                                          CERTAINTY[one.sure])
-                   for name, one in BACKGROUND.items()},
-    )  # fmt: skip
+    drawn = _drawn_background(folder, runs, counts(claims, conclusions))
     return ExhibitResult(
         frame=frame,
         published=claims,
@@ -413,6 +401,35 @@ def _figure_12(folder: Path) -> ExhibitResult:
         figures=(drawn,),
         notes=("times are means over the later half of 8 iterations", NOT_PUBLISHED),
     )
+
+
+def _drawn_background(
+    folder: Path, runs: Mapping[tuple[str, bool], TrainingResult], verdict: str
+) -> Path:
+    """Draws iterations with and without tables in the background."""
+    return plot_bars(
+        folder / "figure_12.svg",
+        {name: {"default": {"": period(runs[name, False]) / 1e9},
+                "background": {"": period(runs[name, True]) / 1e9}} for name in CONFIGURATIONS},
+        y="iteration (ms)", verdict=verdict, width=COLUMN, mean=False,
+        published={(name, "background"): (period(runs[name, False]) / 1e9 / one.value,
+                                          CERTAINTY[one.sure])
+                   for name, one in BACKGROUND.items()},
+    )  # fmt: skip
+
+
+def _background_row(
+    model: str, name: str, default: TrainingResult, background: TrainingResult
+) -> dict[str, object]:
+    return {
+        "model": model,
+        "configuration": name,
+        "default_us": round(period(default) / 1e6, 1),
+        "background_us": round(period(background) / 1e6, 1),
+        "compute_us": round(default.compute / 8e6, 1),
+        "background_compute_us": round(background.compute / 8e6, 1),
+        "gain": round(period(default) / period(background), 3),
+    }
 
 
 FIGURES = {
