@@ -11,7 +11,7 @@ from tutti.base.units import Size, Time, TimePerByte
 from tutti.energy.technology import Interval
 from tutti.training.collective import Alone
 from tutti.training.endpoint import AceSettings, Npu, configurations
-from tutti.training.endpoint_area import PUBLISHED, Process, Value, cost
+from tutti.training.endpoint_area import PUBLISHED, Component, Process, Value, cost
 from tutti.training.step import Step
 from tutti.workloads import Roofline, build
 from tutti_papers import find_paper
@@ -205,9 +205,13 @@ def _lookup_us(configuration: Configuration, reading: workloads.Reading) -> floa
     return time / 1e6
 
 
-@pytest.mark.parametrize(("gradient", "gain"), [(2, 1.067), (4, 1.2)])
+@pytest.mark.parametrize(("gradient", "gain"), [(2, 1.067), (4, 1.233)])
 def test_the_recorded_resnet_gains_from_ace(gradient: int, gain: float) -> None:
-    """A golden of the grid of readings: compute scales with memory bandwidth, 16 NPUs."""
+    """A golden of the grid of readings: compute scales with memory bandwidth, 16 NPUs.
+
+    With 4 B no_overlap, the best baseline, takes 1.095 ms of compute and 0.538 of communication,
+    twice 102 MB at 376 GB/s at least; ACE computes for 900/772 of 1.095 ms and exposes 0.048.
+    """
     reading = workloads.Reading(gradient=gradient)
     times = {
         name: readings.run(
@@ -318,15 +322,14 @@ def test_area_follows_cells_and_filling() -> None:
 
 def test_the_published_process_sums_to_the_synthesis() -> None:
     """Recalled: 5,339,031 um2 and 4,254.5 mW for 4 MiB, 16 FSMs and 4 ALUs, at any data rate."""
-    settings = {"links": 6, "bytes_per_second": 3e11, "process": PUBLISHED}
-    found = cost(AceSettings(), Npu(), **settings)
-    area, power = (
-        sum(getattr(one, which).nominal for one in found.values())
-        for which in ("area_mm2", "power_w")
-    )
-    assert area == pytest.approx(5.339031)
-    assert power == pytest.approx(4.2545)
+
+    def synthesised(ace: AceSettings) -> dict[str, Component]:
+        return cost(ace, Npu(), links=6, bytes_per_second=3e11, process=PUBLISHED)
+
+    found = synthesised(AceSettings())
+    assert sum(one.area_mm2.nominal for one in found.values()) == pytest.approx(5.339031)
+    assert sum(one.power_w.nominal for one in found.values()) == pytest.approx(4.2545)
     cells = 8 * (4 << 20) * 0.127e-6
     assert cells / found["scratchpad"].area_mm2.nominal == pytest.approx(0.83, abs=0.005)
-    double = cost(AceSettings(fsms=32), Npu(), **settings)
+    double = synthesised(AceSettings(fsms=32))
     assert double["state machines"].power_w.nominal == pytest.approx(0.256)
