@@ -10,7 +10,16 @@ import pytest
 
 from tutti.bypass.package_networks import ALGORITHMS, SIDES
 from tutti_papers import ExhibitResult, find_paper
-from tutti_papers.ace.conclusions import of_background, of_designs, of_iterations, of_silicon
+from tutti_papers.ace.conclusions import (
+    of_activity,
+    of_background,
+    of_designs,
+    of_ideal,
+    of_iterations,
+    of_links,
+    of_sensitivity,
+    of_silicon,
+)
 from tutti_papers.aries import energy, performance
 from tutti_papers.aries.applications import APPLICATIONS
 from tutti_papers.aries.conclusions import (
@@ -209,23 +218,55 @@ def test_conclusions_of_meshes_follow_their_saturation() -> None:
 
 
 def test_conclusions_of_iterations_name_their_exceptions() -> None:
+    """ACE is the fastest; comp_opt exposes more on the large system, and ACE computes slower."""
     names = ("no_overlap", "comm_opt", "comp_opt", "ace", "ideal")
-    time = {
-        ("gnmt", size, name): 10.0 - index + (size == "large" and name != "ace")
-        for size in ("small", "large")
-        for index, name in enumerate(names)
-    }
-    exposed = dict.fromkeys(time, 1.0)
-    faster, ideal, grows, exposes, no_overlap = of_iterations(time, exposed)
-    assert (faster.holds, ideal.holds, grows.holds, exposes.holds) == (True, True, True, True)
-    assert no_overlap.holds is False
+    time, exposed = {}, {}
+    for size, index in product(("small", "large"), range(5)):
+        case = ("gnmt", size, names[index])
+        time[case] = 10.0 - index + (size == "large" and names[index] != "ace")
+        exposed[case] = 1.0 + (names[index] == "comp_opt") + (size == "large")
+    found = of_iterations(time, exposed)
+    assert [one.holds for one in found] == [True, True, True, True, False, True, False, True, True]
+    no_overlap = found[4]
+    assert no_overlap.statement == "no_overlap is faster than comm_opt"
     assert no_overlap.why == "in 0 of 2 cases; not in gnmt small, gnmt large"
+    assert found[6].why == "in none of 0 cases"
+    exposed["gnmt", "small", "ace"] = 0.0
+    slower = of_iterations(time, exposed)[2]
+    assert slower.why == "in 1 of 2 cases; not in gnmt small"
+    assert of_ideal(time).holds
+    assert not of_ideal(time | {("gnmt", "small", "ideal"): 8.0}).holds
 
 
-def test_conclusions_of_designs_and_silicon() -> None:
-    speed = {("2 MiB", 16): 0.7, ("4 MiB", 12): 0.8, ("4 MiB", 16): 1.0, ("8 MiB", 16): 1.01,
-             ("4 MiB", 20): 1.2}  # fmt: skip
-    assert [one.holds for one in of_designs(speed)] == [True, False]
-    assert of_background({"ace": 1.2, "comp_opt": 1.05})[0].holds
+def test_conclusions_of_designs_cover_every_size() -> None:
+    """A knee on one size is not the paper's knee."""
+    knee = {("2 MiB", 16): 0.7, ("4 MiB", 12): 0.8, ("4 MiB", 16): 1.0, ("4 MiB", 20): 1.05,
+            ("8 MiB", 16): 1.01, ("8 MiB", 24): 1.06}  # fmt: skip
+    ample = dict.fromkeys(knee, 1.0)
+    small = knee | {("4 MiB", 20): 1.2, ("8 MiB", 24): 1.35}
+    sizes = {"4x4x4": knee, "4x2x2": ample}
+    speed = {(size, *design): one for size, of in sizes.items() for design, one in of.items()}
+    assert [one.holds for one in of_designs(speed)] == [True, True, True]
+    speed |= {("4x8x4", *design): one for design, one in small.items()}
+    found = of_designs(speed)
+    assert [one.holds for one in found] == [True, False, False]
+    assert found[2].why == "in 2 of 3 cases; not in 4x8x4 (35.0 %)"
+
+
+def test_conclusions_of_links_activity_and_tables() -> None:
+    used = {("resnet50_libra", "comm_opt"): (0.2, 0.5), ("gnmt", "ace"): (0.6, 0.5)}
+    assert [one.holds for one in of_links(used, {"resnet50_libra": 0.4, "gnmt": 0.6})] == [
+        False,
+        True,
+        True,
+    ]
+    active = {"gnmt": (0.0, 90.0), "dlrm_libra": (3.0, 100.0)}
+    assert [one.holds for one in of_activity(active)] == [True, False]
+    assert not of_activity({"gnmt": (3.0, 90.0)})[0].holds
+    compute = {"ace": (100.0, 90.0), "comp_opt": (100.0, 110.0)}
+    found = of_background({"ace": 1.2, "comp_opt": 1.05}, compute)
+    assert [one.holds for one in found] == [True, True, False]
+    assert of_sensitivity({"gnmt": 1.7, "dlrm": 1.1}).holds
+    assert not of_sensitivity({"gnmt": 1.08, "dlrm": 1.1}).holds
     area = {"scratchpad": 3.0, "ALUs": 1.0}
     assert [one.holds for one in of_silicon(area, (1.0, 3.0))] == [True, False]

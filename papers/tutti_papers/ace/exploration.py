@@ -11,14 +11,13 @@ import polars as pl
 from tutti.base.progress import at_once
 from tutti.base.units import Size
 from tutti_papers import Exhibit, ExhibitResult, looks
-from tutti_papers.ace.conclusions import of_designs
+from tutti_papers.ace.conclusions import counts, of_activity, of_designs
 from tutti_papers.ace.published import ACTIVE, CERTAINTY, SPEEDUPS, SURE, compared
 from tutti_papers.ace.steps import all_steps
-from tutti_papers.ace.system import BETWEEN, SAMPLE, ace, alone, step
+from tutti_papers.ace.system import BETWEEN, SAMPLE, SIZES, ace, alone, step
 from tutti_papers.ace.timing import LARGEST, active_percent
 from tutti_papers.ace.tori import designs_on_all_sizes
 from tutti_papers.ace.workloads import BATCH
-from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import COLUMN, Anchor, plot_bars, plot_curves
 
 if TYPE_CHECKING:
@@ -37,44 +36,21 @@ def _figure_9(folder: Path) -> ExhibitResult:
     designs = list(product(SCRATCHPADS, FSMS))
     alone_at = {between: _alone(designs, between) for between in (BETWEEN, SAMPLE)}
     trained = _trained(designs)
-    frame = pl.DataFrame(
-        [
-            {
-                "sram": sram,
-                "fsms": fsms,
-                "all_reduce": round(alone_at[BETWEEN][sram, fsms], 3),
-                "with_200_cycles": round(alone_at[SAMPLE][sram, fsms], 3),
-                "iterations": round(trained[sram, fsms], 3),
-            }
-            for sram, fsms in designs
-        ]
-    )
-    lines = {
-        sram: (list(FSMS), [alone_at[BETWEEN][sram, fsms] for fsms in FSMS]) for sram in SCRATCHPADS
-    }
     runs = all_steps()
     active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
     claims = compared([(published, active[model][1]) for model, published in ACTIVE.items()])
-    conclusions = of_designs(alone_at[BETWEEN])
-    verdict = verdict_line(claims, conclusions)
-    drawn = plot_curves(
-        folder / "figure_9.svg", lines, x="FSMs", y="all_reduce speedup over 4 MiB, 16 FSMs",
-        verdict=verdict, anchors=[Anchor(CHOSEN[1], None, "quoted", CHOSEN[0])],
-    )  # fmt: skip
-    bars = plot_bars(
-        folder / "figure_9_active.svg",
-        {model: {"ace": {"active": backward}} for model, (_, backward) in active.items()},
-        y="active in the backward pass (%)", verdict=verdict, looks=looks.ACE, width=COLUMN,
-        mean=False,
-        published={(model, "ace"): (one.value, CERTAINTY[one.sure])
-                   for model, one in ACTIVE.items()},
-    )  # fmt: skip
+    everywhere = designs_on_all_sizes(designs)
+    conclusions = (
+        *of_designs(_speeds(everywhere, trained)),
+        *of_activity({model: active[model] for model in ACTIVE}),
+    )
+    figures = _drawn(folder, alone_at[BETWEEN], active, counts(claims, conclusions))
     return ExhibitResult(
-        frame=frame,
+        frame=_frame(designs, alone_at, trained),
         published=claims,
         conclusions=conclusions,
         source=f"the text on the figure; recalled values of its second half. {SURE}",
-        figures=(drawn, bars),
+        figures=figures,
         notes=(
             "all values are relative to the design with 4 MiB and 16 FSMs",
             "all_reduce: bandwidth of 64 MiB on 4x4x4; also with links of 200 cycles",
@@ -90,9 +66,52 @@ def _figure_9(folder: Path) -> ExhibitResult:
                 ]
             ),
             "gains": _gains(alone_at[BETWEEN]),
-            "tori": designs_on_all_sizes(designs),
+            "tori": everywhere,
         },
     )
+
+
+def _frame(
+    designs: list[Design],
+    alone_at: dict[int, dict[Design, float]],
+    trained: dict[Design, float],
+) -> pl.DataFrame:
+    """Returns the speed of each design."""
+    return pl.DataFrame(
+        [
+            {
+                "sram": sram,
+                "fsms": fsms,
+                "all_reduce": round(alone_at[BETWEEN][sram, fsms], 3),
+                "with_200_cycles": round(alone_at[SAMPLE][sram, fsms], 3),
+                "iterations": round(trained[sram, fsms], 3),
+            }
+            for sram, fsms in designs
+        ]
+    )
+
+
+def _drawn(
+    folder: Path,
+    speed: dict[Design, float],
+    active: dict[str, tuple[float, float]],
+    verdict: str,
+) -> tuple[Path, Path]:
+    """Draws the speed of the designs, and the active time of ACE."""
+    lines = {sram: (list(FSMS), [speed[sram, fsms] for fsms in FSMS]) for sram in SCRATCHPADS}
+    drawn = plot_curves(
+        folder / "figure_9.svg", lines, x="FSMs", y="all_reduce speedup over 4 MiB, 16 FSMs",
+        verdict=verdict, anchors=[Anchor(CHOSEN[1], None, "quoted", CHOSEN[0])],
+    )  # fmt: skip
+    bars = plot_bars(
+        folder / "figure_9_active.svg",
+        {model: {"ace": {"active": backward}} for model, (_, backward) in active.items()},
+        y="active in the backward pass (%)", verdict=verdict, looks=looks.ACE, width=COLUMN,
+        mean=False,
+        published={(model, "ace"): (one.value, CERTAINTY[one.sure])
+                   for model, one in ACTIVE.items()},
+    )  # fmt: skip
+    return drawn, bars
 
 
 def _alone(designs: list[Design], between: int) -> dict[Design, float]:
@@ -104,6 +123,13 @@ def _alone(designs: list[Design], between: int) -> dict[Design, float]:
 
     rates = at_once(rate, designs)
     return {design: found / rates[CHOSEN] for design, found in rates.items()}
+
+
+def _speeds(times: pl.DataFrame, trained: dict[Design, float]) -> dict[tuple[str, str, int], float]:
+    """Returns the speed of an all_reduce by size and design, and of iterations by design."""
+    rows = times.rows(named=True)
+    found = {(size, row["sram"], row["fsms"]): 1 / row[size] for size in SIZES for row in rows}
+    return found | {("workloads", *design): speed for design, speed in trained.items()}
 
 
 def _trained(designs: list[Design]) -> dict[Design, float]:

@@ -10,7 +10,7 @@ from tutti.training.collective import Alone
 from tutti.training.endpoint import AceSettings, Configuration, Npu, Ring
 from tutti.training.step import Step
 from tutti.workloads.transfers import Elements
-from tutti_papers.ace.workloads import BATCH, Reading, compute_of, model_of
+from tutti_papers.ace.workloads import BATCH, Reading, compute_of, gradient_of, model_of
 
 if TYPE_CHECKING:
     from tutti.training.collective import AloneResult
@@ -34,7 +34,7 @@ EFFICIENCY = 0.94
 """Payload share of the transmitted bytes (R)."""
 
 READING = Reading()
-"""The reading of the exhibits: the cycles and bytes of LIBRA, with FP16 gradients (S)."""
+"""The reading of the exhibits; `docs/papers/ace.md` argues each choice."""
 
 
 def rings(size: str, between: int = BETWEEN) -> tuple[Ring, ...]:
@@ -91,10 +91,10 @@ def step(
 ) -> TrainingResult:
     """Runs a few iterations of a workload, with utilisation in windows of 20 us."""
     experiment = Step(
-        model=model_of(model, reading.clock),
+        model=model_of(model, reading),
         batch=batch or BATCH[model],
         compute=compute_of(model, reading),
-        elements=Elements(gradients=reading.gradient if model == "resnet50_libra" else None),
+        elements=Elements(gradients=gradient_of(model, reading)),
         rings=rings(size, between),
         efficiency=EFFICIENCY,
         iterations=iterations,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 IDEAL = Configuration(name="ideal", kind="ideal")
 AMPLE: dict[str, Any] = {"sram": Size.parse("64 MiB"), "fsms": 128, "banks": 16}
 """Settings of an ACE that is limited only by memory bandwidth and links."""
+VARIANT: dict[str, Any] = {"banks": 8, "fsms": 24}
+"""A named variant of the paper's ACE: twice the SRAM bandwidth, half as many FSMs again."""
 BANKS = (2, 4, 6, 8, 16)
 """Of 64 B per cycle each: 159, 319, 478, 637 and 1275 GB/s of reads, and as much of writes."""
 
@@ -35,6 +37,7 @@ def shares() -> pl.DataFrame:
         "ace, 128 GB/s": ace(),
         "ace, loads of packets": ace(loads=2 * MESSAGE.bytes // PACKET.bytes),
         "ace, 900 GB/s": ace("900 GB/s"),
+        "8 banks, 24 FSMs, 128 GB/s": ace(**VARIANT),
         "ample, 128 GB/s": ace(**AMPLE),
         "ample but 4 banks, 900 GB/s": ace("900 GB/s", **(AMPLE | {"banks": 4})),
     }

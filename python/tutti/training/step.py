@@ -438,19 +438,12 @@ class Step:
             left = (one, self.npu.per_sm)
         rows = tables.lookup(self.batch, self.element)
         changes = tables.update(self.batch, self.element)
-        lookup, first_lookup, update = (
-            roofline(rows, left),
-            roofline(rows, first),
-            roofline(changes, left),
-        )
-        if tables.times:
-            lookup, update = (time.ps for time in tables.times)
-            first_lookup = lookup
+        lookup, update = tables.lookup_time, tables.update_time
         return {
             "bottom": tables.bottom,
-            "lookup": lookup,
-            "first_lookup": first_lookup,
-            "update": update,
+            "lookup": lookup.ps if lookup else roofline(rows, left),
+            "first_lookup": lookup.ps if lookup else roofline(rows, first),
+            "update": update.ps if update else roofline(changes, left),
             "bytes": tables.exchanged(self.batch, self.element),
             "background": configuration.background,
         }

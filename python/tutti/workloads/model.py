@@ -7,7 +7,7 @@ a multiplication or an addition, so a multiply-accumulate counts two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tutti.workloads.errors import WorkloadError
@@ -149,14 +149,16 @@ class Tables:
         dimension: Elements per row.
         lookups: Rows per table and sample, which are summed.
         bottom: The number of layers that do not depend on the lookups.
-        times: Measured times of the lookups and of the update, in place of their memory traffic.
+        lookup_time: Measured time of the lookups, in place of their memory traffic.
+        update_time: Measured time of the update, in place of its memory traffic.
     """
 
     tables: int
     dimension: int
     lookups: int
     bottom: int
-    times: tuple[Time, Time] | None = None
+    lookup_time: Time | None = None
+    update_time: Time | None = None
 
     def exchanged(self, samples: int, element: int) -> int:
         """Returns the bytes of an NPU's all-to-all: the sums of all tables for its samples."""
@@ -255,23 +257,32 @@ def linear(
 
 
 def lstm(
-    name: str, inputs: int, hidden: int, *, tokens: int, both: bool = False, first: bool = False
+    name: str,
+    inputs: int,
+    hidden: int,
+    *,
+    tokens: int,
+    both: bool = False,
+    first: bool = False,
+    unrolled: bool = False,
 ) -> ModelLayer:
     """Returns LSTM cells over `tokens` time steps: 4 h (inputs + h) weights per direction.
 
-    The inputs of all steps are one product. The states are a product per step, which reads the
-    weights again, as in common libraries.
+    By default the inputs of all steps are one product and the states a product per step, as in
+    cuDNN. `unrolled`: a step is one product of its inputs and its state, as a framework that calls
+    a cell per step executes it; each step reads all weights.
     """
-    directions = 2 if both else 1
-    gemms = (
-        Gemm(m=tokens, n=4 * hidden * directions, k=inputs),
-        Gemm(m=tokens, n=4 * hidden * directions, k=hidden, steps=tokens),
-    )
+    outputs = 4 * hidden * (2 if both else 1)
+    states = Gemm(m=tokens, n=outputs, k=hidden, steps=tokens)
+    if unrolled:
+        gemms: tuple[Gemm, ...] = (replace(states, k=inputs + hidden),)
+    else:
+        gemms = (Gemm(m=tokens, n=outputs, k=inputs), states)
     return ModelLayer(
         name=name,
         gemms=gemms,
-        parameters=4 * hidden * (inputs + hidden) * directions,
+        parameters=outputs * (inputs + hidden),
         inputs=tokens * inputs,
-        outputs=tokens * hidden * directions,
+        outputs=tokens * outputs // 4,
         first=first,
     )

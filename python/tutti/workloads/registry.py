@@ -45,7 +45,13 @@ _DECODERS = tuple(
 _REGISTRY = (
     WorkloadEntry("dlrm", "LOOKUPS", _NUMBER, "Recommendation (MLPerf).", dlrm.build_large),
     WorkloadEntry("dlrm_small", "", "", "Recommendation (ASTRA-sim).", dlrm.build_small),
-    WorkloadEntry("gnmt", "TOKENS", _NUMBER, "Recurrent translation (MLPerf).", gnmt.build),
+    WorkloadEntry(
+        "gnmt",
+        "TOKENS or TOKENS,unrolled",
+        rf"{_NUMBER}(,unrolled)?",
+        "Recurrent translation (MLPerf).",
+        gnmt.build,
+    ),
     WorkloadEntry(
         "gpt",
         "layers=N,hidden=N,tokens=N,vocabulary=N,experts=N",

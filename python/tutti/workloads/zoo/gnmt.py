@@ -17,15 +17,22 @@ _TOKENS = 25
 
 
 def build(argument: str | None) -> Model:
-    """Builds the model; the argument is the number of tokens per sentence on each side."""
-    tokens = int(argument) if argument else _TOKENS
-    name = "gnmt" if tokens == _TOKENS else f"gnmt:{tokens}"
-    return Model(name=name, source=SOURCE, layers=tuple(_layers(tokens)), samples="sentence pairs")
+    """Builds the model.
+
+    Args:
+        argument: The number of tokens per sentence on each side, and `,unrolled` if each time step
+            of a cell is one product of its inputs and its state.
+    """
+    length, _, unrolled = (argument or "").partition(",")
+    tokens = int(length or _TOKENS)
+    name = f"gnmt:{argument}" if unrolled or tokens != _TOKENS else "gnmt"
+    layers = tuple(_layers(tokens, bool(unrolled)))
+    return Model(name=name, source=SOURCE, layers=layers, samples="sentence pairs")
 
 
-def _layers(tokens: int) -> list[ModelLayer]:
+def _layers(tokens: int, unrolled: bool) -> list[ModelLayer]:
     def recurrent(name: str, inputs: int, both: bool = False) -> ModelLayer:
-        return lstm(name, inputs, _HIDDEN, tokens=tokens, both=both)
+        return lstm(name, inputs, _HIDDEN, tokens=tokens, both=both, unrolled=unrolled)
 
     encoder = [
         _embedding("embedding", tokens),
