@@ -125,6 +125,7 @@ release: $(READY)
 demo: build
 	$(BIN)/tutti compare examples/01_which_all_reduce/experiment.toml --out $(OUT)/demo
 	$(BIN)/tutti train run examples/12_resnet50_on_64_npus/training.toml --out $(OUT)/demo/resnet50
+	$(BIN)/tutti sweep examples/12_resnet50_on_64_npus/sweep.toml --out $(OUT)/demo/resnet50_algorithms
 
 # All exhibits of the four papers: their drawings in OUT/papers, and the comparison that `tutti paper`
 # and docs/papers/README.md show.

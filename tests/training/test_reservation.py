@@ -45,7 +45,7 @@ def resnet(batch: int, iterations: int = 1) -> Step:
 
 @pytest.mark.parametrize("name", ["comm_opt", "comp_opt", "ace"])
 def test_computation_has_what_the_endpoint_does_not_use(name: str) -> None:
-    """Between a complete NPU and a static reservation; communication is no slower by itself."""
+    """Computation takes between the times on a complete NPU and with a static reservation."""
     step = small()
     static, shared = step.run(CONFIGURATIONS[name]), step.run(conserving(name))
     assert shared.complete_compute == static.complete_compute

@@ -85,9 +85,13 @@ def test_packets_and_flows_agree_on_a_ring() -> None:
 
 
 def test_every_npu_gives_the_time_of_the_representative() -> None:
-    """A chosen ring simulates all NPUs, the default ring one."""
+    """A schedule that does not state its symmetry simulates all NPUs, the default ring one."""
     alone = Alone(size=Size.parse("100 KB"), rings=rings(6))
-    chosen = replace(alone, algorithms={"all_reduce": ("ring", "ring:backward")})
+    named = replace(alone, algorithms={"all_reduce": ("ring", "ring:backward")})
+    assert named.run(CONFIGURATIONS["ace"]).record.npus == 1
+    texts = [tutti.schedule(name, ranks=6).to_text() for name in ("ring", "ring:backward")]
+    plain = tuple(tutti.Schedule.from_text(text) for text in texts)
+    chosen = replace(alone, algorithms={"all_reduce": plain})
     for configuration in CONFIGURATIONS.values():
         one, all_ = alone.run(configuration), chosen.run(configuration)
         assert (one.time, one.record.npus, all_.record.npus) == (all_.time, 1, 6)

@@ -145,19 +145,9 @@ class Step:
             sizes = {"chunk": self.chunk, "message": self.message}
             return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
 
-        every_npu = self.every_npu or len(found) > 1
-
         def settings(fabric: _core.StepFabric) -> dict[str, object]:
-            return fabric_settings(
-                self.chunk,
-                self.message,
-                order=self.order,
-                every_npu=every_npu or not network.acts_alike(fabric, transfers),
-                detail="packets" if self.detail == "packets" else "flows",
-                window=self.window.ps if self.window else 0,
-                # The times of isolated collectives contain it.
-                launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
-            )
+            alike = len(found) == 1 and network.acts_alike(fabric, transfers)
+            return self._settings(configuration, is_alike=alike)
 
         def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
             program = _core.TrainingProgram.alone(transfer)
@@ -174,6 +164,19 @@ class Step:
         around = fabric, endpoint(fabric), settings(fabric)
         record = _core.simulate_training(found, *around, of, unreserved)
         return TrainingResult(step=self, configuration=configuration, record=record)
+
+    def _settings(self, configuration: Configuration, *, is_alike: bool) -> dict[str, object]:
+        """Returns the settings of the core; without `is_alike`, every NPU is simulated."""
+        return fabric_settings(
+            self.chunk,
+            self.message,
+            order=self.order,
+            every_npu=self.every_npu or not is_alike,
+            detail="packets" if self.detail == "packets" else "flows",
+            window=self.window.ps if self.window else 0,
+            # The times of isolated collectives contain it.
+            launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
+        )
 
     @property
     def network(self) -> StepNetwork:
@@ -280,11 +283,12 @@ class Step:
         """
         key = configuration, resources
         if key not in self._programs:
-            left = {
-                "left": configuration.compute,
-                "unreserved": configuration.unreserved,
-                "all": lambda npu: npu.without(0, None),
-            }[resources](self.npu)
+            if resources == "all":
+                left = self.npu.without(0, None)
+            elif resources == "unreserved":
+                left = configuration.unreserved(self.npu)
+            else:
+                left = configuration.compute(self.npu)
             self._programs[key] = self._programs_of(configuration, left)
         return self._programs[key]
 

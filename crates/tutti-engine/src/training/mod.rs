@@ -25,6 +25,7 @@ mod packets;
 mod processor;
 mod record;
 mod rounds;
+mod routes;
 #[cfg(test)]
 mod tests;
 mod torus;

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tutti.training.results import TrainingResult
 
 
+_MOST_UNUSED = 0.5
+"""The share of a reservation above which a smaller one would slow communication."""
+
+
 def memory_bound(run: TrainingResult) -> float | None:
     """Returns the share of the compute time of a complete NPU in passes that memory bounds.
 
@@ -44,7 +48,8 @@ def facts(runs: Sequence[TrainingResult]) -> list[Fact]:
     if not costly:
         return []
     texts = [
-        f"{run.configuration.name} {format_time(run.reservation_cost)}, {format_time(run.overlap)}"
+        f"{run.configuration.name} {format_time(run.reservation_cost)}, "
+        f"{format_time(hidden(runs, run))}"
         for run in costly
     ]
     even = [
@@ -61,6 +66,16 @@ def facts(runs: Sequence[TrainingResult]) -> list[Fact]:
         ),
         *_rule(costly),
     ]
+
+
+def hidden(runs: Sequence[TrainingResult], run: TrainingResult) -> int:
+    """Returns picoseconds of communication that a run hides.
+
+    If one of the runs alternates between computation and communication, this is its communication
+    that the run does not expose; otherwise the time in which the run does both.
+    """
+    alternates = any(not one.configuration.overlap for one in runs)
+    return max(0, _alone(runs, run) - run.exposed) if alternates else run.overlap
 
 
 def _alone(runs: Sequence[TrainingResult], run: TrainingResult) -> int:
@@ -92,13 +107,13 @@ def _rule(runs: Sequence[TrainingResult]) -> Iterator[Fact]:
 def losses(runs: Sequence[TrainingResult]) -> Iterator[str]:
     """Yields a sentence for each endpoint that costs more than it hides, with the cure."""
     for run in runs:
-        cost = run.reservation_cost
-        if cost <= run.overlap:
+        cost, hides = run.reservation_cost, hidden(runs, run)
+        if cost <= hides:
             continue
         name = run.configuration.name
         yield (
             f"{name} costs more than it hides: its reservation lengthens computation by "
-            f"{format_time(cost)}, and it hides {format_time(run.overlap)} of communication; "
+            f"{format_time(cost)}, and it hides {format_time(hides)} of communication; "
             f"{_cure(run)}"
         )
 
@@ -108,9 +123,15 @@ def _cure(run: TrainingResult) -> str:
     if configuration.memory is None:
         return "reserve fewer `sms`"
     used = run.read / configuration.memory.core.bytes_per_second * 1e12 / run.total.ps
-    cure = f"it uses {format_share(used)} of its memory bandwidth: reserve less (`memory`)"
-    if configuration.kind == "ace":
-        cure += ", with more `banks` and `fsms` for the same send rate"
-    if configuration.reservation == "static":
-        cure += ', or leave what it does not use (`reservation = "work_conserving"`)'
-    return cure
+    uses = f"it uses {format_share(used)} of its memory bandwidth: "
+    cures = []
+    if used < _MOST_UNUSED:
+        more = ", with more `banks` and `fsms` for the same send rate"
+        cures.append("reserve less (`memory`)" + (more if configuration.kind == "ace" else ""))
+        if configuration.reservation == "static":
+            cures.append('leave what it does not use (`reservation = "work_conserving"`)')
+    elif configuration.kind == "baseline":
+        cures.append("use an endpoint that reads less for each byte sent, such as ace")
+    else:
+        cures.append("reduce what it reads and writes")
+    return uses + ", or ".join(cures)

@@ -58,8 +58,8 @@ fn symmetric_schedules_do_not_need_their_symmetry() {
         (Collective::AllToAll, "direct:4x3x2", [4, 3, 2]),
         (Collective::AllToAll, "direct:5x4", [5, 4, 1]),
         (Collective::AllReduce, "hierarchical:4x3x2:ring", [4, 3, 2]),
-        (Collective::AllGather, "direct:4x4", [4, 4, 1]),
-        (Collective::ReduceScatter, "direct:2x2x3", [2, 2, 3]),
+        (Collective::AllToAll, "direct:2x2x3", [2, 2, 3]),
+        (Collective::AllGather, "hierarchical:4x4:ring", [4, 4, 1]),
     ];
     for (collective, notation, sizes) in cases {
         for which in 0..2 {
