@@ -117,6 +117,7 @@ def kernel(cycles: int, latency: float = 30.0) -> Any:
     return SimpleNamespace(
         cycles=cycles, instructions=1, mpki=1.0, cache_to_cache=1.0, stall=0.5, network_stall=0.5,
         broadcasts=SimpleNamespace(mean=latency), reductions=SimpleNamespace(mean=5.0), flows=(),
+        chip={"snoop_cycles": 4},
         responses_per_flow=1.0, open_reductions=1.0, table_occupancy=1.0,
         share_of=lambda _: 0.14, counts={}, case=SimpleNamespace(mesh=None),
     )  # fmt: skip

@@ -44,7 +44,8 @@ def test_buffers_reproduce_most_published_values(monkeypatch: pytest.MonkeyPatch
     assert (first["vcs"], first["credit_delay"], first["fan_out_credit_delay"]) == used
     # Only unequal delays separate shared trees from the baseline.
     equal = found.filter(found["credit_delay"] == found["fan_out_credit_delay"])
-    assert equal["B SVT over baseline"].max() < 1.05 < 1.15 < first["B SVT over baseline"]
+    assert max(equal["B SVT over baseline"].to_list()) < 1.05
+    assert first["B SVT over baseline"] > 1.1
 
 
 @pytest.mark.usefixtures("short")

@@ -59,7 +59,7 @@ ALL_NINE = " (all nine kernels)"
 
 
 def _both(
-    name: str, quantity: str, published: float, ours: Mapping[Sequence[str], float],
+    name: str, quantity: str, published: float, ours: Mapping[tuple[str, ...], float],
     sure: str = STATED,
 ) -> list[Row]:  # fmt: skip
     """Returns a row of the mean over the kernels that do not saturate the mesh, and one of all.
@@ -270,9 +270,9 @@ def _notes() -> tuple[str, ...]:
     return (
         "small kernels, not runs of SPLASH-2 or PARSEC",
         (
-            "rows are means over the kernels whose broadcasts take less than three times their "
-            "zero-load latency on the baseline, since most workloads of the paper are not limited "
-            "by bandwidth (section V-C); rows of all nine kernels follow"
+            "rows are means over the kernels whose broadcasts and ACKs take less than three times "
+            "their zero-load latency on the baseline, since most workloads of the paper are not "
+            "limited by bandwidth (section V-C); rows of all nine kernels follow"
         ),
         *(f"{protocol}: {', '.join(names)}" for protocol, names in calm.items()),
         f"HT: {kernels.READINGS['footnotes']}",
