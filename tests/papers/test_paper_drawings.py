@@ -31,8 +31,8 @@ from tutti_papers.aries.conclusions import (
 )
 from tutti_papers.aries.published import NETWORKS, SPEEDUPS
 from tutti_papers.aries.reading import JointReading
-from tutti_papers.smart import full_system
-from tutti_papers.smart.conclusions import near_ideal, of_fan_in, of_fan_out
+from tutti_papers.smart import kernels
+from tutti_papers.smart.conclusions import near_ideal, of_fan_in, of_fan_out, of_runtimes
 from tutti_papers.smart.system import (
     ALL,
     BASELINE,
@@ -163,10 +163,11 @@ def test_published_speedups_support_every_conclusion() -> None:
 # --- SMART ---------------------------------------------------------------------------------------
 
 
-def kernel(cycles: int) -> Any:
+def kernel(cycles: int, latency: float = 30.0) -> Any:
     return SimpleNamespace(
         cycles=cycles, instructions=1, mpki=1.0, cache_to_cache=1.0, stall=0.5, network_stall=0.5,
-        broadcasts=SimpleNamespace(mean=5.0), reductions=SimpleNamespace(mean=5.0),
+        broadcasts=SimpleNamespace(mean=latency), reductions=SimpleNamespace(mean=5.0), flows=(),
+        chip={"snoop_cycles": 4},
         responses_per_flow=1.0, open_reductions=1.0, table_occupancy=1.0,
         share_of=lambda _: 0.14, counts={}, case=SimpleNamespace(mesh=None),
     )  # fmt: skip
@@ -175,22 +176,39 @@ def kernel(cycles: int) -> Any:
 def test_smart_figures_1_and_8_have_published_means(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cycles = {full_system.PLAIN: 120, full_system.CONNECTED: 70, BASELINE: 100, IN_BYPASS: 90}
+    cycles = {kernels.PLAIN: 120, kernels.CONNECTED: 75, BASELINE: 100, IN_BYPASS: 90}
+    saturated = kernels.KERNELS[0]
 
-    def ran(_: str, name: str) -> dict[str, Any]:
-        return {one: kernel(cycles.get(name, 85)) for one in full_system.KERNELS}
+    def ran(_: kernels.System, name: str) -> dict[str, Any]:
+        return {
+            one: kernel(cycles.get(name, 85), 300.0 if one == saturated else 30.0)
+            for one in kernels.KERNELS
+        }
 
-    monkeypatch.setattr(full_system, "ran", ran)
-    monkeypatch.setattr(full_system, "_energy", lambda name, **_: float(len(name)))
+    monkeypatch.setattr(kernels, "ran", ran)
+    monkeypatch.setattr(kernels, "energy", lambda runs, **_: float(len(runs)))
     paper = find_paper("smart")
     first, eighth = (paper.figures[number].make(tmp_path) for number in (1, 8))
     assert first.published[0].computed == pytest.approx(100 * (1 - 100 / 120))
-    assert holding(first) == [True, False]
+    assert first.published[4].quantity == "A1 HT: minimum left by full connection, %"
+    assert first.published[4].computed == pytest.approx(100 * (1 - 75 / 85))
+    assert holding(first) == [True, True]
     assert holding(eighth) == [True, True, True]
     assert len(eighth.figures) == 5
+    assert any(saturated not in note and "ht: lu_like" in note for note in eighth.notes)
     for made in (first, eighth):
         drawn_with_verdict(made)
     assert near_ideal({"a": {"k": 2.0}, "b": {"k": 1.0}}, "a", "b").holds is False
+
+
+def test_a_mean_that_rests_on_one_kernel_does_not_support_a_conclusion() -> None:
+    slow = {"one": 1.0, "two": 1.0, "three": 1.0}
+    fast = {"one": 0.4, "two": 1.1, "three": 1.05}
+    found = of_runtimes("faster", {"slow": slow, "fast": fast}, ("slow", "fast"))
+    assert not found.holds
+    assert found.why == "slow 1.00, fast 0.85; faster on 1 of 3 kernels; not without one"
+    both = of_runtimes("faster", {"slow": slow, "fast": fast | {"two": 0.8}}, ("slow", "fast"))
+    assert both.holds
 
 
 def saturation(rate: float, arrivals: float = 1.0) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tutti_papers import Paper
-from tutti_papers.smart import full_system, sensitivity, synthetic, tables
+from tutti_papers.smart import full_system, readings, sensitivity, synthetic, tables
 from tutti_papers.smart.published import CITATION
 
 PAPER = Paper(
     name="smart",
     citation=CITATION,
     figures={**synthetic.FIGURES, **full_system.FIGURES},
-    tables={**tables.TABLES, **sensitivity.TABLES},
+    tables={**tables.TABLES, **sensitivity.TABLES, **readings.TABLES},
 )

@@ -40,6 +40,7 @@ class Row:
         ours: tutti's value; NaN if it was not run.
         confidence: `stated`, `derived` or `vague`.
         at_least: Whether the published value is a lower bound.
+        variant: Whether another row has the same published value; it does not count twice.
     """
 
     row: str
@@ -48,6 +49,7 @@ class Row:
     ours: float
     confidence: str = STATED
     at_least: bool = False
+    variant: bool = False
 
     def claim(self) -> Claim:
         """Returns the published value with tutti's value."""
@@ -61,6 +63,15 @@ class Row:
 
 CERTAINTY: dict[str, Certainty] = {STATED: "text", DERIVED: "derived", VAGUE: "words"}
 """The certainty of each confidence."""
+
+
+def score(rows: Sequence[Row]) -> tuple[int, int]:
+    """Returns how many distinct published values agree, and how many there are.
+
+    Rows that repeat the published value of another row do not count.
+    """
+    distinct = [row.claim() for row in rows if not row.variant]
+    return sum(claim.verdict == "agrees" for claim in distinct), len(distinct)
 
 
 def claims_of(rows: Sequence[Row]) -> tuple[Claim, ...]:

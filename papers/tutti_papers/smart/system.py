@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.progress import watched
@@ -11,14 +11,17 @@ from tutti.networks import mesh as smart
 from tutti.networks.mesh import ReplicationPlan, SmartMesh, Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tutti.networks.mesh import MeshRun, Saturation
 
-VCS, CREDIT_DELAY = 6, 8
-"""VCs per message class and broadcast stage, and the credit delay in cycles. The paper states
-neither. Of the readings in `table 2`, these are within 15 % of most published values. They are the
-same in every design and experiment."""
+VCS = 6
+"""VCs per message class and broadcast stage. The paper does not state them."""
+CREDIT_DELAY, FAN_OUT_CREDIT_DELAY = 8, 6
+"""Credit delay in cycles, and that of broadcasts with SMART-FanOut. The paper states neither.
+Section III-B.2 gives VCs of broadcasts on-off signals on dedicated wires, and other VCs those of
+the nearest neighbour. With equal delays the throughput of shared trees equals that of the baseline
+for every delay, so one of the two differs. `table 2` has other delays."""
 
 PLAN = ReplicationPlan(warmup=1_000, measure=4_000, drain=4_000, seeds=3)
 """Plan of every point of broadcasts and multicasts."""
@@ -43,8 +46,6 @@ BASELINE, GREEDY, PRIVATE = "baseline", "SFO_Greedy, SVT", "SFO_Greedy, PVT"
 COMPLETE = "SFO_Complete, BI={}"
 IN_LOCAL, IN_BYPASS = "SFI_Greedy, Prio=Local", "SFI_Greedy, Prio=Bypass"
 IN_COMPLETE, IN_COMPLETE_LOCAL = "SFI_Complete", "SFI_Complete, Prio=Local"
-IN_BUFFERED = "SFI_Greedy, Prio=Bypass, merge=buffered, ejection cycle"
-IN_COMPLETE_EJECT = "SFI_Complete, ejection cycle"
 
 _SETTINGS: dict[str, dict[str, Any]] = {
     BASELINE: {"design": "baseline_collective"},
@@ -58,14 +59,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     IN_BYPASS: {"design": "sfo_greedy", "fan_in": "greedy", "priority": "bypass"},
     IN_COMPLETE: {"design": "sfo_greedy", "fan_in": "complete", "priority": "bypass"},
     IN_COMPLETE_LOCAL: {"design": "sfo_greedy", "fan_in": "complete"},
-    IN_BUFFERED: {
-        "design": "sfo_greedy", "fan_in": "greedy", "priority": "bypass", "merge": "buffered",
-        "eject_cost": 1,
-    },
-    IN_COMPLETE_EJECT: {
-        "design": "sfo_greedy", "fan_in": "complete", "priority": "bypass", "eject_cost": 1,
-    },
-}  # fmt: skip
+}
 
 CORNERS, ALL, SOME, HALF, TO_ONE = "corners", "all nodes", "multicast", "half", "63-to-1"
 TRAFFIC = {
@@ -82,17 +76,54 @@ SHOWN = {
     ALL: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(6)),
     SOME: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
     HALF: (BASELINE, GREEDY, PRIVATE, COMPLETE.format(4), COMPLETE.format(6)),
-    TO_ONE: (
-        BASELINE,
-        IN_LOCAL,
-        IN_BYPASS,
-        IN_BUFFERED,
-        IN_COMPLETE,
-        IN_COMPLETE_EJECT,
-        IN_COMPLETE_LOCAL,
-    ),
+    TO_ONE: (BASELINE, IN_LOCAL, IN_BYPASS, IN_COMPLETE, IN_COMPLETE_LOCAL),
 }
 """The designs in each part of the figures; `half` is an alternative definition of multicasts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reductions:
+    """A reading of what the text leaves open about reductions.
+
+    Attributes:
+        settings: Settings of the mesh that differ.
+        outstanding: Maximum reductions in flight; None for no limit.
+        why: The statement of the text that supports it.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    outstanding: int | None = None
+    why: str
+
+
+_EJECT = (
+    "M-to-1 latency is the time to receive the ACKs (section V-B): a cycle after the port is won"
+)
+_MERGE = "buffered ACKs poll incoming path requests while they arbitrate (section IV-B)"
+_OLDEST = "the oldest flit first, which the text neither states nor excludes"
+_TABLE = "entries of a 64-entry table are reserved before the ACKs are injected (section V-B)"
+REDUCTIONS: Mapping[str, Reductions] = {
+    "footnote 13": Reductions(why="ACKs that land together merge (footnote 13)"),
+    "received": Reductions(settings={"eject_cost": 1}, why=_EJECT),
+    "polled": Reductions(
+        settings={"merge": "buffered", "eject_cost": 1}, why=f"{_MERGE}; {_EJECT}"
+    ),
+    "oldest": Reductions(settings={"arbiter": "oldest"}, why=_OLDEST),
+    "polled, oldest": Reductions(
+        settings={"merge": "buffered", "eject_cost": 1, "arbiter": "oldest"},
+        why=f"{_MERGE}; {_EJECT}; {_OLDEST}",
+    ),
+    "reserved": Reductions(outstanding=64, why=_TABLE),
+    "polled, reserved": Reductions(
+        settings={"merge": "buffered", "eject_cost": 1},
+        outstanding=64,
+        why=f"{_MERGE}; {_EJECT}; {_TABLE}",
+    ),
+}
+"""Readings of reductions by name."""
+DEFAULT = "polled"
+"""The reading of reductions of the figures and of table 1. Section IV-B describes the mechanism;
+footnote 13, on the number of flows in a router, contradicts it."""
 
 POINTS = (LOW, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 """Loads of curves as fractions of the ideal load; the saturation search adds loads near it."""
@@ -100,8 +131,18 @@ POINTS = (LOW, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 
 def mesh(name: str, **changed: Any) -> SmartMesh:  # noqa: ANN401 - any setting of a mesh
     """Returns the mesh of a design, 8 x 8 with at most 8 hops per cycle."""
-    settings = {"vcs": VCS, "credit_delay": CREDIT_DELAY, **_SETTINGS[name], **changed}
+    settings = {"vcs": VCS, "credit_delay": credit_delay(name), **_SETTINGS[name], **changed}
     return SmartMesh(**settings)
+
+
+def credit_delay(
+    name: str, *, plain: int = CREDIT_DELAY, fan_out: int = FAN_OUT_CREDIT_DELAY
+) -> int:
+    """Returns the credit delay of a design: `fan_out` for SMART-FanOut, else `plain`.
+
+    Designs of SMART-FanIn have `plain`, also where broadcasts share the mesh with their ACKs.
+    """
+    return fan_out if name.startswith("SFO") else plain
 
 
 def largest(experiment: str) -> float:
@@ -116,11 +157,20 @@ def ideal_load(experiment: str) -> float:
 
 
 @functools.cache
-def curve(experiment: str, name: str) -> Saturation:
-    """Returns latency over load and the saturation of a design."""
-    top = largest(experiment)
-    design, traffic = mesh(name), TRAFFIC[experiment]
-    plan = MANY if experiment == TO_ONE else PLAN
+def curve(experiment: str, name: str, reading: str = DEFAULT) -> Saturation:
+    """Returns latency over load and the saturation of a design.
+
+    Args:
+        experiment: The traffic.
+        name: The design.
+        reading: The reading of reductions, a name of `REDUCTIONS`; ignored by other traffic.
+    """
+    top, plan, traffic = largest(experiment), PLAN, TRAFFIC[experiment]
+    design = mesh(name)
+    if experiment == TO_ONE:
+        plan, of = MANY, REDUCTIONS[reading]
+        design = replace(design, **of.settings)
+        traffic = replace(traffic, outstanding=of.outstanding)
     known = smart.sweep(design, traffic, [top * part for part in POINTS], plan)
     # Loads slightly above the ideal show whether the mesh or the ideal bound limits throughput.
     most = top if experiment == TO_ONE else min(1.05 * top, 1.0)
