@@ -275,8 +275,9 @@ def _fastest(rows: list[dict[str, Any]], side: int) -> dict[str, dict[str, float
         network, size = row["network"].split()
         if size == f"{side}x{side}":
             accumulators, wires = row["accumulators"], row["wires"]
-            counted = f"{plural(accumulators, 'accumulator')}, {plural(wires, 'wire')}"
-            more = f", {counted}" if network == "aries" else ""
+            more = ""
+            if network == "aries":
+                more = f", {plural(accumulators, 'accumulator')}, {plural(wires, 'wire')}"
             before = bars.get(network + more, {"": float("inf")})
             bars[network + more] = {"": min(before[""], row["half / G beta"])}
     return bars
