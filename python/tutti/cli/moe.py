@@ -23,6 +23,7 @@ from tutti.study.console import remark
 from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.experts import time_experts
+from tutti.training.plan.cluster import domain_of
 from tutti.training.view.experts import experts_view
 from tutti.workloads.experts import Placement
 
@@ -65,11 +66,12 @@ def _timed(
     layer: ExpertLayer, target: MachineOptions, routing: RoutingOptions, network: Platform
 ) -> list[ExpertTimes]:
     kernels, order, counts = kernels_of(target.kernel), order_of(routing), ranks_of(target.ranks)
+    per_node = target.per_node or (domain_of(network.routes) if network.routes else 1)
     results: list[ExpertTimes] = []
     total = len(counts) * len(kernels)
     with Progress("simulating", work=total * sum(counts), total=total) as progress:
         for ranks in counts:
-            placed = Placement.of(layer.experts, ranks=ranks, per_node=target.per_node, order=order)
+            placed = Placement.of(layer.experts, ranks=ranks, per_node=per_node, order=order)
             samples = samples_of(layer, placed, routing)
             for kernel in kernels:
                 results.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from tutti.cli.grouped import grouped
@@ -13,6 +14,7 @@ from tutti.cli.train_plan_options import (
     cluster_of,
     defaults_of,
     sequences_of,
+    training_text,
 )
 from tutti.study.console import remark
 from tutti.study.progress import Progress
@@ -35,9 +37,10 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     ZeRO stages, recomputation, and whether stages or replicas are neighbours. A closed form ranks
     all plans, and the engine of `tutti train run` simulates the fastest ones as flows.
 
-    `step` is the time of an iteration, `MFU` the FLOPs of the model over the peak, `GB` the memory
-    of a GPU. The last columns are the shares of the step that compute does not hide: the pipeline
-    bubble, and communication by kind of parallelism.
+    `step` is the time of an iteration, `tok/s` and `TF/s` are tokens and FLOPs of the model per
+    second and GPU, `MFU` is the latter over the peak, `GB` the memory of a GPU. `exposed` are the
+    largest shares of the step that compute does not hide, in per cent. Efficiencies are fitted to
+    published runs, by GPU, precision and model.
 
     \b
     Examples:
@@ -46,6 +49,8 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
         --global-batch 64
       tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 \\
         --tensor 8 --simulate 2
+      tutti train plan llama3_8b -p dgx_h100_cluster -g 8 --global-batch 128 \\
+        --precision fp8 --zero 3 --tensor 1 --micro-batch 1 --out training.toml
     """
     model = find_model(job.model, Path())
     cluster = cluster_of(job, model)
@@ -64,6 +69,13 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
             progress=lambda done: progress.advance(1, done),
         )
     Study().present(plan_view(plans, output.top))
+    if output.file is not None:
+        Study().write(output.file, partial(_write, content=training_text(job, plans)))
     for ranked in plans.fitting[: output.top]:
         if ranked.problem:
             remark(f"not simulated: {ranked.problem}")
+
+
+def _write(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path

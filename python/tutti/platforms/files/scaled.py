@@ -24,9 +24,8 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     Raises:
         ConfigError: The platform has another number of NPUs, and cannot be scaled.
     """
-    topology, rails = platform.topology, _arguments(platform)
-    if rails and topology is not None:
-        build = _rails(rails, gpus, platform.name)
+    topology, build = platform.topology, scaled_notation(platform, gpus)
+    if build and topology is not None:
         changed = topology.model_copy(update={"build": build})
         platform = platform.model_copy(update={"topology": changed})
     found = _machine(platform, source)
@@ -41,6 +40,16 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
             hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
         )
     return found
+
+
+def scaled_notation(platform: RawPlatform, gpus: int) -> str:
+    """Returns the topology of a rail-optimised cluster with `gpus` NPUs; "" for other platforms.
+
+    Raises:
+        ConfigError: The hosts are not full, or the pods are not equal.
+    """
+    rails = _arguments(platform)
+    return _rails(rails, gpus, platform.name) if rails else ""
 
 
 def enough_gpus(platform: RawPlatform, least: int, *, source: str) -> int:

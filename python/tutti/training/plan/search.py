@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
@@ -39,6 +40,7 @@ class Ranked:
         memory: The memory of a GPU of the stage that needs the most.
         estimated: The closed-form time.
         simulated: The simulated time, or None.
+        correction: The factor on the closed-form time that simulations of other plans showed.
         problem: Why the simulation failed; empty if it did not.
     """
 
@@ -46,12 +48,13 @@ class Ranked:
     memory: Memory
     estimated: StepTiming
     simulated: StepTiming | None = None
+    correction: float = 1.0
     problem: str = ""
 
     @property
     def timing(self) -> StepTiming:
-        """The simulated time if there is one."""
-        return self.simulated or self.estimated
+        """The simulated time if there is one, else the corrected closed form."""
+        return self.simulated or self.estimated.times(self.correction)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,8 @@ class PlanSearch:
         cluster: The GPUs.
         model: The model.
         batch: The global batch, in sequences.
-        fitting: The plans within memory: simulated ones by simulated time, then the others.
+        fitting: The plans within memory, fastest first: by simulated time, or by the closed form
+            times the mean error of the closed form in simulated plans.
         exceeding: The plans that exceed the memory, fastest first.
     """
 
@@ -77,6 +81,15 @@ class PlanSearch:
         shape = Pieces(self.model).decoder
         flops = self.batch * shape.tokens * shape.flops
         return flops / (timing.step * self.cluster.gpus * self.cluster.peak)
+
+    def tokens_per_second(self, timing: StepTiming) -> float:
+        """Returns the tokens per second and GPU."""
+        tokens = Pieces(self.model).decoder.tokens
+        return self.batch * tokens / (timing.step * self.cluster.gpus)
+
+    def flops_per_second(self, timing: StepTiming) -> float:
+        """Returns the FLOPs of the model per second and GPU, without recomputation."""
+        return self.mfu(timing) * self.cluster.peak
 
 
 def search(
@@ -108,19 +121,35 @@ def search(
     if not fitting:
         raise _nothing(model, cluster, batch, exceeding)
     chosen, rest = _chosen(fitting, simulated)
-    best = []
+
+    def simulation(one: Ranked) -> Ranked:
+        return _simulated(one, pieces, cluster, compute)
+
+    best: list[Ranked] = []
     # The engine releases the interpreter lock, so threads run in parallel.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = pool.map(lambda one: _simulated(one, pieces, cluster, compute), chosen)
-        for done, one in enumerate(runs, start=1):
+        for done, one in enumerate(pool.map(simulation, chosen), start=1):
             best.append(one)
             if progress:
                 progress(done)
-    best.sort(key=lambda one: (one.simulated is None, one.timing.step))
-    ranked = [*best, *rest]
+    ranked = _reranked([*best, *rest])
+    # The best row is simulated, unless the closed form overtakes as often as plans were requested.
+    for _ in range(simulated):
+        first = ranked[0]
+        if first.simulated or first.problem:
+            break
+        ranked = _reranked([simulation(first), *ranked[1:]])
     return PlanSearch(
         cluster=cluster, model=model, batch=batch, fitting=ranked, exceeding=exceeding
     )
+
+
+def _reranked(plans: Sequence[Ranked]) -> list[Ranked]:
+    """Returns the plans by time, with the error of the closed form in the simulated ones."""
+    ratios = [one.simulated.step / one.estimated.step for one in plans if one.simulated]
+    correction = median(ratios) if ratios else 1.0
+    corrected = [one if one.simulated else replace(one, correction=correction) for one in plans]
+    return sorted(corrected, key=lambda one: (one.timing.step, one.memory.total))
 
 
 def _ranked(
@@ -175,7 +204,8 @@ def _nothing(
     if not exceeding:
         message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs: expected a global "
         message += "batch that the data-parallel replicas divide"
-        hint = "raise the batch, or fix more of the tensor, context and pipeline degrees"
+        hint = "raise the batch, or fix more of the tensor, context and pipeline degrees; "
+        hint += "interleaved stages need a multiple of as many micro-batches"
         return WorkloadError(message, kind="no_plan", hint=hint)
     least = min(exceeding, key=lambda one: one.memory.total)
     needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
@@ -186,4 +216,7 @@ def _nothing(
     )
     gpus = least_gpus(model, cluster.capacity)
     hint = f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
+    fastest = exceeding[0]
+    step = fastest.estimated.step
+    message += f"; with more memory, {described(fastest)} would take {step:.2f} s"
     return WorkloadError(message, kind="no_plan", hint=hint)
