@@ -25,6 +25,7 @@ from tutti.training.plan import (
     plans,
     search,
 )
+from tutti.training.plan.cluster import domain_of
 from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.estimate import BLOCKING, least_data
 from tutti.training.plan.explain import exceeds, explained, table_of
@@ -111,6 +112,13 @@ def test_platforms_have_other_numbers_of_gpus() -> None:
     for gpus, words in ((12, "a multiple of 8"), (1032, "of 256")):
         with pytest.raises(ConfigError, match=words):
             cluster(gpus)
+    racks = platform_of("gb200_nvl72_cluster", folder=Path(), source="test")
+    for gpus, domain in ((64, 64), (128, 64), (72, 72), (576, 72)):
+        routes = scaled(racks, gpus, source="test").routes
+        assert routes is not None
+        assert (routes.topology.ranks, domain_of(routes)) == (gpus, domain)
+    with pytest.raises(ConfigError, match="a multiple of 72"):
+        scaled(racks, 70, source="test")
     raw = platform_of("dgx_h100", folder=Path(), source="test")
     with pytest.raises(ConfigError, match="another number of NPUs"):
         scaled(raw, 16, source="test")

@@ -19,7 +19,7 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     """Returns a platform with `gpus` NPUs.
 
     A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts; its spine
-    switches get as many ports as that needs.
+    switches get as many ports as that needs. A cluster of NVL72 racks may use part of each rack.
 
     Raises:
         ConfigError: The platform has another number of NPUs, and cannot be scaled.
@@ -84,6 +84,7 @@ def _machine(platform: RawPlatform, source: str) -> Platform:
 def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     """Returns the notation of a rail-optimised cluster with `gpus` GPUs."""
     npus, most = int(given["npus"]), int(given["hosts"])
+    npus = _used(npus, gpus)
     hosts = gpus // npus
     if gpus % npus or (hosts > most and hosts % most):
         raise mistake(
@@ -98,3 +99,20 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     kept.setdefault("spines", str(most // 2))
     text = ",".join(f"{key}={value}" for key, value in kept.items())
     return f"{_FAMILY}:npus={npus},hosts={most},pods={hosts // most},{text}"
+
+
+def _used(npus: int, gpus: int) -> int:
+    """Returns the GPUs of a host or rack that a job uses, of `npus`.
+
+    A rack of trays may be used in part, equally in all racks: 64 GPUs of a GB200 NVL72. Hosts are
+    used completely.
+    """
+    racks = -(-gpus // npus)
+    is_part = npus > _HOST and gpus % npus and gpus % (_TRAY * racks) == 0
+    return gpus // racks if is_part else npus
+
+
+_HOST = 8
+"""The most GPUs of a host."""
+_TRAY = 4
+"""GPUs of a compute tray of GB200 and GB300 NVL72."""
