@@ -128,7 +128,10 @@ def tables(train: Path) -> str:
     lines += [f"{name} = {values[name]:.{_DIGITS}g}" for name in PRIORS]
     lines += ["", "[factors]"]
     for name in sorted(set(values) - set(PRIORS)):
-        if "release" not in name and abs(np.log(values[name])) > _LEAST:
+        is_kept = name.startswith(("matrix: gpu: ", "model: ")) or (
+            "release" not in name and abs(np.log(values[name])) > _LEAST
+        )
+        if is_kept:
             lines.append(f'"{name}" = {values[name]:.{_DIGITS}g}')
     return "\n".join(lines) + "\n"
 

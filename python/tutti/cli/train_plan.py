@@ -21,6 +21,7 @@ from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import FixedDegrees, search
+from tutti.training.plan.efficiency import unmeasured
 from tutti.training.plan.view import plan_view
 
 _SIMULATED = 10
@@ -56,6 +57,8 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     cluster = cluster_of(job, model)
     if defaults := defaults_of(job, cluster):
         remark(defaults)
+    for sentence in unmeasured(cluster.setting(model)):
+        remark(sentence)
     most = output.simulate
     if most is None:
         most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE

@@ -99,6 +99,26 @@ def test_models_that_are_no_decoders_are_refused() -> None:
     assert "expected a decoder" in done.output
 
 
+def test_what_no_measured_run_has_is_a_remark() -> None:
+    words = [
+        "train",
+        "plan",
+        "mixtral_8x7b",
+        "-p",
+        "dgx_a100_cluster",
+        "-g",
+        "16",
+        "--simulate",
+        "0",
+    ]
+    done = RUNNER.invoke(app, [*words, "--global-batch", "16"], env={"COLUMNS": "300"})
+    assert "no published run on a100 is fitted" in done.stderr
+    assert "no published run of mixtral_8x7b is fitted" in done.stderr
+    assert "no published run" not in plan(
+        "--global-batch", "16", "--simulate", "0", "--tensor", "2"
+    )
+
+
 def test_a_platform_without_spines_has_one_pod() -> None:
     words = ["train", "plan", "llama3_8b", "-p", "h800_deepep", "-g", "512", "--simulate", "0"]
     done = RUNNER.invoke(app, words, env={"COLUMNS": "300"})

@@ -118,15 +118,16 @@ class Cluster:
 
     def coefficients(self, model: Model) -> NDArray[np.float64]:
         """Returns the coefficients of :data:`tutti.training.plan.efficiency.NAMES`."""
-        return coefficients(self._setting(model), self.efficiency)
+        return coefficients(self.setting(model), self.efficiency)
 
-    def _setting(self, model: Model) -> Setting:
+    def setting(self, model: Model) -> Setting:
+        """Returns what the coefficients of a model depend on."""
         given = (self.npu, model, self.precision, self.dispatcher)
         return setting_of(*given, overlapped=self.overlapped, graph=self.graph)
 
     def compute(self, model: Model) -> Kernels:
         """Returns the compute model of a GPU."""
-        return kernels_of(self.npu, self._setting(model), self.efficiency)
+        return kernels_of(self.npu, self.setting(model), self.efficiency)
 
     @property
     def elements(self) -> Elements:

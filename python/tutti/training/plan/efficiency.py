@@ -189,6 +189,18 @@ def fitted() -> Mapping[str, float]:
     return {**tables["coefficients"], **tables["factors"]}
 
 
+def unmeasured(setting: Setting) -> list[str]:
+    """Returns sentences on what no fitted run has: the GPU, or the model."""
+    known, npu = fitted(), _HOPPER.get(setting.npu, setting.npu)
+    model = _LIKE.get(setting.model, setting.model)
+    found = []
+    if f"matrix: gpu: {npu}" not in known:
+        found.append(f"no published run on {setting.npu} is fitted: efficiencies are means of GPUs")
+    if f"model: {model}" not in known:
+        found.append(f"no published run of {setting.model} is fitted: its factors are 1")
+    return found
+
+
 @functools.lru_cache(maxsize=256)
 def coefficients(setting: Setting, efficiency: float | None = None) -> NDArray[np.float64]:
     """Returns the coefficients of :data:`NAMES`.
