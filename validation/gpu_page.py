@@ -14,6 +14,7 @@ TITLES: Final = {
     "nccl": "NCCL: ring or tree",
     "mlperf": "MLPerf: training steps",
     "deepep": "DeepEP: dispatch and combine",
+    "steps": "Recipes: training throughput",
     "a3_mega": "nccl-tests: every second size",
 }
 TEXTS: Final = {
@@ -25,6 +26,9 @@ TEXTS: Final = {
     "deepep": "Low-latency kernels of DeepEP on H800, 128 tokens per rank. Each number of ranks "
     "is predicted from the others ([model](../models/moe.md)). Times are in "
     "us.",
+    "steps": "Throughput of published recipes of Megatron-Bridge, in tokens per second and GPU. "
+    "The recipes of each model and system are predicted from those of other models and systems "
+    "([model](../models/measured-steps.md#recipes)).",
     "a3_mega": "all_reduce on two nodes of eight H100 with a network of 8 x 200 Gb/s per node. "
     "Each second size is interpolated from the others. Times are in us.",
 }
@@ -32,6 +36,7 @@ AIMS: Final = {
     "nccl": {"factor": 1.20, "factor_p90": 1.5, "winner": 0.85, "regret_p90": 0.05},
     "mlperf": {"factor": 1.10, "worst": 1.25},
     "deepep": {"worst": 1.20},
+    "steps": {"factor": 1.08, "factor_p90": 1.25},
     "a3_mega": {"factor": 1.15},
 }
 """The most of each figure; of `winner`, the least."""
@@ -65,6 +70,7 @@ SOURCES = """## Sources
 - NCCL on MareNostrum 5: [PICO](https://github.com/HLC-Lab/pico) (HLC-Lab).
 - Training steps: [MLPerf Training 5.1](https://github.com/mlcommons/training_results_v5.1).
 - Dispatch and combine: [DeepEP](https://github.com/deepseek-ai/DeepEP).
+- Recipes: [Megatron-Bridge](https://github.com/NVIDIA-NeMo/Megatron-Bridge), seven releases.
 - nccl-tests on two nodes of eight H100: lessizzmore/create-a3mega-ztan-fork on GitHub."""
 
 

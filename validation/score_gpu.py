@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import gpu_page
 import polars as pl
-from predictors import experts, nccl, steps
+from predictors import experts, nccl, recipes, steps
 
 from tutti.base.errors import TuttiError
 from tutti.formats.measurements.columns import read_columns
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "validation" / "gpu"
 PAGE = ROOT / "docs" / "machines" / "measured-gpus.md"
+EFFICIENCIES = ROOT / "python" / "tutti" / "training" / "plan" / "efficiencies.toml"
 DIGITS = 6
 """Significant digits of predictions, so that the last bits of linear algebra do not matter."""
 
@@ -49,12 +50,14 @@ class Part:
             `measured` and `predicted`, and `low` and `high` if intervals are claimed.
         predictions: The rows of the file of predictions.
         choices: Measured rows in which an algorithm is chosen: `cell`, `measured`, `predicted`.
+        efficiencies: The fitted coefficients that `tutti train plan` uses.
     """
 
     name: str
     validated: pl.DataFrame
     predictions: pl.DataFrame | None = None
     choices: pl.DataFrame | None = None
+    efficiencies: str = ""
 
 
 def of_nccl(train: Path, questions: Path | None) -> Part:
@@ -81,6 +84,17 @@ def of_mlperf(train: Path, questions: Path | None) -> Part:
     found = None if questions is None else steps.predict(train, questions)
     validated = _shown(steps.cross_validated(train), run, "s", "measured_s")
     return Part("mlperf", validated, _written(found, "s", predicted="predicted_step_s"))
+
+
+def of_steps(train: Path, questions: Path | None) -> Part:
+    """Throughputs of training recipes."""
+    run = pl.format(
+        "{}, {} {}, {} GPUs, {}", "model", "system", "precision", "gpus", "container"
+    ).alias("run")
+    validated = recipes.cross_validated(train).select(run, "measured", "predicted", "low", "high")
+    found = None if questions is None else recipes.predict(train, questions)
+    unit = "tokens_per_s_per_gpu"
+    return Part("steps", validated, _written(found, unit), efficiencies=recipes.tables(train))
 
 
 def of_deepep(train: Path, questions: Path | None) -> Part:
@@ -122,6 +136,7 @@ PARTS: Final[dict[str, Callable[[Path, Path | None], Part]]] = {
     "nccl": of_nccl,
     "mlperf": of_mlperf,
     "deepep": of_deepep,
+    "steps": of_steps,
 }
 """The kinds of measurements with questions, by the prefix of their files."""
 
@@ -159,6 +174,9 @@ def write(parts: list[Part], *, page: Path, folder: Path) -> None:
     for part in parts:
         if part.predictions is not None:
             part.predictions.write_csv(folder / f"{part.name}_predictions.csv")
+        if part.efficiencies:
+            target = EFFICIENCIES if folder == FOLDER else folder / EFFICIENCIES.name
+            target.write_text(part.efficiencies, "utf-8")
     page.write_text(gpu_page.page(parts), "utf-8")
 
 

@@ -23,6 +23,16 @@ from tutti.workloads.zoo.llm import DECODERS
         # DeepSeek-V3, abstract: 671 B weights, 37 B active.
         ("deepseek_v3", 671e9, 37e9),
         ("gpt3_175b", 175e9, None),
+        # Yang et al. 2025 (Qwen3), tables 1 and 2, and the model cards.
+        ("qwen3_8b", 8.2e9, None),
+        ("qwen3_32b", 32.8e9, None),
+        ("qwen3_30b_a3b", 30.5e9, 3.34e9),
+        ("qwen3_235b_a22b", 235e9, 22.2e9),
+        # OpenAI 2025 (GPT-OSS model card), table 1; active weights with the embedding.
+        ("gpt_oss_120b", 116.8e9, 5.71e9),
+        ("gpt_oss_20b", 20.9e9, 4.19e9),
+        # Kimi team 2025, table 2: 1.04 T weights, 32.6 B active.
+        ("kimi_k2", 1.027e12, 32.9e9),
     ],
 )
 def test_decoders_have_the_published_weights(name: str, total: float, active: float | None) -> None:
@@ -32,7 +42,9 @@ def test_decoders_have_the_published_weights(name: str, total: float, active: fl
     assert model.decoder.active == pytest.approx(active or total, rel=0.013)
 
 
-@pytest.mark.parametrize("name", [*DECODERS, "gpt", "gpt:experts=4"])
+@pytest.mark.parametrize(
+    "name", [*DECODERS, "gpt", "gpt:experts=4", "deepseek_v3:mtp=1", "kimi_k2:tokens=128,mtp=2"]
+)
 def test_the_shape_has_the_weights_and_flops_of_the_layers(name: str) -> None:
     model = build(name)
     assert model.decoder is not None
@@ -63,6 +75,24 @@ def test_a_longer_sequence_changes_attention_only() -> None:
     assert short.parameters == long.parameters
     # 4,096 elements in each of two products of 32 blocks with 2,048 further tokens on average.
     assert long.decoder.flops - short.decoder.flops == 6 * 32 * 2048 * 2 * 4096
+
+
+def test_a_window_limits_every_second_block() -> None:
+    decoder = build("gpt_oss_120b:tokens=4096").decoder
+    assert decoder is not None
+    assert decoder.attended_in(1) == 2048
+    # The first 128 tokens attend to 64.5 on average, the others to 128.
+    assert decoder.attended_in(0) == pytest.approx(127, abs=1)
+
+
+def test_multi_token_prediction_adds_a_block_and_scores() -> None:
+    """DeepSeek-V3 has 14 B weights in its module (its model card), of which 11.5 B are new here."""
+    plain, more = build("deepseek_v3").decoder, build("deepseek_v3:mtp=1").decoder
+    assert plain is not None
+    assert more is not None
+    assert more.parameters - plain.parameters == pytest.approx(11.5e9, rel=0.01)
+    # 1 of 61 blocks, and the scores: 0.93 of 37 B active weights.
+    assert more.flops / plain.flops == pytest.approx(1 + 1 / 61 + 0.93 / 37, abs=2e-3)
 
 
 def test_a_token_passes_the_top_experts() -> None:

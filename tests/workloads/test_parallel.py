@@ -225,7 +225,6 @@ def test_stages_are_as_even_as_they_can_be(costs: list[int], stages: int) -> Non
         ("resnet50", {"pipeline": 4}, ("`pipeline = 4`", "expected 1 or 8 or 16")),
         ("resnet50", {"tensor": 64, "pipeline": 8}, ("`pipeline = 8`", "expected 1")),
         ("resnet50", {"pipeline": 8, "micro_batches": 5}, ("`micro_batches = 5`", "32 samples")),
-        ("resnet50", {"micro_batches": 4}, ("without a pipeline",)),
         ("resnet50", {"expert": 4}, ("`expert = 4`", "1 experts")),
         ("gpt:experts=6", {"expert": 4}, ("`expert = 4`", "6 experts")),
         ("dlrm", {"tensor": 4}, ("dlrm", "embedding tables")),

@@ -22,6 +22,7 @@ from tutti.platforms.files.presets import chosen_model, find_platform
 from tutti.study.console import remark
 from tutti.study.study import Study
 from tutti.training.experts import ExpertTimes, time_experts
+from tutti.training.plan.cluster import domain_of
 from tutti.training.view.experts import experts_view
 from tutti.workloads.experts import Placement
 
@@ -73,10 +74,11 @@ def _timed(
 ) -> tuple[list[ExpertTimes], int]:
     """Returns the times of each kernel on each number of ranks, and how many there are."""
     kernels, order, counts = kernels_of(target.kernel), order_of(routing), ranks_of(target.ranks)
+    per_node = target.per_node or (domain_of(network.routes) if network.routes else 1)
 
     def compute(done: Callable[[ExpertTimes], None]) -> None:
         for ranks in counts:
-            placed = Placement.of(layer.experts, ranks=ranks, per_node=target.per_node, order=order)
+            placed = Placement.of(layer.experts, ranks=ranks, per_node=per_node, order=order)
             samples = samples_of(layer, placed, routing)
             for kernel in kernels:
                 done(

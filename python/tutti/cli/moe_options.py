@@ -85,9 +85,10 @@ class MachineOptions:
                           help="Name, file or notation of a platform with a topology.")
     ] = "dgx_h100_cluster"  # fmt: skip
     per_node: Annotated[
-        int, typer.Option("--ranks-per-node", min=1, help="Ranks per node.",
-                          rich_help_panel=_MACHINE)
-    ] = 8  # fmt: skip
+        int | None, typer.Option("--ranks-per-node", min=1, show_default=False,
+                                 help="Ranks per node; default: the scale-up domain of the "
+                                 "platform.", rich_help_panel=_MACHINE)
+    ] = None  # fmt: skip
     kernel: Annotated[
         str, typer.Option("--kernel", "-k", help="Kernel: normal, low_latency or both.",
                           rich_help_panel=_MACHINE)

@@ -64,6 +64,7 @@ _READ = (
     ("scalesim:FILE", "layers from a topology of SCALE-Sim"),
     ("chakra:PREFIX", "ops of each NPU, from the traces PREFIX.RANK.et"),
     ("kineto:FILES", "ops of each NPU, from profiles of PyTorch: a file, pattern or folder"),
+    ("hf:FILE", "a decoder, from the config.json of Hugging Face"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
     ("astrasim:NAME", "cycles recorded by ASTRA-sim: `tutti train overlap --help`"),

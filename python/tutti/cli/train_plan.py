@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from tutti.cli.grouped import grouped
@@ -13,6 +14,7 @@ from tutti.cli.train_plan_options import (
     cluster_of,
     defaults_of,
     sequences_of,
+    training_text,
 )
 from tutti.study.console import remark
 from tutti.study.interrupts import end_soon
@@ -20,6 +22,7 @@ from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import FixedDegrees, Ranked, ranked, simulate_fastest
+from tutti.training.plan.efficiency import unmeasured
 from tutti.training.plan.view import plan_view
 
 _SIMULATED = 10
@@ -36,9 +39,10 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     ZeRO stages, recomputation, and whether stages or replicas are neighbours. A closed form ranks
     all plans, and the engine of `tutti train run` simulates the fastest ones as flows.
 
-    `step` is the time of an iteration, `MFU` the FLOPs of the model over the peak, `GB` the memory
-    of a GPU. The last columns are the shares of the step that compute does not hide: the pipeline
-    bubble, and communication by kind of parallelism.
+    `step` is the time of an iteration, `tok/s` and `TF/s` are tokens and FLOPs of the model per
+    second and GPU, `MFU` is the latter over the peak, `GB` the memory of a GPU. `exposed` are the
+    largest shares of the step that compute does not hide, in per cent. Efficiencies are fitted to
+    published runs, by GPU, precision and model.
 
     \b
     Examples:
@@ -47,11 +51,15 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
         --global-batch 64
       tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 \\
         --tensor 8 --simulate 2
+      tutti train plan llama3_8b -p dgx_h100_cluster -g 8 --global-batch 128 \\
+        --precision fp8 --zero 3 --tensor 1 --micro-batch 1 --out training.toml
     """
     model = find_model(job.model, Path())
     cluster = cluster_of(job, model)
     if defaults := defaults_of(job, cluster):
         remark(defaults)
+    for sentence in unmeasured(cluster.setting(model)):
+        remark(sentence)
     most = output.simulate
     if most is None:
         most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE
@@ -63,9 +71,16 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     )
     plans = found.with_simulated(best)
     study.present(plan_view(plans, output.top))
+    if output.file is not None:
+        study.write(output.file, partial(_write, content=training_text(job, plans)))
     for row in plans.fitting[: output.top]:
         if row.problem:
             remark(f"not simulated: {row.problem}")
     if study.is_interrupted:
         end_soon()
     study.end(len(best), most)
+
+
+def _write(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path

@@ -10,22 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tutti.base.files.mistakes import mistake, shown
-from tutti.platforms.files.presets import platform_of
-from tutti.platforms.files.scaled import enough_gpus, scaled
+from tutti.platforms.files.presets import platform_of, platform_tables
+from tutti.platforms.files.scaled import enough_gpus, scaled, scaled_notation
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
 from tutti.training.plan import Cluster, least_gpus
-from tutti.training.plan.cluster import EFFICIENCY, USABLE
+from tutti.training.plan.cluster import USABLE
+from tutti.training.plan.efficiency import DISPATCHERS, GRAPHS
+from tutti.training.plan.training_file import training_file
+from tutti.workloads.kernels import PRECISIONS
 from tutti.workloads.pieces import Pieces
-from tutti.workloads.transfers import CpCommType
+from tutti.workloads.transfers import CpCommType, Recompute
 
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform
+    from tutti.training.plan import PlanSearch
     from tutti.workloads import Model
 
 _TOKENS = 4 << 20
 """Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,
 section 3.4.1)."""
 _PLATFORM = "dgx_h100_cluster"
+
+_GRADIENTS = {"fp32": 4, "bf16": 2}
+"""Bytes of a reduced gradient."""
 
 _DEGREES = "Degrees that the search keeps"
 
@@ -38,7 +45,8 @@ class Job:
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A decoder of `tutti train list`, such as llama3_70b:tokens=8192.",
+            help="A decoder of `tutti train list`, such as llama3_70b:tokens=8192, or "
+            "hf:FILE[,tokens=N] with the config.json of Hugging Face.",
             show_default=False,
         ),
     ]
@@ -69,20 +77,45 @@ class Job:
         typer.Option("--gpu", help="The GPU, such as h100; default: the one that the name of the "
                      "platform contains."),
     ] = None  # fmt: skip
-    precision: Annotated[str, typer.Option("--precision", help="Matrix products: bf16 or fp8.")] = (
-        "bf16"
-    )
+    precision: Annotated[
+        str,
+        typer.Option("--precision", help="Matrix products: bf16, fp8 (a scale per tensor), mxfp8 "
+                     "or nvfp4."),
+    ] = "bf16"  # fmt: skip
+    gradients: Annotated[
+        str, typer.Option("--gradients", help="Reduced gradients: fp32 or bf16.")
+    ] = "fp32"
     efficiency: Annotated[
-        float,
+        float | None,
         typer.Option("--efficiency", min=0.01, max=1.0,
-                     help="Fraction of the peak that kernels reach. The default is fitted to three "
-                     "published runs of Llama 3 405B on H100; use a measured value for others."),
-    ] = EFFICIENCY  # fmt: skip
+                     help="Fraction of the peak that matrix products and attention reach. Default: "
+                     "fitted to published runs, by GPU, precision and model.",
+                     show_default=False),
+    ] = None  # fmt: skip
+    dispatcher: Annotated[
+        str | None,
+        typer.Option("--dispatcher", show_default=False,
+                     help="Kernels of experts: alltoall (NCCL), flex (DeepEP, HybridEP) or fused "
+                     "(with fused grouped products). Default: fused with mxfp8 and nvfp4, else "
+                     "flex."),
+    ] = None  # fmt: skip
+    overlapped: Annotated[
+        bool,
+        typer.Option("--overlap-experts/--no-overlap-experts",
+                     help="Overlap dispatch and combine with another micro-batch."),
+    ] = False  # fmt: skip
+    graph: Annotated[
+        str | None,
+        typer.Option("--cuda-graphs", show_default=False,
+                     help="What CUDA graphs launch: eager (nothing), partial (parts of layers) or "
+                     "full (an iteration). Default: full with fused kernels of experts, else "
+                     "partial."),
+    ] = None  # fmt: skip
     usable: Annotated[
         float,
-        typer.Option("--memory-fraction", min=0.01, max=1.0,
+        typer.Option("--memory-fraction", min=0.01, max=10.0,
                      help="Fraction of the memory for states and activations. The default is "
-                     "assumed."),
+                     "assumed; above 1, plans that do not fit are priced, too."),
     ] = USABLE  # fmt: skip
 
 
@@ -104,12 +137,37 @@ class Degrees:
     ] = None
     expert: Annotated[
         int | None,
-        typer.Option("--expert", min=1, rich_help_panel=_DEGREES, help="Fixes the degree EP."),
+        typer.Option(
+            "--expert",
+            min=1,
+            rich_help_panel=_DEGREES,
+            help="Fixes EP: GPUs with different experts.",
+        ),
     ] = None
     data: Annotated[
         int | None,
         typer.Option("--data", min=1, rich_help_panel=_DEGREES, help="Fixes the degree DP."),
     ] = None
+    micro_batch: Annotated[
+        int | None,
+        typer.Option("--micro-batch", min=1, rich_help_panel=_DEGREES,
+                     help="Fixes the sequences of a micro-batch."),
+    ] = None  # fmt: skip
+    chunks: Annotated[
+        int | None,
+        typer.Option("--chunks", min=1, rich_help_panel=_DEGREES,
+                     help="Fixes the model chunks of a pipeline stage."),
+    ] = None  # fmt: skip
+    recompute: Annotated[
+        Recompute | None,
+        typer.Option("--recompute", rich_help_panel=_DEGREES,
+                     help="Fixes what the backward pass computes again."),
+    ] = None  # fmt: skip
+    zero: Annotated[
+        int | None,
+        typer.Option("--zero", min=0, max=3, rich_help_panel=_DEGREES,
+                     help="Fixes the ZeRO stage; 3 is FSDP."),
+    ] = None  # fmt: skip
     cp_comm_type: Annotated[
         CpCommType,
         typer.Option("--cp-comm-type", rich_help_panel=_DEGREES,
@@ -128,6 +186,20 @@ class Shown:
         typer.Option("--simulate", min=0, help="Number of plans to simulate; default: 10, or 2 "
                      "beyond 2,048 GPUs."),
     ] = None  # fmt: skip
+    file: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", show_default=False,
+                     help="Write the best plan as a file for `tutti train run` (TOML)."),
+    ] = None  # fmt: skip
+
+
+def training_text(job: Job, plans: PlanSearch) -> str:
+    """Returns the training file of the best plan."""
+    name = job.platform or _PLATFORM
+    raw = platform_of(name, folder=Path(), source="--platform")
+    build = scaled_notation(raw, plans.cluster.gpus)
+    tables = platform_tables(name, folder=Path(), source="--platform")
+    return training_file(plans, plans.fitting[0], job.model, tables, build)
 
 
 def defaults_of(job: Job, cluster: Cluster) -> str:
@@ -156,9 +228,12 @@ def cluster_of(job: Job, model: Model) -> Cluster:
     Raises:
         ConfigError: An option is invalid, or the platform does not name its GPU.
     """
-    if job.precision not in ("bf16", "fp8"):
-        raise mistake("unknown precision", source="--precision", value=shown(job.precision),
-                      expected="bf16 or fp8")  # fmt: skip
+    _check_word(job.precision, PRECISIONS, "--precision")
+    _check_word(job.gradients, tuple(_GRADIENTS), "--gradients")
+    if job.dispatcher is not None:
+        _check_word(job.dispatcher, DISPATCHERS[:3], "--dispatcher")
+    if job.graph is not None:
+        _check_word(job.graph, GRAPHS, "--cuda-graphs")
     platform = platform_of(job.platform or _PLATFORM, folder=Path(), source="--platform")
     name = job.npu
     if name is None:
@@ -169,14 +244,27 @@ def cluster_of(job: Job, model: Model) -> Cluster:
                           expected=f"one of {', '.join(npu_names())}")  # fmt: skip
         name = named[0]
     peaks = npu(name)
+    gpus = _gpus(job, model, platform, peaks)
     return Cluster(
-        platform=scaled(platform, _gpus(job, model, platform, peaks), source="--platform"),
+        platform=scaled(platform, gpus, source="--platform"),
         npu=peaks,
         precision=job.precision,  # type: ignore[arg-type]
         efficiency=job.efficiency,
+        dispatcher=job.dispatcher,  # type: ignore[arg-type]
+        overlapped=job.overlapped,
+        graph=job.graph,  # type: ignore[arg-type]
+        gradients=_GRADIENTS[job.gradients],
         usable=job.usable,
         smaller=partial(scaled, platform, source="--platform"),
     )
+
+
+def _check_word(word: str, known: tuple[str, ...], option: str) -> None:
+    """Refuses a word that is not an option's."""
+    if word not in known:
+        expected = f"{', '.join(known[:-1])} or {known[-1]}"
+        problem = f"unknown {option.strip('-')}"
+        raise mistake(problem, source=option, value=shown(word), expected=expected)
 
 
 def sequences_of(job: Job, model: Model) -> int:

@@ -69,6 +69,11 @@ class Decoder:
         experts: The experts, if any.
         latent: Latent attention, if any.
         tokens: The sequence length.
+        head: Elements of a head; by default the width over the number of heads.
+        window: Tokens to which a token attends in every second block, from the first (sliding
+            window); 0 for all.
+        mtp: The number of modules of multi-token prediction after the last block: a projection of
+            two tokens, a block and the scores of one more token (DeepSeek-V3, section 2.2).
     """
 
     layers: int
@@ -83,18 +88,26 @@ class Decoder:
     experts: Experts | None = None
     latent: Latent | None = None
     tokens: int = 8192
+    head: int | None = None
+    window: int = 0
+    mtp: int = 0
 
     @property
     def queries(self) -> int:
         """Elements of a token's queries, and of its keys as the heads see them."""
         if self.latent:
             return self.heads * (self.latent.plain + self.latent.rotary)
-        return self.hidden
+        return self.heads * self.head_width
+
+    @property
+    def head_width(self) -> int:
+        """Elements of a head of queries, keys or values without latent attention."""
+        return self.head or self.hidden // self.heads
 
     @property
     def values(self) -> int:
         """Elements of a token's weighted sums of all heads."""
-        return self.heads * self.latent.value if self.latent else self.hidden
+        return self.heads * (self.latent.value if self.latent else self.head_width)
 
     @property
     def keys_values(self) -> int:
@@ -104,12 +117,31 @@ class Decoder:
         """
         if self.latent:
             return self.queries + self.values
-        return 2 * self.kv_heads * self.hidden // self.heads
+        return 2 * self.kv_heads * self.head_width
 
     @property
     def attended(self) -> int:
         """The mean number of tokens to which a token attends, rounded up."""
         return (self.tokens + 1) // 2 if self.causal else self.tokens
+
+    def attended_in(self, block: int) -> int:
+        """Returns the mean number of attended tokens of a block (from 0), rounded up."""
+        window = self.window if block % 2 == 0 else 0
+        if not 0 < window < self.tokens:
+            return self.attended
+        if not self.causal:
+            return window
+        return -(-(window * (window + 1) // 2 + (self.tokens - window) * window) // self.tokens)
+
+    @property
+    def depth(self) -> int:
+        """The number of blocks, with those of multi-token prediction."""
+        return self.layers + self.mtp
+
+    @property
+    def _merging(self) -> int:
+        """Weights of the projections of multi-token prediction."""
+        return self.mtp * 2 * self.hidden * self.hidden
 
     @property
     def projections(self) -> tuple[tuple[int, int], ...]:
@@ -149,7 +181,8 @@ class Decoder:
     @property
     def blocks(self) -> int:
         """Weights of all blocks."""
-        return sum(self.attention + self.feed_forward(at) for at in range(self.layers))
+        each = (self.attention + self.feed_forward(at) for at in range(self.depth))
+        return sum(each) + self._merging
 
     @property
     def parameters(self) -> int:
@@ -160,9 +193,9 @@ class Decoder:
     def active(self) -> int:
         """Weights that a token passes, with the embedding and the classifier."""
         passed = sum(
-            self.attention + self.feed_forward(at, active=True) for at in range(self.layers)
+            self.attention + self.feed_forward(at, active=True) for at in range(self.depth)
         )
-        return passed + (1 if self.tied else 2) * self.vocabulary * self.hidden
+        return passed + self._merging + (1 if self.tied else 2) * self.vocabulary * self.hidden
 
     @property
     def flops(self) -> int:
@@ -170,6 +203,7 @@ class Decoder:
 
         The embedding has none. Attention has two products of all heads with the attended tokens.
         """
-        embedding = 0 if self.tied else self.vocabulary * self.hidden
-        products = self.layers * self.attended * (self.queries + self.values)
-        return 6 * (self.active - embedding + products)
+        scores = self.vocabulary * self.hidden
+        embedding = (0 if self.tied else scores) - self.mtp * scores
+        attended = sum(self.attended_in(block) for block in range(self.depth))
+        return 6 * (self.active - embedding + attended * (self.queries + self.values))

@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tutti.workloads.pieces import Pieces
-from tutti.workloads.transfers import divided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,7 +209,7 @@ class _Plan:
     def _sharded(self, layer: ModelLayer, zero: int) -> float:
         """Returns the weights of a layer on an NPU, of state that a ZeRO stage partitions."""
         kinds = self.parallelism
-        weights = divided(layer, kinds.tensor, 1, kinds.expert).parameters
+        weights = kinds.part(layer, context=False).parameters
         if kinds.zero < zero:
             return weights
         return weights / (kinds.context * self.data * (1 if layer.experts > 1 else kinds.expert))
@@ -263,7 +262,7 @@ class _Plan:
         if kinds.zero != 2 or kinds.pipeline == 1:
             return 0.0
         each = [
-            sum(divided(one, kinds.tensor, 1, kinds.expert).parameters for one in piece)
+            sum(kinds.part(one, context=False).parameters for one in piece)
             for piece in self.pieces.distinct
         ]
         most = max(sum(each[at] * count for at, count in chunk.items()) for chunk in chunks)
@@ -277,6 +276,6 @@ class _Plan:
             total += max(again[at] for at in stored)
         if kinds.zero == 3:
             layers = [layer for at in stored for layer in self.pieces.distinct[at]]
-            most = max(divided(one, kinds.tensor, 1, kinds.expert).parameters for one in layers)
+            most = max(kinds.part(one, context=False).parameters for one in layers)
             total += (1 + kinds.prefetch) * self.states.weights * most
         return total

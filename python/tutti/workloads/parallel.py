@@ -20,14 +20,16 @@ are in elements, by the convention of each collective.
   gathers them again and reduce-scatters their gradients. A ring exchange (Liu et al. 2023) sends as
   many bytes while attention processes the blocks that have arrived.
 - **Expert** (Lepikhin et al. 2020): experts are distributed. An all-to-all sends tokens to their
-  experts, another returns them, and the same holds for gradients.
+  experts, another returns them, and the same holds for gradients. With an expert domain, experts of
+  the same NPU or domain share a copy of a token (:mod:`tutti.workloads.experts`). If experts are
+  undivided, NPUs of a tensor group have different experts (expert tensor parallelism of 1).
 - **Pipeline** (Huang et al. 2019; Narayanan et al. 2021): layers are divided into stages, a batch
   into micro-batches. Stages may have several model chunks, which micro-batches pass in turn.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
@@ -36,6 +38,8 @@ from pydantic import Field, Strict
 
 from tutti.base.files.described import Count, InFiles, Positive
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.model import ModelLayer
+from tutti.workloads.sharing import shared_copies
 from tutti.workloads.transfers import (
     CpCommType,
     Elements,
@@ -49,7 +53,7 @@ from tutti.workloads.transfers import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.workloads.model import Model, ModelLayer
+    from tutti.workloads.model import Model
 
 __all__ = [
     "KINDS",
@@ -162,6 +166,21 @@ class Parallelism(InFiles):
     expert: Annotated[
         Positive, Field(description="Degree of expert parallelism, on the next dimensions.")
     ] = 1
+    undivided_experts: Annotated[
+        bool,
+        Field(
+            description="Expert tensor parallelism of 1: NPUs of a tensor group have different "
+            "experts instead of parts of the same; needs `sequence`."
+        ),
+    ] = False
+    expert_domain: Annotated[
+        Count,
+        Field(
+            description="NPUs of a scale-up domain, for dispatch as in DeepEP: a token is sent "
+            "once to each NPU of its experts, or once to each other domain. 0: a copy per selected "
+            "expert."
+        ),
+    ] = 0
     context: Annotated[
         Positive,
         Field(description="Degree of context parallelism, on the dimensions after `tensor`."),
@@ -185,7 +204,11 @@ class Parallelism(InFiles):
         Positive, Field(description="Number of pipeline stages, on the last dimensions.")
     ] = 1
     micro_batches: Annotated[
-        Positive, Field(description="Micro-batches per batch; at least the number of stages.")
+        Positive,
+        Field(
+            description="Micro-batches per batch; at least the number of stages. Without a "
+            "pipeline, their gradients are accumulated."
+        ),
     ] = 1
     schedule: Annotated[
         Literal["1f1b", "gpipe"],
@@ -226,6 +249,21 @@ class Parallelism(InFiles):
     def replica(self) -> int:
         """The number of NPUs that share a replica of the model."""
         return self.tensor * self.context * self.pipeline
+
+    def part(self, layer: ModelLayer, *, context: bool = True) -> ModelLayer:
+        """Returns the largest part of a layer on one NPU, for all tokens without `context`."""
+        tokens = self.context if context else 1
+        return divided(
+            layer, self.tensor, tokens, self.expert, undivided_experts=self.undivided_experts
+        )
+
+    def dispatched(self, model: Model) -> float:
+        """Returns the copies of a token that dispatch sends, per selected expert."""
+        experts = model.decoder.experts if model.decoder else None
+        ranks = self.expert * (self.tensor if self.undivided_experts else 1)
+        if experts is None or ranks == 1 or not self.expert_domain:
+            return 1.0
+        return shared_copies(experts.routed, experts.top, ranks=ranks, domain=self.expert_domain)
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
         """Assigns rings of (name, NPUs) to kinds of parallelism.
@@ -278,9 +316,12 @@ class Parallelism(InFiles):
         self._check(model, samples)
         placement = self.on(rings)
         passing = samples // self.micro_batches
-        parts = [divided(one, self.tensor, self.context, self.expert) for one in model.layers]
-        transfers = Transfers(self, placement, model.layers, passing, elements.of(element))
+        parts = [self.part(one) for one in model.layers]
+        sizes, copies = elements.of(element), self.dispatched(model)
+        transfers = Transfers(self, placement, model.layers, passing, sizes, copies)
         layers = [(part, transfers.of(index)) for index, part in enumerate(parts)]
+        if self.pipeline == 1:
+            layers += (self.micro_batches - 1) * self._accumulated(layers)
         stages = None
         if self.pipeline > 1:
             costs = [cost(part, passing) for part in parts]
@@ -294,6 +335,20 @@ class Parallelism(InFiles):
             context=self.context,
             recompute=self.recompute,
         )
+
+    def _accumulated(self, layers: _Layers) -> _Layers:
+        """Returns the layers of a micro-batch whose gradients are added to others before they move.
+
+        All forward passes precede the backward passes, in reverse order, so the first micro-batch
+        is the last to finish: it reduces the gradients, and its passes gather the weights.
+        """
+        moves = [(part, replace(moved, after_weight_gradient=None)) for part, moved in layers]
+        if self.zero == 3:
+            return moves
+        return [
+            (part, replace(moved, before_forward=None, before_backward=None))
+            for part, moved in moves
+        ]
 
     def _pipelined(
         self, model: Model, costs: Sequence[int], size: int, placement: Placement
@@ -315,8 +370,11 @@ class Parallelism(InFiles):
         if samples % self.micro_batches:
             message = f"`micro_batches = {self.micro_batches}` does not divide {samples} samples"
             raise WorkloadError(message, kind="does_not_divide")
-        if self.micro_batches > 1 and self.pipeline == 1:
-            message = f"`micro_batches = {self.micro_batches}` without a pipeline: expected 1"
+        if self.pipeline == 1 and self.micro_batches * len(model.layers) > _MOST_LAYERS:
+            message = (
+                f"`micro_batches = {self.micro_batches}` of {len(model.layers)} layers without "
+            )
+            message += f"a pipeline: expected at most {_MOST_LAYERS:,} layers of all micro-batches"
             raise WorkloadError(message, kind="no_pipeline")
         if self.sequence and self.tensor == 1:
             message = "`sequence` without tensor parallelism: expected `tensor` above 1"
@@ -324,7 +382,7 @@ class Parallelism(InFiles):
         if self.interleaved > 1 and self.pipeline == 1:
             message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
             raise WorkloadError(message, kind="no_pipeline")
-        pieces = len(_cuts(model))
+        pieces = len(_cuts(model, self.pipeline * self.interleaved))
         if self.pipeline * self.interleaved > pieces:
             what = "blocks and the classifier" if model.cuts else "layers"
             message = (
@@ -344,14 +402,24 @@ class Parallelism(InFiles):
                 "parallelism only"
             )
             raise WorkloadError(message, kind="tables_divided")
+        if self.undivided_experts and not self.sequence:
+            message = "`undivided_experts` without sequence parallelism: expected `sequence = true`"
+            raise WorkloadError(message, kind="no_tensor")
         experts = {layer.experts for layer in model.layers if layer.experts > 1}
+        ranks = self.expert * (self.tensor if self.undivided_experts else 1)
         for count in sorted(experts or {1}):
-            if count % self.expert:
-                message = f"`expert = {self.expert}` does not divide {count} experts of a layer"
+            if count % ranks:
+                tensor = " x `tensor`" if self.undivided_experts else ""
+                message = f"`expert`{tensor} = {ranks} does not divide {count} experts of a layer"
+                if not tensor:
+                    message = f"`expert = {ranks}` does not divide {count} experts of a layer"
                 raise WorkloadError(message, kind="does_not_divide")
 
 
 _Rings = list[tuple[str, int]]
+_Layers = list[tuple[ModelLayer, LayerTransfers]]
+_MOST_LAYERS = 1 << 16
+"""Limit on the layers of all micro-batches without a pipeline."""
 
 
 def _taken(
@@ -388,7 +456,7 @@ def stage_ends(model: Model, costs: Sequence[int], count: int) -> list[int]:
     Raises:
         WorkloadError: The model has fewer pieces.
     """
-    cuts = _cuts(model)
+    cuts = _cuts(model, count)
     if count > len(cuts):
         what = "blocks and the classifier" if model.cuts else "layers"
         message = f"{count} model chunks: expected at most {len(cuts)}, the number of {what}"
@@ -397,8 +465,14 @@ def stage_ends(model: Model, costs: Sequence[int], count: int) -> list[int]:
     return [cuts[stop - 1] for _, stop in _stages(units, count)]
 
 
-def _cuts(model: Model) -> tuple[int, ...]:
-    """Returns the ends of the pieces of a model that stages keep together."""
+def _cuts(model: Model, chunks: int) -> tuple[int, ...]:
+    """Returns the ends of the pieces of a model that stages keep together.
+
+    The embedding of a decoder is a separate piece only if there are as many model chunks as
+    blocks, embedding and classifier, as in Llama 3 405B with 128 chunks.
+    """
+    if model.cuts and model.cuts[0] > 1 and chunks == len(model.cuts) + 1:
+        return (1, *model.cuts)
     return model.cuts or tuple(range(1, len(model.layers) + 1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from tutti.workloads.errors import WorkloadError
@@ -49,25 +50,45 @@ class Pieces:
         return [tuple(piece) for piece in found]
 
     @cached_property
+    def _numbered(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The numbers of the first piece, its two parts, and the others; and layers of each number.
+
+        The parts are the embedding and the first block. Layers are those of the last occurrence.
+        """
+        known: dict[tuple[object, ...], int] = {}
+        found: list[int] = []
+        places: dict[int, tuple[int, int]] = {}
+        ends = list(accumulate(len(piece) for piece in self.layers))
+        bounds = [(0, ends[0]), (0, 1), (1, ends[0]), *pairwise(ends)]
+        for start, stop in bounds:
+            key = tuple(replace(layer, name="") for layer in self.model.layers[start:stop])
+            found.append(known.setdefault(key, len(known)))
+            places[found[-1]] = (start, stop)
+        return found, [places[number] for number in range(len(known))]
+
+    @cached_property
     def numbers(self) -> list[int]:
         """The number of the distinct piece of each piece; the first one is like no other."""
-        known: dict[tuple[object, ...], int] = {}
-        found = []
-        for piece in self.layers:
-            key = tuple(replace(layer, name="") for layer in piece)
-            found.append(known.setdefault(key, len(known)))
-        return found
+        numbers, _ = self._numbered
+        return [numbers[0], *numbers[3:]]
 
     @cached_property
     def distinct(self) -> list[tuple[ModelLayer, ...]]:
         """The layers of the distinct pieces, by number."""
-        found: dict[int, tuple[ModelLayer, ...]] = {}
-        for number, piece in zip(self.numbers, self.layers, strict=True):
-            found.setdefault(number, piece)
-        return list(found.values())
+        return [self.model.layers[start:stop] for start, stop in self.places]
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The first layer of the last occurrence of each distinct piece, and the one after it."""
+        return self._numbered[1]
 
     def chunks(self, count: int) -> list[Counter[int]]:
-        """Returns the numbers of the distinct pieces of each of `count` model chunks."""
+        """Returns the numbers of the distinct pieces of each of `count` model chunks.
+
+        With one more chunk than pieces, the embedding is a chunk.
+        """
+        if count == len(self.layers) + 1:
+            return [Counter([number]) for number in self._numbered[0][1:]]
         ends = self.ends(count)
         bounds = zip((0, *ends[:-1]), ends, strict=True)
         return [Counter(self.numbers[start:stop]) for start, stop in bounds]

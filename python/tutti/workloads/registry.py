@@ -37,8 +37,10 @@ class WorkloadEntry:
 _NUMBER = r"[1-9][0-9]{0,8}"
 _SIZES = rf"(layers|hidden|tokens|vocabulary|experts)={_NUMBER}"
 
+_SHAPE = rf"(tokens={_NUMBER}|mtp=[0-4])"
+
 _DECODERS = tuple(
-    WorkloadEntry(name, "tokens=N", rf"tokens={_NUMBER}", found.summary, llm.build(name))
+    WorkloadEntry(name, "tokens=N,mtp=N", rf"{_SHAPE}(,{_SHAPE})*", found.summary, llm.build(name))
     for name, found in llm.DECODERS.items()
 )
 

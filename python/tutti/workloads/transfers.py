@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -78,8 +79,17 @@ class LayerTransfers:
     after_weight_gradient: Transfer | None = None
 
 
-def divided(layer: ModelLayer, tensor: int, context: int, expert: int) -> ModelLayer:
-    """Returns the largest part of a layer on one NPU."""
+@lru_cache(maxsize=4096)
+def divided(
+    layer: ModelLayer, tensor: int, context: int, expert: int, *, undivided_experts: bool = False
+) -> ModelLayer:
+    """Returns the largest part of a layer on one NPU.
+
+    With `undivided_experts`, the NPUs of a tensor group have different experts, and dispatch
+    different tokens, instead of parts of the same experts.
+    """
+    if undivided_experts and layer.experts > 1:
+        context, expert, tensor = context * tensor, expert * tensor, 1
     layer = _with_tokens(layer, context)
     if tensor == 1 and layer.experts == 1:
         return layer
@@ -139,6 +149,8 @@ class Transfers:
         layers: The undivided layers.
         samples: The samples of a pass.
         bytes: Bytes of an activation, a weight and a gradient.
+        dispatched: Copies of a token that dispatch sends per selected expert; less than 1 if
+            experts of the same NPU or domain share a copy.
     """
 
     parallelism: Parallelism
@@ -146,6 +158,7 @@ class Transfers:
     layers: Sequence[ModelLayer]
     samples: int
     bytes: tuple[int, int, int]
+    dispatched: float = 1.0
 
     @cached_property
     def _shares(self) -> list[ModelLayer]:
@@ -187,7 +200,7 @@ class Transfers:
         layer, placement, zero = self.layers[index], self.placement, self.parallelism.zero
         experts = () if layer.experts > 1 else placement.expert
         rings = placement.context + experts + placement.data
-        part = divided(layer, self.parallelism.tensor, 1, self.parallelism.expert)
+        part = self.parallelism.part(layer, context=False)
         if part.parameters == 0 or not rings:
             return None, None, None
         _, weight, gradient = self.bytes
@@ -200,17 +213,26 @@ class Transfers:
     def _exchange(self, collective: str, elements: int, rings: tuple[str, ...]) -> Transfer:
         return Transfer(collective, elements * self.samples * self.bytes[0], rings)
 
-    def _reduced(self, elements: int, rings: tuple[str, ...]) -> tuple[Transfer, ...]:
+    def _reduced(
+        self, elements: int, rings: tuple[str, ...], *, gathered: bool = True
+    ) -> tuple[Transfer, ...]:
         """Returns the collectives that reduce activations over a tensor group."""
         parts = ("reduce_scatter", "all_gather") if self.parallelism.sequence else ("all_reduce",)
+        if not gathered:
+            parts = parts[:1]
         return tuple(self._exchange(collective, elements, rings) for collective in parts)
 
     def _tensor_forward(self, index: int) -> tuple[Transfer, ...]:
         layer, rings = self._shares[index], self.placement.tensor
         if not rings:
             return ()
+        if self._is_undivided(index):
+            if index + 1 == len(self.layers) or self._is_undivided(index + 1):
+                return ()
+            return (self._exchange("all_gather", self._shares[index + 1].inputs, rings),)
         if layer.by_rows:
-            return self._reduced(layer.outputs, rings)
+            gathered = not self._is_undivided(index + 1)
+            return self._reduced(layer.outputs, rings, gathered=gathered)
         if index + 1 == len(self.layers) or self._shares[index + 1].by_rows:
             return ()
         return (self._exchange("all_gather", layer.outputs, rings),)
@@ -219,15 +241,37 @@ class Transfers:
         layer, rings = self._shares[index], self.placement.tensor
         if not rings or layer.first:
             return ()
+        if self._is_undivided(index):
+            if self._is_undivided(index - 1):
+                return ()
+            return (self._exchange("all_gather", self._shares[index - 1].outputs, rings),)
         if not layer.by_rows:
-            return self._reduced(layer.inputs, rings)
+            gathered = not self._is_undivided(index - 1)
+            return self._reduced(layer.inputs, rings, gathered=gathered)
         if self._shares[index - 1].by_rows:
             return (self._exchange("all_gather", layer.inputs, rings),)
         return ()
 
+    def _is_undivided(self, index: int) -> bool:
+        """Whether a layer has experts that tensor parallelism does not divide."""
+        inside = 0 <= index < len(self.layers)
+        return self.parallelism.undivided_experts and inside and self._shares[index].experts > 1
+
+    @property
+    def _expert_rings(self) -> tuple[str, ...]:
+        """The rings of the NPUs that have different experts."""
+        tensor = self.placement.tensor if self.parallelism.undivided_experts else ()
+        return tensor + self.placement.expert
+
     def _is_expert(self, index: int) -> bool:
         inside = 0 <= index < len(self.layers)
-        return bool(self.placement.expert) and inside and self._shares[index].experts > 1
+        return bool(self._expert_rings) and inside and self._shares[index].experts > 1
+
+    def _dispatch(self, elements: int) -> tuple[Transfer, ...]:
+        """Returns the all-to-all of the copies of an NPU's tokens."""
+        shares = self.parallelism.tensor if self.parallelism.undivided_experts else 1
+        sent = math.ceil(elements / shares * self.dispatched)
+        return (self._exchange("all_to_all", sent, self._expert_rings),)
 
     def _experts_forward(self, index: int) -> tuple[Transfer, ...]:
         """Returns the all-to-all before the first layer of experts, or after the last."""
@@ -235,11 +279,11 @@ class Transfers:
             return ()
         is_expert = self._is_expert(index)
         elements = self._shares[index].outputs if is_expert else self._shares[index + 1].inputs
-        return (self._exchange("all_to_all", elements, self.placement.expert),)
+        return self._dispatch(elements)
 
     def _experts_back(self, index: int) -> tuple[Transfer, ...]:
         if self._is_expert(index) == self._is_expert(index - 1) or self._shares[index].first:
             return ()
         is_expert = self._is_expert(index)
         elements = self._shares[index].inputs if is_expert else self._shares[index - 1].outputs
-        return (self._exchange("all_to_all", elements, self.placement.expert),)
+        return self._dispatch(elements)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
 from tutti.base.errors import ExitCode
 from tutti.cli.app import app
+from tutti.training.endpoint import configurations
+from tutti.training.files.step_file import load_training
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RUNNER = CliRunner()
 SMALL = ["llama3_8b", "--platform", "dgx_h100_cluster", "--gpus", "8"]
@@ -50,6 +56,9 @@ def test_json_has_the_plans() -> None:
     first, second = document["tables"]["plans"]
     assert (first["simulated"], second["simulated"]) == (True, False)
     total = first["compute_s"] + first["bubble_s"] + sum(first["exposed_s"].values())
+    total += first["update_s"]
+    assert first["tokens_per_s_per_gpu"] == pytest.approx(16 * 8192 / total / 8)
+    assert first["flops_per_s_per_gpu"] == pytest.approx(first["mfu"] * 989.5e12, rel=1e-3)
     assert first["step_s"] == pytest.approx(total)
     assert first["memory_bytes"]["total"] < found["capacity_bytes"]
 
@@ -64,7 +73,10 @@ def test_tokens_of_a_batch_are_sequences() -> None:
     [
         (["--batch-tokens", "10000"], "a multiple of 8,192 tokens"),
         (["--batch-tokens", "8192", "--global-batch", "4"], "conflicts with --global-batch"),
-        (["--precision", "fp4"], "bf16 or fp8"),
+        (["--precision", "fp4"], "bf16, fp8, mxfp8 or nvfp4"),
+        (["--gradients", "fp8"], "fp32 or bf16"),
+        (["--dispatcher", "deepep"], "alltoall, flex or fused"),
+        (["--cuda-graphs", "all"], "eager, partial or full"),
         (["--gpu", "h101"], "unknown NPU `h101`"),
         (["--gpus", "12"], "a multiple of 8"),
         (["--platform", "leonardo"], "does not name its GPU"),
@@ -85,3 +97,46 @@ def test_models_that_are_no_decoders_are_refused() -> None:
     done = RUNNER.invoke(app, ["train", "plan", "resnet50", "-p", "dgx_h100_cluster", "-g", "8"])
     assert done.exit_code == ExitCode.MISTAKE
     assert "expected a decoder" in done.output
+
+
+def test_what_no_measured_run_has_is_a_remark() -> None:
+    words = [
+        "train",
+        "plan",
+        "mixtral_8x7b",
+        "-p",
+        "dgx_a100_cluster",
+        "-g",
+        "16",
+        "--simulate",
+        "0",
+    ]
+    done = RUNNER.invoke(app, [*words, "--global-batch", "16"], env={"COLUMNS": "300"})
+    assert "no published run on a100 is fitted" in done.stderr
+    assert "no published run of mixtral_8x7b is fitted" in done.stderr
+    assert "no published run" not in plan(
+        "--global-batch", "16", "--simulate", "0", "--tensor", "2"
+    )
+
+
+def test_a_platform_without_spines_has_one_pod() -> None:
+    words = ["train", "plan", "llama3_8b", "-p", "h800_deepep", "-g", "512", "--simulate", "0"]
+    done = RUNNER.invoke(app, words, env={"COLUMNS": "300"})
+    assert done.exit_code == ExitCode.MISTAKE
+    assert "h800_deepep, which has no spine switches" in done.output
+    assert "at most 256" in done.output
+
+
+def test_the_best_plan_runs_as_a_training_file(tmp_path: Path) -> None:
+    """8 micro-batches without a pipeline: gradients are accumulated."""
+    file = tmp_path / "training.toml"
+    words = ["--global-batch", "64", "--zero", "3", "--micro-batch", "1", "--tensor", "1"]
+    fixed = [*words, "--context", "1", "--pipeline", "1", "--simulate", "1", "--out", str(file)]
+    done = RUNNER.invoke(app, ["train", "plan", *SMALL, *fixed, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0
+    best = json.loads(done.stdout)["tables"]["plans"][0]
+    assert "micro_batches = 8" in file.read_text()
+    step = load_training(file).step
+    total = step.run(configurations()["ideal"]).total.ps * 1e-12
+    # The plan also exposes the least share of gathers that measured runs expose.
+    assert total + best["update_s"] == pytest.approx(best["step_s"], rel=0.05)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,14 +20,19 @@ from tutti.training.plan import (
     Plan,
     PlanSearch,
     Ranked,
+    amounts,
     estimate,
     plans,
     search,
 )
+from tutti.training.plan.cluster import domain_of
+from tutti.training.plan.efficiency import NAMES
+from tutti.training.plan.estimate import BLOCKING, least_data
 from tutti.training.plan.explain import exceeds, explained, table_of
 from tutti.training.plan.simulate import simulate
 from tutti.workloads import Model, Parallelism, build
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.kernels import TERMS
 from tutti.workloads.memory import memory
 from tutti.workloads.pieces import Pieces
 
@@ -106,6 +112,13 @@ def test_platforms_have_other_numbers_of_gpus() -> None:
     for gpus, words in ((12, "a multiple of 8"), (1032, "of 256")):
         with pytest.raises(ConfigError, match=words):
             cluster(gpus)
+    racks = platform_of("gb200_nvl72_cluster", folder=Path(), source="test")
+    for gpus, domain in ((64, 64), (128, 64), (72, 72), (576, 72)):
+        routes = scaled(racks, gpus, source="test").routes
+        assert routes is not None
+        assert (routes.topology.ranks, domain_of(routes)) == (gpus, domain)
+    with pytest.raises(ConfigError, match="a multiple of 72"):
+        scaled(racks, 70, source="test")
     raw = platform_of("dgx_h100", folder=Path(), source="test")
     with pytest.raises(ConfigError, match="another number of NPUs"):
         scaled(raw, 16, source="test")
@@ -113,7 +126,7 @@ def test_platforms_have_other_numbers_of_gpus() -> None:
 
 @pytest.mark.parametrize(
     ("gpus", "tokens", "context", "data", "samples", "published"),
-    # Grattafiori et al. 2024, table 4: TP 8, PP 16; the number of model chunks is not published.
+    # Grattafiori et al. 2024, table 4: TP 8, PP 16; one block per model chunk (figure 6).
     [
         (8192, 8192, 1, 64, 32, 0.43),
         (16_384, 8192, 1, 128, 16, 0.41),
@@ -130,7 +143,7 @@ def test_the_closed_form_is_near_the_published_mfu_of_llama_3(
         pipeline=16,
         sequence=True,
         micro_batches=samples,
-        interleaved=4,
+        interleaved=8,
         zero=1,
         recompute="selective",
     )
@@ -139,20 +152,37 @@ def test_the_closed_form_is_near_the_published_mfu_of_llama_3(
     assert found(model, where, samples * data).mfu(took) == pytest.approx(published, abs=0.025)
 
 
-def test_without_communication_the_estimate_is_the_roofline() -> None:
-    """One GPU per replica: all FLOPs at the efficiency, with attention's recomputation."""
+def test_the_amounts_have_the_flops_of_the_model() -> None:
+    """One GPU per replica: all FLOPs at the peak of BF16, with attention's recomputation."""
     model, where = build("llama3_8b"), cluster(16)
     kinds = Parallelism(recompute="selective", zero=1)
-    took = estimate(Pieces(model), Plan(kinds=kinds, data=16, micro_batch=1), where)
+    plan = Plan(kinds=kinds, data=16, micro_batch=1)
+    step = amounts(Pieces(model), plan, where)
+    names = [TERMS.index(name) for name in ("products", "attention", "classifier")]
+    seconds = (step.forward + step.backward)[0, names].sum()
     decoder = shape("llama3_8b")
     again = 2 * decoder.layers * decoder.attended * 2 * decoder.hidden
-    flops = decoder.tokens * (decoder.flops + again)
-    assert took.compute == pytest.approx(flops / (where.peak * 0.6), rel=1e-3)
-    # Gradients in FP32 hide behind the backward pass, weights in BF16 behind the forward pass.
-    moved = 6 * model.parameters * 15 / 16 / where.outer.rate
-    assert moved - took.compute < took.exposed["data"]
-    # Each of the collectives starts with a launch.
-    assert took.exposed["data"] == pytest.approx(moved - took.compute, rel=0.07)
+    assert seconds * where.peak == pytest.approx(decoder.tokens * (decoder.flops + again), rel=1e-3)
+    # Gradients in FP32 and weights in BF16: NVLink within hosts is slower than 8 adapters.
+    moved = float(step.gather[0] + step.reduce[0])
+    assert moved == pytest.approx(6 * model.parameters * 7 / 8 / where.inner.rate, rel=0.05)
+    assert moved > 6 * model.parameters / 8 / 2 / where.outer.rate
+
+
+def test_a_given_efficiency_replaces_the_fitted_ones() -> None:
+    model = build("llama3_8b")
+    slow, fast = (cluster(16, efficiency=one).coefficients(model) for one in (0.4, 0.8))
+    names = [name for name, a, b in zip(NAMES, slow, fast, strict=True) if a != b]
+    assert names == ["products", "grouped", "attention", "classifier"]
+    assert slow[0] == pytest.approx(2.5)
+
+
+def test_kernels_take_longer_with_fewer_resources() -> None:
+    where = cluster(8)
+    compute, layer = where.compute(build("llama3_8b")), build("llama3_8b").layers[1]
+    left = (where.peak, where.npu.memory_bandwidth)
+    full, half = (compute.time(layer, "forward", 1, 2, (left[0] // n, left[1])) for n in (1, 2))
+    assert full < half < 2 * full
 
 
 @pytest.mark.parametrize(
@@ -169,15 +199,34 @@ def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -
     model, where = build("llama3_8b:tokens=4096"), cluster(16)
     plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
     quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
-    assert quick.step == pytest.approx(exact.step, rel=0.15)
+    assert quick.step == pytest.approx(exact.step, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["llama3_8b:tokens=4096", "mixtral_8x7b"])
+def test_random_plans_are_near_the_simulation(name: str) -> None:
+    """Nine of ten are within 5 %, all within 8 %."""
+    model, where = build(name), cluster(16)
+    pieces = Pieces(model)
+    made = [
+        one
+        for one in plans(shape(name), 16, 32, 8)
+        if memory(pieces, one.kinds, data=one.data, micro_batch=one.micro_batch).total < 200e9
+    ]
+    errors = [
+        abs(estimate(pieces, one, where).step / simulate(pieces, one, where).step - 1)
+        for one in Random(1).sample(made, 25)
+    ]
+    assert sorted(errors)[22] < 0.05
+    assert max(errors) < 0.08
 
 
 def test_experts_in_the_closed_form_and_in_the_simulation() -> None:
     model, where = build("mixtral_8x7b"), cluster(16)
-    kinds = Parallelism(expert=8, zero=1, recompute="selective")
+    kinds = Parallelism(expert=8, expert_domain=8, zero=1, recompute="selective")
     plan = Plan(kinds=kinds, data=2, micro_batch=1)
     quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
-    assert quick.step == pytest.approx(exact.step, rel=0.15)
+    assert quick.step == pytest.approx(exact.step, rel=0.05)
     assert quick.exposed["expert"] == pytest.approx(exact.exposed["expert"], rel=0.1)
 
 
@@ -196,7 +245,16 @@ def test_many_micro_batches_are_extrapolated(kinds: Parallelism) -> None:
     from tutti.training.plan.simulate import step_of
 
     complete = step_of(model, plan, where).run(configurations()["ideal"])
-    assert extrapolated.step == pytest.approx(complete.total.ps * 1e-12, rel=0.01)
+    # The simulation exposes collectives of layers in full, and has no update.
+    shares = dict(zip(NAMES, where.coefficients(model), strict=True))
+    full = sum(
+        seconds / (shares[kind] if kind in BLOCKING else 1)
+        for kind, seconds in extrapolated.exposed.items()
+    )
+    # A share of the gradients is exposed, although the simulation hides them.
+    full -= least_data(Pieces(model), plan, where)
+    total = extrapolated.compute + extrapolated.idle + full
+    assert total == pytest.approx(complete.total.ps * 1e-12, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -210,14 +268,19 @@ def test_a_few_replicas_represent_all(kinds: Parallelism, data: int) -> None:
     fast = replace(where, smaller=partial(scaled, raw, source="test"))
     plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
     few, all_of_them = (simulate(Pieces(model), plan, one) for one in (fast, where))
-    assert few.step == pytest.approx(all_of_them.step, rel=0.03)
+    assert few.step == pytest.approx(all_of_them.step, rel=0.05)
 
 
 def test_a_search_ranks_simulates_and_explains() -> None:
     model, where = build("llama3_8b"), cluster(16)
     result = search(model, where, 64, fixed=FixedDegrees(tensor=2, pipeline=1), simulated=2)
-    assert [one.simulated is not None for one in result.fitting[:3]] == [True, True, False]
-    assert result.fitting[0].timing.step <= result.fitting[1].timing.step
+    steps = [one.timing.step for one in result.fitting]
+    assert steps == sorted(steps)
+    assert result.fitting[0].simulated is not None
+    assert 2 <= sum(one.simulated is not None for one in result.fitting) <= 4
+    corrections = {one.correction for one in result.fitting if one.simulated is None}
+    assert len(corrections) == 1
+    assert corrections.pop() == pytest.approx(1, abs=0.2)
     assert all(one.memory.total <= where.capacity for one in result.fitting)
     assert all(one.memory.total > where.capacity for one in result.exceeding)
     assert 0.3 < result.mfu(result.fitting[0].timing) < 0.6
@@ -268,6 +331,49 @@ def test_the_published_plan_of_llama_3_is_rejected_by_1_2_gb() -> None:
     )
 
 
+def test_undivided_experts_divide_tensor_groups() -> None:
+    """Expert parallelism over 32 GPUs with tensor parallelism over 2, as in Megatron-Core."""
+    fixed = FixedDegrees(tensor=2, context=1, pipeline=8, expert=32, micro_batch=1, chunks=1)
+    made = list(plans(shape("qwen3_235b_a22b"), 256, 2048, 8, fixed))
+    assert made
+    assert all(one.kinds.expert == 16 and one.kinds.undivided_experts for one in made)
+    assert {one.expert_ranks for one in made} == {32}
+    assert {one.data for one in made} == {1}
+
+
+@pytest.mark.parametrize(
+    ("fixed", "expected"),
+    [
+        (FixedDegrees(micro_batch=4), {"micro_batch": {4}}),
+        (FixedDegrees(chunks=5, pipeline=4), {"interleaved": {5}}),
+        (FixedDegrees(recompute="none"), {"recompute": {"none"}}),
+        (FixedDegrees(zero=3), {"zero": {3}}),
+    ],
+)
+def test_a_recipe_is_fixed(fixed: FixedDegrees, expected: dict[str, set[object]]) -> None:
+    made = list(plans(shape("llama3_70b"), 64, 256, 8, fixed))
+    assert made
+    for key, values in expected.items():
+        got = {getattr(one, key, None) or getattr(one.kinds, key) for one in made}
+        assert got == values
+
+
+def test_groups_that_span_domains_use_all_adapters() -> None:
+    """A data group of 16 GPUs with 4 per host: rings within hosts, and 4 rings between them."""
+    kinds = Parallelism(tensor=2, sequence=True)
+    plan = Plan(kinds=kinds, data=16, micro_batch=1)
+    assert list(plan.dimensions(8)) == [("tensor", 2, True), ("data", 4, True), ("data", 4, False)]
+
+
+def test_128_model_chunks_hold_126_blocks_the_embedding_and_the_classifier() -> None:
+    pieces = Pieces(build("llama3_405b"))
+    chunks = pieces.chunks(128)
+    assert [sum(one.values()) for one in chunks] == [1] * 128
+    assert chunks[1] == chunks[2] != chunks[0]
+    with pytest.raises(WorkloadError, match="129 model chunks"):
+        pieces.chunks(129)
+
+
 def test_zero_2_needs_one_round_of_an_interleaved_pipeline() -> None:
     made = [one.kinds for one in plans(shape("llama3_70b"), 64, 64, 8) if one.kinds.zero == 2]
     assert made
@@ -284,8 +390,7 @@ def test_a_ring_exchange_hides_behind_attention() -> None:
         for one in (kinds, ring)
     )
     assert sent.compute == pytest.approx(gathered.compute)
-    assert gathered.exposed["context"] > 0.01
-    assert sent.exposed["context"] == 0
+    assert sent.exposed["context"] < 2 * gathered.exposed["context"]
     used = memory(model, ring, data=4)
     one = Ranked(plan=Plan(kinds=ring, data=4, micro_batch=1), memory=used, estimated=sent)
     assert 'cp_comm_type = "p2p"' in table_of(one)

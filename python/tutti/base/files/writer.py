@@ -32,7 +32,10 @@ def _item(value: object) -> Any:  # noqa: ANN401 - tomlkit's types
         return tables
     if not isinstance(value, dict):
         return tomlkit.item(value)
-    table = tomlkit.inline_table() if "source" in value else tomlkit.table()
+    is_number = "source" in value and not any(
+        isinstance(one, dict | list) for one in value.values()
+    )
+    table = tomlkit.inline_table() if is_number else tomlkit.table()
     for key, one in value.items():
         table.add(key, _item(one))
     return table

@@ -19,14 +19,14 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     """Returns a platform with `gpus` NPUs.
 
     A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts if it has
-    spine switches; these get as many ports as that needs.
+    spine switches; these get as many ports as that needs. A cluster of NVL72 racks may use part of
+    each rack.
 
     Raises:
         ConfigError: The platform has another number of NPUs, and cannot be scaled.
     """
-    topology, rails = platform.topology, _arguments(platform)
-    if rails and topology is not None:
-        build = _rails(rails, gpus, platform.name)
+    topology, build = platform.topology, scaled_notation(platform, gpus)
+    if build and topology is not None:
         changed = topology.model_copy(update={"build": build})
         platform = platform.model_copy(update={"topology": changed})
     found = _machine(platform, source)
@@ -41,6 +41,16 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
             hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
         )
     return found
+
+
+def scaled_notation(platform: RawPlatform, gpus: int) -> str:
+    """Returns the topology of a rail-optimised cluster with `gpus` NPUs; "" for other platforms.
+
+    Raises:
+        ConfigError: The hosts are not full, or the pods are not equal.
+    """
+    rails = _arguments(platform)
+    return _rails(rails, gpus, platform.name) if rails else ""
 
 
 def enough_gpus(platform: RawPlatform, least: int, *, source: str) -> int:
@@ -75,6 +85,7 @@ def _machine(platform: RawPlatform, source: str) -> Platform:
 def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     """Returns the notation of a rail-optimised cluster with `gpus` GPUs."""
     npus, most = int(given["npus"]), int(given["hosts"])
+    npus = _used(npus, gpus)
     hosts = gpus // npus
     if gpus % npus or (hosts > most and hosts % most):
         raise mistake(
@@ -96,3 +107,20 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     kept = {key: value for key, value in given.items() if key in {"spines", "uplinks"}}
     text = ",".join(f"{key}={value}" for key, value in kept.items())
     return f"{_FAMILY}:npus={npus},hosts={most},pods={hosts // most},{text}"
+
+
+def _used(npus: int, gpus: int) -> int:
+    """Returns the GPUs of a host or rack that a job uses, of `npus`.
+
+    A rack of trays may be used in part, equally in all racks: 64 GPUs of a GB200 NVL72. Hosts are
+    used completely.
+    """
+    racks = -(-gpus // npus)
+    is_part = npus > _HOST and gpus % npus and gpus % (_TRAY * racks) == 0
+    return gpus // racks if is_part else npus
+
+
+_HOST = 8
+"""The most GPUs of a host."""
+_TRAY = 4
+"""GPUs of a compute tray of GB200 and GB300 NVL72."""

@@ -11,7 +11,7 @@ from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.overrides import read_changed
 from tutti.training.endpoint import Configuration, configurations
-from tutti.training.files.tables import MeasuredTable, RawTraining, SystolicTable
+from tutti.training.files.tables import GpuTable, MeasuredTable, RawTraining, SystolicTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,8 +96,9 @@ def _step(raw: RawTraining, source: str, folder: Path) -> Step:
 
     rings, platform = _network(raw, source, folder)
     traces = _traces(raw, source, folder)
+    model = _traced(raw, traces) if traces else _model(raw, source, folder)
     step = Step(
-        model=_traced(raw, traces) if traces else _model(raw, source, folder),
+        model=model,
         batch=raw.batch,
         rings=rings,
         platform=platform,
@@ -113,7 +114,7 @@ def _step(raw: RawTraining, source: str, folder: Path) -> Step:
         detail=raw.detail,
         bucket=raw.bucket,
         parallelism=raw.parallelism,
-        compute=_compute(raw, source, folder),
+        compute=_compute(raw, source, folder, model),
         traces=traces,
     )
     _check_division(step, source)
@@ -200,7 +201,9 @@ def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
 
 
 def find_model(notation: str, folder: Path) -> Model:
-    """Returns a model by name, or from a `scalesim:FILE` or `file:FILE` relative to `folder`.
+    """Returns a model by name, or from a `scalesim:FILE`, `file:FILE` or `hf:FILE`.
+
+    Files are relative to `folder`.
 
     Raises:
         TuttiError: There is no such model or file, or the file is invalid.
@@ -214,6 +217,10 @@ def find_model(notation: str, folder: Path) -> Model:
         from tutti.workloads.files import read_model
 
         return read_model(folder / file)
+    if kind == "hf":
+        from tutti.workloads.huggingface import read_config
+
+        return read_config(file, folder)
     from tutti.workloads import build
 
     return build(notation)
@@ -227,10 +234,12 @@ def _model(raw: RawTraining, source: str, folder: Path) -> Model:
         raise mistake(error.problem, source=source, key="model", hint=hint) from None
 
 
-def _compute(raw: RawTraining, source: str, folder: Path) -> ComputeModel:
+def _compute(raw: RawTraining, source: str, folder: Path, model: Model) -> ComputeModel:
     from tutti.workloads import Chiplet, Roofline, Systolic, read_measured
 
     given = raw.compute
+    if isinstance(given, GpuTable):
+        return _kernels(given, source, model)
     if isinstance(given, SystolicTable):
         clock = given.clock or raw.npu.clock
         keys = dict(given)
@@ -246,6 +255,18 @@ def _compute(raw: RawTraining, source: str, folder: Path) -> ComputeModel:
             key, hint = "compute.file", _hint(error)
             raise mistake(error.problem, source=source, key=key, hint=hint) from None
     return Roofline()
+
+
+def _kernels(given: GpuTable, source: str, model: Model) -> ComputeModel:
+    from tutti.platforms.npus import npu
+    from tutti.training.plan.efficiency import kernels_of, setting_of
+
+    try:
+        peaks = npu(given.gpu)
+        setting = setting_of(peaks, model, given.precision, given.dispatcher, graph=given.graph)
+        return kernels_of(peaks, setting, given.efficiency)
+    except TuttiError as error:
+        raise mistake(error.problem, source=source, key="compute", hint=error.hint) from None
 
 
 def _check_division(step: Step, source: str) -> None:

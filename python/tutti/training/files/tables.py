@@ -13,9 +13,11 @@ from tutti.base.units import Frequency
 from tutti.platforms.files.platform_file import PlatformChoice
 from tutti.training.endpoint import Configuration, Efficiency, Npu, Ring
 from tutti.training.fabric import Dimension
+from tutti.training.plan.efficiency import Dispatcher, Graph
 from tutti.training.step import Bucket, Chunk, Detail, Message, Order, Step
 from tutti.workloads import Chiplet, Parallelism, Systolic
 from tutti.workloads.compute import Dataflow
+from tutti.workloads.kernels import Precision
 from tutti.workloads.transfers import Elements
 
 
@@ -68,7 +70,48 @@ class MeasuredTable(Table):
     ]
 
 
-ComputeTable = Annotated[RooflineTable | SystolicTable | MeasuredTable, Discriminator("model")]
+class GpuTable(Table):
+    """Kernels of a GPU, whose efficiencies are fitted to published training runs.
+
+    `npu` should have the peaks of the GPU; a lower rate or bandwidth slows the kernels.
+    """
+
+    model: Annotated[Literal["gpu"], Field(description="The compute model.")]
+    gpu: Annotated[str, Field(description="The GPU, such as `h100`.")]
+    precision: Annotated[
+        Precision, Field(default="bf16", description="The precision of matrix products.")
+    ]
+    efficiency: Annotated[
+        float | None,
+        Field(
+            default=None,
+            gt=0,
+            le=1,
+            description="Fraction of the peak that matrix products and attention reach, instead "
+            "of the fitted ones.",
+        ),
+    ]
+    dispatcher: Annotated[
+        Dispatcher | None,
+        Field(
+            default=None,
+            description="Kernels of experts: `alltoall`, `flex` (DeepEP, HybridEP), `fused` or "
+            "`dropping`. By default `fused` with MXFP8 and NVFP4, else `flex`.",
+        ),
+    ]
+    graph: Annotated[
+        Graph | None,
+        Field(
+            default=None,
+            description="What CUDA graphs launch: nothing (`eager`), parts of layers (`partial`) "
+            "or an iteration (`full`). By default `full` with `fused`, else `partial`.",
+        ),
+    ]
+
+
+ComputeTable = Annotated[
+    RooflineTable | SystolicTable | MeasuredTable | GpuTable, Discriminator("model")
+]
 
 
 _Configuration = Annotated[

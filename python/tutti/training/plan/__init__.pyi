@@ -1,4 +1,5 @@
 from .cluster import Cluster as Cluster
+from .estimate import amounts as amounts
 from .estimate import estimate as estimate
 from .search import PlanSearch as PlanSearch
 from .search import Ranked as Ranked

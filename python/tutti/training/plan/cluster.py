@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tutti.base.units import OpRate
 from tutti.training.endpoint import Npu
+from tutti.training.plan.efficiency import coefficients, kernels_of, rates_of, setting_of
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.transfers import Elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tutti.platforms.machine import Platform
     from tutti.platforms.npus import NpuPeaks
     from tutti.topologies import Routes
-
-EFFICIENCY = 0.6
-"""Fraction of the peak that kernels reach. Fitted: with it and four model chunks per stage, the MFU
-is within 2.5 percentage points of three runs of Llama 3 405B (Grattafiori et al. 2024, table 4). It
-includes norms, activation functions and the optimizer, which are not modelled."""
+    from tutti.training.plan.efficiency import Dispatcher, Graph, Setting
+    from tutti.workloads.kernels import Kernels, Precision, Rates
+    from tutti.workloads.model import Model
 
 _BYTES = 1 << 30
 
@@ -37,6 +40,14 @@ class Link:
     latency: float
 
 
+def domain_of(routes: Routes) -> int:
+    """Returns the number of first NPUs that reach each other at the rate of the first two."""
+    ranks = routes.topology.ranks
+    first = routes.pair(0, min(1, ranks - 1)).bottleneck
+    slower = (at for at in range(2, ranks) if routes.pair(0, at).bottleneck != first)
+    return next(slower, ranks)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
     """The GPUs.
@@ -45,7 +56,14 @@ class Cluster:
         platform: A platform with a topology of as many NPUs as GPUs.
         npu: The published peaks of a GPU.
         precision: The precision of matrix products.
-        efficiency: The fraction of the peak that kernels reach.
+        efficiency: The fraction of the peak that matrix products and attention reach; None for
+            the fitted ones of the GPU and the precision.
+        dispatcher: The kernels of experts, as in :class:`Setting`; None for those that recipes use.
+        overlapped: Whether dispatch and combine overlap with another micro-batch.
+        graph: What CUDA graphs launch, as in :class:`Setting`; None for those that recipes use.
+        gradients: Bytes of a reduced gradient. FP32 by default (Grattafiori et al. 2024, section
+            3.3.2).
+        count: The number of GPUs, if the platform has more.
         usable: The fraction of the memory for states and activations.
         smaller: Returns the platform with fewer GPUs, for faster simulations; it raises a
             :class:`TuttiError` for impossible numbers.
@@ -53,14 +71,23 @@ class Cluster:
 
     platform: Platform
     npu: NpuPeaks
-    precision: Literal["bf16", "fp8"] = "bf16"
-    efficiency: float = EFFICIENCY
+    precision: Precision = "bf16"
+    efficiency: float | None = None
+    dispatcher: Dispatcher | None = None
+    overlapped: bool = False
+    graph: Graph | None = None
+    gradients: int = 4
+    count: int | None = None
     usable: float = USABLE
     smaller: Callable[[int], Platform] | None = None
 
     @property
     def gpus(self) -> int:
         """The number of GPUs."""
+        return self.count or self._ranks
+
+    @property
+    def _ranks(self) -> int:
         return self._routes.topology.ranks
 
     @property
@@ -78,11 +105,34 @@ class Cluster:
         Raises:
             WorkloadError: The GPU does not have the precision.
         """
-        found = self.npu.bf16_flops if self.precision == "bf16" else self.npu.fp8_flops
-        if found is None:
-            message = f"{self.npu.name} has no {self.precision}: expected bf16"
-            raise WorkloadError(message, kind="no_precision")
-        return found.per_second
+        return int(self.rates.flops)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """The peaks of a GPU at the precision.
+
+        Raises:
+            WorkloadError: The GPU does not have the precision.
+        """
+        return rates_of(self.npu, self.precision)
+
+    def coefficients(self, model: Model) -> NDArray[np.float64]:
+        """Returns the coefficients of :data:`tutti.training.plan.efficiency.NAMES`."""
+        return coefficients(self.setting(model), self.efficiency)
+
+    def setting(self, model: Model) -> Setting:
+        """Returns what the coefficients of a model depend on."""
+        given = (self.npu, model, self.precision, self.dispatcher)
+        return setting_of(*given, overlapped=self.overlapped, graph=self.graph)
+
+    def compute(self, model: Model) -> Kernels:
+        """Returns the compute model of a GPU."""
+        return kernels_of(self.npu, self.setting(model), self.efficiency)
+
+    @property
+    def elements(self) -> Elements:
+        """Bytes of communicated weights and gradients. FP8 weights are gathered in FP8."""
+        return Elements(weights=2 if self.precision == "bf16" else 1, gradients=self.gradients)
 
     @property
     def capacity(self) -> int:
@@ -91,10 +141,9 @@ class Cluster:
 
     @cached_property
     def engine(self) -> Npu:
-        """The parameters of the engine: the peak is reduced by the efficiency."""
-        achieved = int(self.peak * self.efficiency)
+        """The parameters of the engine, at the peak; :meth:`compute` has the efficiency."""
         return Npu(
-            arithmetic=OpRate.parse(f"{achieved} FLOP/s"),
+            arithmetic=OpRate.parse(f"{self.peak} FLOP/s"),
             sms=self.npu.sms,
             memory=self.npu.memory_bandwidth,
         )
@@ -107,20 +156,17 @@ class Cluster:
     @cached_property
     def domain(self) -> int:
         """The number of first GPUs that reach each other at the rate of the first two."""
-        routes, gpus = self._routes, self.gpus
-        first = routes.pair(0, min(1, gpus - 1)).bottleneck
-        slower = (at for at in range(2, gpus) if routes.pair(0, at).bottleneck != first)
-        return next(slower, gpus)
+        return domain_of(self._routes)
 
     @cached_property
     def inner(self) -> Link:
         """The links inside a scale-up domain."""
-        return self._link(min(1, self.gpus - 1))
+        return self._link(min(1, self._ranks - 1))
 
     @cached_property
     def outer(self) -> Link:
         """The links between domains, at the largest distance."""
-        return self._link(self.gpus - 1)
+        return self._link(self._ranks - 1)
 
     def _link(self, target: int) -> Link:
         wire = self._routes.pair(0, target)

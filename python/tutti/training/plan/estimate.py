@@ -1,23 +1,31 @@
-"""The closed-form time of a plan: roofline, alpha-beta collectives, and the pipeline's bubble.
+"""The closed-form time of a plan: kernels, alpha-beta collectives, and the pipeline's bubble.
 
-One block of each kind is costed and multiplied. Groups within a scale-up domain use its links.
-Others use the links between domains. Collectives that block the next layer are exposed. Gradients
-hide behind the backward pass of the last micro-batch.
+:func:`amounts` reduces a plan to amounts at published peaks, :func:`combined` multiplies them by
+coefficients (:mod:`tutti.training.plan.efficiency`) and overlaps what overlaps. The latter accepts
+many plans at once, so that measured steps determine the coefficients of this model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections import Counter
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.timing import StepTiming
-from tutti.workloads.compute import PassTimes, Roofline, covered
+from tutti.workloads import kernels
+from tutti.workloads.kernels import TERMS
 from tutti.workloads.model import PASSES
-from tutti.workloads.transfers import Elements, Transfers, divided
+from tutti.workloads.transfers import Transfers, recomputed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from tutti.training.plan.cluster import Cluster
     from tutti.training.plan.space import Plan
@@ -25,13 +33,81 @@ if TYPE_CHECKING:
     from tutti.workloads.pieces import Pieces
     from tutti.workloads.transfers import Transfer
 
-__all__ = ["ELEMENT", "ELEMENTS", "Known", "estimate"]
+    Array = NDArray[np.float64]
+
+__all__ = [
+    "ELEMENT",
+    "Known",
+    "StepAmounts",
+    "Times",
+    "amounts",
+    "combined",
+    "estimate",
+    "least_data",
+    "stacked",
+    "update",
+]
 
 ELEMENT = 2
-"""Bytes of an activation and of a weight: BF16."""
+"""Bytes of an activation: BF16."""
 
-ELEMENTS = Elements(gradients=4)
-"""Gradients are reduced in FP32 (Grattafiori et al. 2024, section 3.3.2)."""
+BLOCKING = ("tensor", "context", "expert")
+"""Kinds of parallelism whose collectives the next layer waits for."""
+
+_OPTIMIZER = 30
+"""Bytes per weight of a shard: the FP32 weight and two moments are read and written, the gradient
+read, the weight written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAmounts:
+    """What a step consists of, at published peaks; arrays have leading axes for several steps.
+
+    Attributes:
+        forward: Amounts of :data:`TERMS` of each stage for a micro-batch, shape (stages, terms).
+        backward: The same, with what is computed again.
+        blocking: Seconds of collectives that block layers, shape (stages, kinds).
+        ring: Seconds of ring exchanges in forward and backward passes, shape (stages, 2).
+        covered: Amounts of attention that run during them, shape (stages, 2).
+        gather: Seconds of gathers of weights, shape (stages,).
+        reduce: Seconds of the reduction of gradients, shape (stages,).
+        layers: Blocks of a stage.
+        micro_batches: Micro-batches of a step.
+        pipeline: Pipeline stages.
+        interleaved: Model chunks per stage.
+        message: Seconds of the activations between stages.
+        sharded: 1 if weights are gathered in each pass (ZeRO 3), else 0.
+        update: Amounts of :data:`tutti.training.plan.efficiency.UPDATE`.
+    """
+
+    forward: Array
+    backward: Array
+    blocking: Array
+    ring: Array
+    covered: Array
+    gather: Array
+    reduce: Array
+    layers: Array
+    micro_batches: Array
+    pipeline: Array
+    interleaved: Array
+    message: Array
+    sharded: Array
+    update: Array
+
+
+class Times(NamedTuple):
+    """Seconds of the parts of a step: the fields of :class:`StepTiming`."""
+
+    compute: Array
+    idle: Array
+    update: Array
+    exposed: dict[str, Array]
+
+    @property
+    def step(self) -> Array:
+        """Seconds of the step."""
+        return self.compute + self.idle + self.update + sum(self.exposed.values())
 
 
 def estimate(
@@ -41,166 +117,270 @@ def estimate(
 
     `known` stores costs of blocks for further plans of the same model and cluster.
     """
-    return _Estimate(pieces, plan, cluster, {} if known is None else known).timing()
+    found = combined(amounts(pieces, plan, cluster, known), cluster.coefficients(pieces.model))
+    exposed = {kind: float(value) for kind, value in found.exposed.items() if value > 0}
+    return StepTiming(
+        compute=float(found.compute),
+        idle=float(found.idle),
+        update=float(found.update),
+        exposed=exposed,
+    )
 
 
-@dataclass
-class Cost:
-    """Seconds of a layer, a block or a stage, for a micro-batch."""
+def combined(step: StepAmounts, coefficients: Array) -> Times:
+    """Returns the times of steps, whose coefficients are in the last axis."""
+    value = {name: coefficients[..., at] for at, name in enumerate(NAMES)}
+    count = len(TERMS)
+    forward, backward = (
+        kernels.pass_seconds(part, coefficients[..., None, :count])
+        for part in (step.forward, step.backward)
+    )
+    exposed = {
+        kind: step.blocking[..., at] * value[kind][..., None] for at, kind in enumerate(BLOCKING)
+    }
+    hidden = step.covered * value["attention"][..., None, None]
+    shown = np.maximum(value["context"][..., None, None] * step.ring, step.ring - hidden)
+    exposed["context"] = exposed["context"] + shown.sum(axis=-1)
+    each = forward + backward + sum(exposed.values())
+    busiest = each.argmax(axis=-1)[..., None]
 
-    forward: float
-    backward: float
-    blocking: dict[str, float]
-    gather: float
-    reduce: float
+    def of(array: Array) -> Array:
+        return np.take_along_axis(array, busiest, axis=-1)[..., 0]
 
-    @property
-    def busy(self) -> float:
-        return self.forward + self.backward + sum(self.blocking.values())
+    forward, backward, each = of(forward), of(backward), of(each)
+    micro_batches = step.micro_batches
+    found = {kind: micro_batches * of(seconds) for kind, seconds in exposed.items()}
+    later = step.pipeline - 1
+    waits = np.maximum(0.0, 2 * step.interleaved * step.message - each)
+    found["pipeline"] = np.where(later > 0, 2 * later * step.message + micro_batches * waits, 0.0)
+    passes = (forward, backward, of(step.gather), of(step.reduce))
+    found["data"] = _data(step, passes, value["data"])
+    terms = coefficients[..., -step.update.shape[-1] :]
+    return Times(
+        compute=micro_batches * (forward + backward),
+        idle=later / step.interleaved * each,
+        update=(step.update * terms).sum(axis=-1),
+        exposed=found,
+    )
 
-    def times(self, count: float) -> Cost:
-        return Cost(
-            self.forward * count,
-            self.backward * count,
-            {kind: seconds * count for kind, seconds in self.blocking.items()},
-            self.gather * count,
-            self.reduce * count,
-        )
+
+def _data(step: StepAmounts, passes: tuple[Array, Array, Array, Array], share: Array) -> Array:
+    """Returns the exposed communication of gradients and weights.
+
+    The collective of the first layer is issued when the backward pass ends. Weights are gathered
+    during the first forward pass of the next step, or with ZeRO 3 during each pass.
+    """
+    forward, backward, gather, reduce = passes
+
+    def exposed(moved: Array, during: Array, least: Array) -> Array:
+        return np.maximum(moved - during, least)
+
+    once = exposed(reduce, backward, np.maximum(share, 1 / step.layers) * reduce)
+    once = once + exposed(gather, forward, share * gather)
+    again = step.micro_batches * exposed(gather, forward, share * gather)
+    again = again + (step.micro_batches - 1) * exposed(gather, backward, share * gather)
+    again = again + exposed(gather + reduce, backward, share * (gather + reduce))
+    return np.where(step.sharded > 0, again, once)
+
+
+def amounts(
+    pieces: Pieces, plan: Plan, cluster: Cluster, known: Known | None = None
+) -> StepAmounts:
+    """Returns the amounts of a step.
+
+    `known` stores those of blocks for further plans of the same model and cluster.
+    """
+    return _Amounts(pieces, plan, cluster, {} if known is None else known).found()
+
+
+def update(pieces: Pieces, plan: Plan, cluster: Cluster) -> float:
+    """Returns the seconds of a step that belong to no pass: casts, optimizer, and a constant."""
+    of = _Amounts(pieces, plan, cluster, {}).update
+    return float(of @ cluster.coefficients(pieces.model)[-len(of) :])
+
+
+def least_data(pieces: Pieces, plan: Plan, cluster: Cluster) -> float:
+    """Returns the seconds of data parallelism that no compute hides."""
+    found = amounts(pieces, plan, cluster)
+    share = cluster.coefficients(pieces.model)[NAMES.index("data")]
+    hidden = np.asarray(math.inf)
+    return float(_data(found, (hidden, hidden, found.gather.max(), found.reduce.max()), share))
+
+
+def stacked(steps: Sequence[StepAmounts]) -> StepAmounts:
+    """Returns the amounts of several steps in arrays; the last stage is repeated if necessary."""
+    most = max(len(step.gather) for step in steps)
+
+    def padded(name: str, step: StepAmounts) -> Array:
+        value: Array = getattr(step, name)
+        if name not in _BY_STAGE:
+            return value
+        return np.concatenate([value, np.repeat(value[-1:], most - len(value), axis=0)])
+
+    return StepAmounts(
+        **{
+            one.name: np.stack([padded(one.name, step) for step in steps])
+            for one in fields(StepAmounts)
+        }
+    )
+
+
+_BY_STAGE = frozenset({"forward", "backward", "blocking", "ring", "covered", "gather", "reduce"})
+
+
+class Cost(NamedTuple):
+    """Amounts of a layer, a block or a stage, for a micro-batch, as in :class:`StepAmounts`.
+
+    `weights` are those of a GPU, `shard` those that its optimizer updates.
+    """
+
+    forward: Array
+    backward: Array
+    blocking: Array
+    ring: Array
+    covered: Array
+    gather: Array
+    reduce: Array
+    weights: Array
+    shard: Array
 
 
 Known = dict[tuple[object, ...], list[Cost]]
 """Costs of the distinct pieces of a model by what they depend on."""
 
 
-def _sum(costs: Iterable[Cost]) -> Cost:
-    total = Cost(0.0, 0.0, {}, 0.0, 0.0)
-    for one in costs:
-        total.forward += one.forward
-        total.backward += one.backward
-        total.gather += one.gather
-        total.reduce += one.reduce
-        for kind, seconds in one.blocking.items():
-            total.blocking[kind] = total.blocking.get(kind, 0.0) + seconds
-    return total
+def _sum(costs: Sequence[tuple[Cost, int]]) -> Cost:
+    counts = [count for _, count in costs]
+    columns = zip(*(cost for cost, _ in costs), strict=True)
+    return Cost(
+        *(sum(part * n for part, n in zip(column, counts, strict=True)) for column in columns)
+    )
 
 
 @dataclass(frozen=True)
-class _Estimate:
+class _Amounts:
     pieces: Pieces
     plan: Plan
     cluster: Cluster
     known: Known
 
-    def timing(self) -> StepTiming:
-        """Returns the time of the busiest stage, and the bubble."""
-        kinds, stage = self.plan.kinds, self._stage()
-        count = kinds.micro_batches
-        exposed = {kind: count * seconds for kind, seconds in stage.blocking.items()}
-        compute = stage.forward + stage.backward
-        each = stage.busy
-        message = self._message() if kinds.pipeline > 1 else 0.0
-        later = kinds.pipeline - 1
-        if later:
-            hidden = max(0.0, 2 * kinds.interleaved * message - each)
-            exposed["pipeline"] = 2 * later * message + count * hidden
-        data = self._data(stage, count)
-        if data:
-            exposed["data"] = data
-        bubble = later / kinds.interleaved * each
-        return StepTiming(compute=count * compute, idle=bubble, exposed=exposed)
-
-    def _data(self, stage: Cost, count: int) -> float:
-        """Returns the exposed communication of gradients and weights."""
-        if self.plan.kinds.zero == 3:
-            exposed = count * max(0.0, stage.gather - stage.forward)
-            exposed += (count - 1) * max(0.0, stage.gather - stage.backward)
-            return exposed + max(0.0, stage.gather + stage.reduce - stage.backward)
-        # The collective of the first layer is issued when the backward pass ends. Weights are
-        # gathered during the first forward pass of the next step.
-        reduced = max(stage.reduce - stage.backward, stage.reduce / self._layers)
-        return reduced + max(0.0, stage.gather - stage.forward)
+    def found(self) -> StepAmounts:
+        kinds, stages = self.plan.kinds, self._stages()
+        columns = {
+            name: np.stack([getattr(stage, name) for stage in stages])
+            for name in Cost._fields
+            if name in _BY_STAGE
+        }
+        return StepAmounts(
+            **columns,
+            layers=np.asarray(max(1, self.pieces.decoder.layers // kinds.pipeline)),
+            micro_batches=np.asarray(float(kinds.micro_batches)),
+            pipeline=np.asarray(float(kinds.pipeline)),
+            interleaved=np.asarray(float(kinds.interleaved)),
+            message=np.asarray(self._message() if kinds.pipeline > 1 else 0.0),
+            sharded=np.asarray(1.0 if kinds.zero == 3 else 0.0),
+            update=self.update,
+        )
 
     @cached_property
-    def _layers(self) -> int:
-        return max(1, self.pieces.decoder.layers // self.plan.kinds.pipeline)
+    def update(self) -> Array:
+        """The amounts of the update, for the weights of a mean stage."""
+        counts = Counter(self.pieces.numbers)
+        all_pieces = _sum([(self._pieces[at], n) for at, n in counts.items()])
+        weights, shard = (
+            float(part) / self.plan.kinds.pipeline / self.cluster.rates.memory
+            for part in (all_pieces.weights, all_pieces.shard)
+        )
+        domains = max(1.0, self.cluster.gpus / self.cluster.domain)
+        return np.array([weights, _OPTIMIZER * shard, 1.0, math.log2(domains)])
 
-    def _stage(self) -> Cost:
-        """Returns the cost of the stage that takes the longest per micro-batch."""
-        kinds, plan = self.plan.kinds, self.plan
+    @cached_property
+    def _pieces(self) -> list[Cost]:
+        """The costs of the distinct pieces, which `known` stores."""
+        plan = self.plan
         # What the cost of a block depends on.
         key = (
-            replace(kinds, pipeline=1, micro_batches=1, interleaved=1),
+            replace(plan.kinds, pipeline=1, micro_batches=1, interleaved=1),
             (plan.micro_batch, plan.data, plan.stride("data")),
         )
         if key not in self.known:
             self.known[key] = self._blocks()
-        costs = self.known[key]
-        stages: list[list[Cost]] = [[] for _ in range(kinds.pipeline)]
-        for chunk, counted in enumerate(self.pieces.chunks(kinds.pipeline * kinds.interleaved)):
-            stages[chunk % kinds.pipeline] += [costs[at].times(n) for at, n in counted.items()]
-        return max(map(_sum, stages), key=lambda one: one.busy)
+        return self.known[key]
+
+    def _stages(self) -> list[Cost]:
+        """Returns the costs of stages that differ."""
+        kinds, costs = self.plan.kinds, self._pieces
+        chunks = self.pieces.chunks(kinds.pipeline * kinds.interleaved)
+        stages: dict[frozenset[tuple[int, int]], Counter[int]] = {}
+        for stage in range(kinds.pipeline):
+            counted = sum(chunks[stage :: kinds.pipeline], Counter[int]())
+            stages[frozenset(counted.items())] = counted
+        return [_sum([(costs[at], n) for at, n in one.items()]) for one in stages.values()]
 
     def _blocks(self) -> list[Cost]:
-        """Returns the cost of each distinct piece of the model."""
-        plan, sample = self.plan, self.pieces.distinct
-        flat = [layer for piece in sample for layer in piece]
+        """Returns the cost of each distinct piece of the model, between its neighbours."""
+        plan, layers = self.plan, self.pieces.model.layers
         placement = plan.kinds.on([(kind, plan.degree(kind)) for kind in plan.kinds.order])
-        moved = Transfers(plan.kinds, placement, flat, plan.micro_batch, ELEMENTS.of(ELEMENT))
-        left = (self.cluster.engine.arithmetic.per_second, self.cluster.engine.memory)
-        times = PassTimes(Roofline(), plan.micro_batch, ELEMENT, left)
-        layers = [self._layer(layer, moved, at, times) for at, layer in enumerate(flat)]
-        found, start = [], 0
-        for piece in sample:
-            found.append(_sum(layers[start : start + len(piece)]))
-            start += len(piece)
+        sizes = self.cluster.elements.of(ELEMENT)
+        copies = plan.kinds.dispatched(self.pieces.model)
+        found = []
+        for start, stop in self.pieces.places:
+            first = max(0, start - 1)
+            near = layers[first : stop + 1]
+            moved = Transfers(plan.kinds, placement, near, plan.micro_batch, sizes, copies)
+            costs = [self._layer(near[at], moved, at) for at in range(start - first, stop - first)]
+            found.append(_sum([(one, 1) for one in costs]))
         return found
 
-    def _layer(self, layer: ModelLayer, moved: Transfers, at: int, times: PassTimes) -> Cost:
-        kinds = self.plan.kinds
-        part = divided(layer, kinds.tensor, kinds.context, kinds.expert)
-        forward, *back = (times.of(part, which) * 1e-12 for which in PASSES)
-        is_inner = 0 < at < len(moved.layers) - 1
-        again = times.again(part, kinds.recompute) * 1e-12 if is_inner else 0.0
+    def _layer(self, layer: ModelLayer, moved: Transfers, at: int) -> Cost:
+        kinds, samples, rates = self.plan.kinds, self.plan.micro_batch, self.cluster.rates
+        part = kinds.part(layer)
+        forward, *back = (
+            np.array(kernels.amounts(part, which, samples, rates)) for which in PASSES
+        )
+        backward: Array = sum(back)  # type: ignore[assignment]
+        again = recomputed(part, kinds.recompute)
+        if again and not layer.first and layer.name != "classifier":
+            backward = backward + np.array(kernels.amounts(again, "forward", samples, rates))
         found = moved.of(at)
-        blocking: dict[str, float] = {}
+        blocking = dict.fromkeys(BLOCKING, 0.0)
         for one in (*found.after_forward, *found.after_input_gradient):
-            kind = one.rings[0]
-            blocking[kind] = blocking.get(kind, 0.0) + self._time(one)
-        if found.with_forward:
-            part_of = covered(times, part, kinds.recompute, kinds.context)
-            for during, moving in (
-                (part_of.forward, found.with_forward),
-                (part_of.backward, found.with_backward),
-            ):
-                exposed = sum(map(self._time, moving)) - during * 1e-12
-                blocking["context"] = blocking.get("context", 0.0) + max(0.0, exposed)
+            kind = "expert" if one.collective == "all_to_all" else one.rings[0]
+            blocking[kind] += self._time(one)
+        both = (found.with_forward, found.with_backward)
+        ring = np.array([sum(map(self._time, part_of)) for part_of in both])
+        share = (kinds.context - 1) / kinds.context if ring.any() else 0.0
+        attention = TERMS.index("attention")
+        covered = share * np.array([forward[attention], backward[attention]])
         gather, reduce = found.before_forward, found.after_weight_gradient
+        weights = kinds.part(layer, context=False).parameters
+        copies = self.plan.data * kinds.context * (1 if layer.experts > 1 else kinds.expert)
         return Cost(
             forward,
-            sum(back) + again,
-            blocking,
-            self._time(gather) if gather else 0.0,
-            self._time(reduce) if reduce else 0.0,
+            backward,
+            np.array([blocking[kind] for kind in BLOCKING]),
+            ring,
+            covered,
+            np.asarray(self._time(gather) if gather else 0.0),
+            np.asarray(self._time(reduce) if reduce else 0.0),
+            np.asarray(float(weights)),
+            np.asarray(weights / (copies if kinds.zero else 1)),
         )
 
     def _time(self, transfer: Transfer) -> float:
         """Returns the alpha-beta time of a collective on its group, with its launch.
 
         Groups along several dimensions use rings along each, the innermost first. Pieces of the
-        collective pass them in turn, so the slowest dimension sets the bandwidth.
+        collective pass them in turn, so the slowest dimension sets the bandwidth. A group that
+        spans domains has a ring within each and rings between them, which use all its adapters.
         """
-        plan, domain = self.plan, self.cluster.domain
+        if transfer.collective == "all_to_all":
+            return self._all_to_all(transfer)
         slowest, latency, left = 0.0, 0.0, float(transfer.bytes)
-        for kind in plan.kinds.order:
-            ranks, stride = plan.degree(kind), plan.stride(kind)
-            if kind not in transfer.rings or ranks == 1:
+        for kind, ranks, is_inside in self.plan.dimensions(self.cluster.domain):
+            if kind not in transfer.rings:
                 continue
-            link = self.cluster.inner if stride * ranks <= domain else self.cluster.outer
-            if transfer.collective == "all_to_all":
-                near = max(1, domain // stride) if stride * ranks > domain else 1
-                slowest = max(slowest, (ranks - near) / ranks * left / link.rate)
-                latency += link.latency
-                continue
+            link = self.cluster.inner if is_inside else self.cluster.outer
             slowest = max(slowest, (ranks - 1) * left / ranks / link.rate)
             latency += (ranks - 1) * link.latency
             left /= ranks
@@ -208,6 +388,20 @@ class _Estimate:
             return 0.0
         rounds = 2 if transfer.collective == "all_reduce" else 1
         return self.cluster.launch + (slowest + latency) * rounds
+
+    def _all_to_all(self, transfer: Transfer) -> float:
+        """Returns the time of an all-to-all: of its bytes for other domains, or for other GPUs."""
+        plan, domain, ranks, reach = self.plan, self.cluster.domain, 1, 1
+        for kind in plan.kinds.order:
+            if kind in transfer.rings:
+                ranks *= plan.degree(kind)
+                reach = plan.stride(kind) * plan.degree(kind)
+        if ranks == 1:
+            return 0.0
+        link = self.cluster.inner if reach <= domain else self.cluster.outer
+        near = max(1, ranks * domain // reach) if reach > domain else 1
+        share = (ranks - near) / ranks
+        return self.cluster.launch + share * transfer.bytes / link.rate + link.latency
 
     def _message(self) -> float:
         """Returns the time of the activations of a micro-batch between stages."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tutti.workloads.parallel import KINDS
+from tutti.base.files.writer import document
+from tutti.workloads.parallel import KINDS, Parallelism
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,9 @@ def described(one: Ranked) -> str:
     """Returns the degrees of a plan, such as `tensor 8 x pipeline 16 x data 8`."""
     plan = one.plan
     degrees = [f"{kind} {plan.degree(kind)}" for kind in plan.kinds.order if plan.degree(kind) > 1]
+    if plan.kinds.undivided_experts:
+        degrees = [part for part in degrees if not part.startswith("expert")]
+        degrees.append(f"(expert {plan.expert_ranks} over tensor and data)")
     text = " x ".join(degrees) or "one GPU"
     extra = [f"ZeRO {plan.kinds.zero}"] if plan.kinds.zero else []
     if plan.kinds.interleaved > 1:
@@ -79,23 +83,27 @@ def _exceeding(found: PlanSearch) -> Iterator[str]:
     )
 
 
+def parallelism_of(one: Ranked) -> dict[str, Any]:
+    """Returns the keys of `[parallelism]` in a training file, without the defaults."""
+    kinds = one.plan.kinds
+    found: dict[str, Any] = {
+        kind: one.plan.degree(kind)
+        for kind in KINDS
+        if kind != "data" and one.plan.degree(kind) > 1
+    }
+    for key in (
+        "undivided_experts", "expert_domain", "cp_comm_type", "sequence", "micro_batches",
+        "interleaved", "zero", "recompute", "order",
+    ):  # fmt: skip
+        value = getattr(kinds, key)
+        if value != getattr(_DEFAULTS, key):
+            found[key] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+_DEFAULTS = Parallelism()
+
+
 def table_of(one: Ranked) -> str:
     """Returns the table `[parallelism]` of a training file, without the defaults."""
-    kinds = one.plan.kinds
-    degrees = {kind: one.plan.degree(kind) for kind in KINDS if kind != "data"}
-    lines = ["[parallelism]", *(f"{kind} = {n}" for kind, n in degrees.items() if n > 1)]
-    if kinds.cp_comm_type != "all_gather":
-        lines.append(f'cp_comm_type = "{kinds.cp_comm_type}"')
-    if kinds.sequence:
-        lines.append("sequence = true")
-    if kinds.pipeline > 1:
-        lines.append(f"micro_batches = {kinds.micro_batches}")
-    if kinds.interleaved > 1:
-        lines.append(f"interleaved = {kinds.interleaved}")
-    if kinds.zero:
-        lines.append(f"zero = {kinds.zero}")
-    lines.append(f'recompute = "{kinds.recompute}"')
-    if kinds.order != KINDS:
-        names = ", ".join(f'"{kind}"' for kind in kinds.order)
-        lines.append(f"order = [{names}]")
-    return "\n".join(lines)
+    return document((), {"parallelism": parallelism_of(one)}).strip()

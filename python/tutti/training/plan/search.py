@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
@@ -39,6 +40,7 @@ class Ranked:
         memory: The memory of a GPU of the stage that needs the most.
         estimated: The closed-form time.
         simulated: The simulated time, or None.
+        correction: The factor on the closed-form time that simulations of other plans showed.
         problem: Why the simulation failed; empty if it did not.
     """
 
@@ -46,12 +48,13 @@ class Ranked:
     memory: Memory
     estimated: StepTiming
     simulated: StepTiming | None = None
+    correction: float = 1.0
     problem: str = ""
 
     @property
     def timing(self) -> StepTiming:
-        """The simulated time if there is one."""
-        return self.simulated or self.estimated
+        """The simulated time if there is one, else the corrected closed form."""
+        return self.simulated or self.estimated.times(self.correction)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,8 @@ class PlanSearch:
         cluster: The GPUs.
         model: The model.
         batch: The global batch, in sequences.
-        fitting: The plans within memory: simulated ones by simulated time, then the others.
+        fitting: The plans within memory, fastest first: by simulated time, or by the closed form
+            times the mean error of the closed form in simulated plans.
         exceeding: The plans that exceed the memory, fastest first.
     """
 
@@ -73,17 +77,29 @@ class PlanSearch:
     exceeding: Sequence[Ranked]
 
     def with_simulated(self, simulated: Sequence[Ranked]) -> PlanSearch:
-        """Returns the plans with these simulated ones first, fastest first."""
+        """Returns the plans by time; unsimulated ones with the closed form's error in these."""
         known = {one.plan for one in simulated}
         rest = [one for one in self.fitting if one.plan not in known]
-        best = sorted(simulated, key=lambda one: (one.simulated is None, one.timing.step))
-        return replace(self, fitting=[*best, *rest])
+        ratios = [one.simulated.step / one.estimated.step for one in simulated if one.simulated]
+        correction = median(ratios) if ratios else 1.0
+        corrected = [*simulated, *(replace(one, correction=correction) for one in rest)]
+        corrected.sort(key=lambda one: (one.timing.step, one.memory.total))
+        return replace(self, fitting=corrected)
 
     def mfu(self, timing: StepTiming) -> float:
         """Returns the model FLOPs utilisation: FLOPs without recomputation over the peak."""
         shape = Pieces(self.model).decoder
         flops = self.batch * shape.tokens * shape.flops
         return flops / (timing.step * self.cluster.gpus * self.cluster.peak)
+
+    def tokens_per_second(self, timing: StepTiming) -> float:
+        """Returns the tokens per second and GPU."""
+        tokens = Pieces(self.model).decoder.tokens
+        return self.batch * tokens / (timing.step * self.cluster.gpus)
+
+    def flops_per_second(self, timing: StepTiming) -> float:
+        """Returns the FLOPs of the model per second and GPU, without recomputation."""
+        return self.mfu(timing) * self.cluster.peak
 
 
 def search(
@@ -153,22 +169,34 @@ def simulate_fastest(
 ) -> list[Ranked]:
     """Simulates the fastest plans that fit the memory.
 
+    Then it simulates the first of all plans until that one is simulated, at most `count` times: the
+    simulations may show that the closed form favours other plans.
+
     Args:
         found: The plans, by the closed form.
-        count: The number of plans to simulate.
+        count: The number of plans to simulate first.
         compute: The compute model of simulations; by default the roofline.
         done: Called with each simulated plan.
     """
-    pieces, best = Pieces(found.model), []
+    pieces, best = Pieces(found.model), list[Ranked]()
+
+    def simulation(one: Ranked) -> Ranked:
+        return _simulated(one, pieces, found.cluster, compute)
+
+    def add(one: Ranked) -> None:
+        best.append(one)
+        done(one)
+
     # The engine releases the interpreter lock, so threads run in parallel.
     pool = ThreadPoolExecutor(os.cpu_count())
     try:
-        for one in pool.map(
-            lambda one: _simulated(one, pieces, found.cluster, compute),
-            _chosen(found.fitting, count),
-        ):
-            best.append(one)
-            done(one)
+        for one in pool.map(simulation, _chosen(found.fitting, count)):
+            add(one)
+        for _ in range(count):
+            first = found.with_simulated(best).fitting[0]
+            if first.simulated or first.problem:
+                break
+            add(simulation(first))
     finally:
         # After Ctrl-C, simulations that run are not waited for.
         pool.shutdown(wait=False, cancel_futures=True)
@@ -228,7 +256,8 @@ def _nothing(
     if not exceeding:
         message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs: expected a global "
         message += "batch that the data-parallel replicas divide"
-        hint = "raise the batch, or fix more of the tensor, context and pipeline degrees"
+        hint = "raise the batch, or fix more of the tensor, context and pipeline degrees; "
+        hint += "interleaved stages need a multiple of as many micro-batches"
         return WorkloadError(message, kind="no_plan", hint=hint)
     least = min(exceeding, key=lambda one: one.memory.total)
     needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
@@ -239,4 +268,7 @@ def _nothing(
     )
     gpus = least_gpus(model, cluster.capacity)
     hint = f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
+    fastest = exceeding[0]
+    step = fastest.estimated.step
+    message += f"; with more memory, {described(fastest)} would take {step:.2f} s"
     return WorkloadError(message, kind="no_plan", hint=hint)

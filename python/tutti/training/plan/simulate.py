@@ -19,7 +19,8 @@ from tutti.base.errors import TuttiError
 from tutti.training.endpoint import configurations
 from tutti.training.exposed import exposed
 from tutti.training.fabric import Dimension
-from tutti.training.plan.estimate import ELEMENT, ELEMENTS, estimate
+from tutti.training.plan.efficiency import NAMES
+from tutti.training.plan.estimate import BLOCKING, ELEMENT, estimate, least_data, update
 from tutti.training.plan.timing import StepTiming
 from tutti.training.spans import spans
 from tutti.training.step import Step
@@ -55,34 +56,58 @@ def simulate(
         step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
         return _timing(step.run(configurations()["ideal"]), kinds)
 
-    found = _extrapolated(run, plan.kinds)
-    if few.data == plan.data:
-        return found
-    more = estimate(pieces, plan, cluster).exposed.get("data", 0.0)
-    more -= estimate(pieces, few, smaller).exposed.get("data", 0.0)
-    data = max(0.0, found.exposed.get("data", 0.0) + more)
-    return replace(found, exposed={**found.exposed, "data": data})
+    found = _overlapped(_extrapolated(run, plan.kinds), pieces.model, cluster)
+    data = found.exposed.get("data", 0.0)
+    if few.data != plan.data:
+        data += estimate(pieces, plan, cluster).exposed.get("data", 0.0)
+        data -= estimate(pieces, few, smaller).exposed.get("data", 0.0)
+    data = max(data, least_data(pieces, plan, cluster))
+    exposed = {**found.exposed, "data": data} if data else found.exposed
+    return replace(found, exposed=exposed, update=update(pieces, plan, cluster))
+
+
+def _overlapped(found: StepTiming, model: Model, cluster: Cluster) -> StepTiming:
+    """Returns the timing with the exposed shares of collectives that block layers."""
+    shares = dict(zip(NAMES, cluster.coefficients(model), strict=True))
+    exposed = {
+        kind: seconds * (shares[kind] if kind in BLOCKING else 1.0)
+        for kind, seconds in found.exposed.items()
+    }
+    return replace(found, exposed=exposed)
 
 
 def step_of(
     model: Model, plan: Plan, cluster: Cluster, compute: ComputeModel | None = None
 ) -> Step:
     """Returns the training step of a plan."""
-    order = [kind for kind in plan.kinds.order if plan.degree(kind) > 1]
-    given = {} if compute is None else {"compute": compute}
     return Step(
         model=model,
         batch=plan.samples,
-        rings=tuple(Dimension(kind, plan.degree(kind)) for kind in order),
+        rings=dimensions_of(plan, cluster.domain),
         platform=cluster.platform,
         npu=cluster.engine,
         element=ELEMENT,
-        elements=ELEMENTS,
+        elements=cluster.elements,
         iterations=1,
         parallelism=plan.kinds,
         detail="flows",
-        **given,  # type: ignore[arg-type]
+        compute=compute or cluster.compute(model),
     )
+
+
+def dimensions_of(plan: Plan, domain: int) -> tuple[Dimension, ...]:
+    """Returns the dimensions of a plan's GPUs.
+
+    Data-parallel groups that span domains have rings within each domain and between domains.
+    """
+    found = []
+    for kind in plan.kinds.order:
+        parts = [one for one in plan.dimensions(domain) if one[0] == kind]
+        if kind != "data":
+            parts = [(kind, plan.degree(kind), True)] if plan.degree(kind) > 1 else []
+        names = (kind, "data between domains")
+        found += [Dimension(name, ranks) for name, (_, ranks, _) in zip(names, parts, strict=False)]
+    return tuple(found)
 
 
 def _fewer_replicas(plan: Plan, cluster: Cluster) -> tuple[Plan, Cluster]:
@@ -138,10 +163,10 @@ def _kind(span: Span, exchanged: set[int]) -> str:
     """
     if span.kind == "shift":
         return "pipeline"
-    if span.group == "tensor":
-        return "tensor"
     if span.kind == "all_to_all":
         return "expert"
+    if span.group == "tensor":
+        return "tensor"
     if span.group == "context" and span.bytes in exchanged:
         return "context"
     return _GATHER if span.kind == "all_gather" else "data"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tutti.workloads.decoder import Decoder
     from tutti.workloads.parallel import Kind
-    from tutti.workloads.transfers import CpCommType
+    from tutti.workloads.transfers import CpCommType, Recompute
 
 _CONTEXTS = (1, 2, 4, 8, 16)
 _FEWEST_TOKENS = 1024
@@ -50,6 +50,11 @@ class Plan:
         """Returns the degree of a kind of parallelism."""
         return self.data if kind == "data" else int(getattr(self.kinds, kind))
 
+    @property
+    def expert_ranks(self) -> int:
+        """The number of GPUs with different experts, as Megatron-Core counts expert parallelism."""
+        return self.kinds.expert * (self.kinds.tensor if self.kinds.undivided_experts else 1)
+
     def stride(self, kind: Kind) -> int:
         """Returns the distance of neighbouring GPUs of a group: the product of inner degrees."""
         total = 1
@@ -58,6 +63,19 @@ class Plan:
                 break
             total *= self.degree(one)
         return total
+
+    def dimensions(self, domain: int) -> Iterator[tuple[Kind, int, bool]]:
+        """Yields kind, GPUs and whether they share a domain, for dimensions of more than one GPU.
+
+        A kind whose groups span domains has a dimension within a domain and one between domains.
+        """
+        for kind in self.kinds.order:
+            ranks, stride = self.degree(kind), self.stride(kind)
+            near = max(n for n in _divisors(ranks) if n == 1 or stride * n <= domain)
+            if near > 1:
+                yield kind, near, True
+            if ranks > near:
+                yield kind, ranks // near, False
 
     def inside(self, domain: int) -> list[Kind]:
         """Returns the kinds whose groups lie within blocks of `domain` GPUs."""
@@ -73,6 +91,11 @@ class FixedDegrees:
     """What the search does not change: degrees, or None for open ones, and the exchange.
 
     Attributes:
+        expert: GPUs with different experts; with tensor parallelism a multiple of its degree.
+        micro_batch: Sequences of a micro-batch.
+        chunks: Model chunks of a stage.
+        recompute: What the backward pass computes again.
+        zero: The ZeRO stage.
         cp_comm_type: The exchange of keys and values, as in :class:`Parallelism`.
     """
 
@@ -81,6 +104,10 @@ class FixedDegrees:
     pipeline: int | None = None
     expert: int | None = None
     data: int | None = None
+    micro_batch: int | None = None
+    chunks: int | None = None
+    recompute: Recompute | None = None
+    zero: int | None = None
     cp_comm_type: CpCommType = "all_gather"
 
 
@@ -90,12 +117,13 @@ def plans(
     """Yields the plans of a decoder for a global batch of `batch` sequences.
 
     Stages are neighbours instead of replicas only if one of them then stays within a domain.
-    Tensor parallelism stays within a domain and divides the heads. Context parallelism leaves at
-    least 1,024 tokens. There are at least as many micro-batches as stages. ZeRO 1 is used wherever
-    weights are replicated, ZeRO 3 without a pipeline. ZeRO 2 is used in interleaved pipelines with
-    as many micro-batches as stages, where each model chunk completes its gradients before the next,
-    as in Llama 3 405B. Attention is always recomputed (selective),
-    as FlashAttention does.
+    Tensor parallelism stays within a domain and divides the heads, but not experts: GPUs of a group
+    have different ones. Copies of a token for the same GPU or domain are sent once. Context
+    parallelism leaves at least 1,024 tokens. There are at least as many micro-batches as stages.
+    ZeRO 1 is used wherever weights are replicated, ZeRO 3 without a pipeline. ZeRO 2 is used in
+    interleaved pipelines with as many micro-batches as stages, where each model chunk completes its
+    gradients before the next, as in Llama 3 405B. Attention is always recomputed (selective), as
+    FlashAttention does.
 
     Raises:
         WorkloadError: Fixed degrees do not divide the GPUs or the model.
@@ -106,7 +134,11 @@ def plans(
     contexts = _one(given.context, [n for n in _CONTEXTS if _divides_tokens(shape, n)])
     pipelines = _one(given.pipeline, [n for n in _divisors(gpus) if n <= shape.layers])
     experts = _one(given.expert, [n for n in _divisors(gpus) if _routed(shape) % n == 0])
-    for tensor, context, pipeline, expert in product(tensors, contexts, pipelines, experts):
+    for tensor, context, pipeline, ranks in product(tensors, contexts, pipelines, experts):
+        is_undivided = tensor > 1 and ranks > 1
+        if is_undivided and ranks % tensor:
+            continue
+        expert = ranks // tensor if is_undivided else ranks
         used = tensor * context * pipeline * expert
         if gpus % used or shape.heads % tensor or batch % (gpus // used * expert):
             continue
@@ -118,28 +150,33 @@ def plans(
             context=context,
             cp_comm_type=given.cp_comm_type,
             expert=expert,
+            undivided_experts=is_undivided,
+            expert_domain=domain if ranks > 1 else 0,
             pipeline=pipeline,
             sequence=tensor > 1,
             recompute="selective",
         )
-        yield from _variants(kinds, data, batch // (data * expert), shape, domain)
+        yield from _variants(kinds, data, batch // (data * expert), (shape, domain, given))
 
 
 def _variants(
-    kinds: Parallelism, data: int, samples: int, shape: Decoder, domain: int
+    kinds: Parallelism, data: int, samples: int, of: tuple[Decoder, int, FixedDegrees]
 ) -> Iterator[Plan]:
     """Yields micro-batches, interleaving, ZeRO stages, recomputation and placements."""
+    shape, domain, given = of
     copies = data * kinds.context * kinds.expert
     stages = kinds.pipeline
     zeros = [0] if copies == 1 else [1, 2] if stages > 1 else [1, 3]
     orders = _ORDERS if stages > 1 and data > 1 else _ORDERS[:1]
-    for size, chunks in product(_MICRO_BATCHES, _INTERLEAVED):
+    sizes = _one(given.micro_batch, list(_MICRO_BATCHES))
+    recomputes = [given.recompute] if given.recompute else ["selective", "full"]
+    for size, chunks in product(sizes, _one(given.chunks, list(_INTERLEAVED))):
         count = samples // size
         if samples % size or count < stages:
             continue
-        if chunks > 1 and (stages == 1 or stages * chunks > shape.layers or count % stages):
+        if chunks > 1 and (stages == 1 or stages * chunks > shape.layers + 2 or count % stages):
             continue
-        for zero, recompute, order in product(zeros, ("selective", "full"), orders):
+        for zero, recompute, order in product(_one(given.zero, zeros), recomputes, orders):
             if zero == 2 and (chunks == 1 or count != stages):
                 continue
             changed = replace(
@@ -167,6 +204,13 @@ def _check(shape: Decoder, gpus: int, given: FixedDegrees) -> None:
         WorkloadError: They do not divide the GPUs or the model.
     """
     degrees = {kind: value for kind in KINDS if (value := getattr(given, kind)) is not None}
+    tensor, expert = given.tensor or 1, given.expert or 1
+    if tensor > 1 and expert > 1:
+        if expert % tensor:
+            message = f"`expert = {expert}` with `tensor = {tensor}`: expected a multiple"
+            hint = "GPUs of a tensor group have different experts (expert tensor parallelism of 1)"
+            raise WorkloadError(message, kind="does_not_divide", hint=hint)
+        degrees["expert"] = expert // tensor
     total = 1
     for value in degrees.values():
         total *= value

@@ -19,14 +19,25 @@ class StepTiming:
     Attributes:
         compute: Time in which the GPU of the busiest stage computes.
         idle: The pipeline bubble.
+        update: Time of casts of weights, the optimizer, and what a step takes without kernels.
         exposed: Communication that compute does not hide, by kind of parallelism.
     """
 
     compute: float
     idle: float = 0.0
+    update: float = 0.0
     exposed: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def step(self) -> float:
         """The time of the step."""
-        return self.compute + self.idle + sum(self.exposed.values())
+        return self.compute + self.idle + self.update + sum(self.exposed.values())
+
+    def times(self, factor: float) -> StepTiming:
+        """Returns the timing with all parts longer by a factor."""
+        return StepTiming(
+            compute=self.compute * factor,
+            idle=self.idle * factor,
+            update=self.update * factor,
+            exposed={kind: seconds * factor for kind, seconds in self.exposed.items()},
+        )

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 _SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
 _DEGREES = ("tensor", "context", "pipeline", "expert", "data")
 _CAPTION = (
-    "TP, CP, PP x chunks, EP, DP: tensor, context, pipeline, expert, data; MB: sequences of a "
-    "micro-batch; Z: ZeRO stage; F: full recomputation; bubble to DP: shares of the step; ~: "
-    "estimated, not simulated"
+    "TP tensor, CP context, PP pipeline stages x model chunks, EP expert, DP data parallelism; "
+    "MB sequences of a micro-batch; Z ZeRO stage; F full recomputation; tok/s, TF/s per GPU; GB of "
+    "the fullest GPU; exposed: largest shares of the step in % that compute does not hide (PB "
+    "bubble, UP update, communication by kind); ~ closed form, not simulated"
 )
 
 
@@ -38,6 +39,8 @@ def _degree(kind: Any, row: Row) -> int:  # noqa: ANN401 - a literal
 
 def _degree_text(kind: str, row: Row) -> str:
     chunks = row.ranked.plan.kinds.interleaved if kind == "pipeline" else 1
+    if kind == "expert":
+        return str(row.ranked.plan.expert_ranks)
     return f"{_degree(kind, row)}{f'x{chunks}' if chunks > 1 else ''}"
 
 
@@ -46,11 +49,14 @@ def _step(row: Row) -> str:
     return f"{exact}{format_time(row.ranked.timing.step * 1e12)}"
 
 
-def _share(kind: str, row: Row) -> str:
-    """Returns the share of a kind, or of the bubble, in the step in per cent."""
+def _shares(row: Row) -> str:
+    """Returns the largest shares of the step that compute does not hide, in per cent."""
     timing = row.ranked.timing
-    seconds = timing.exposed.get(kind, 0.0) if kind else timing.idle
-    return f"{100 * seconds / timing.step:.1f}" if seconds else "-"
+    parts = {_SHORT[kind]: timing.exposed.get(kind, 0.0) for kind in KINDS}
+    parts |= {"PB": timing.idle, "UP": timing.update}
+    shares = {name: 100 * seconds / timing.step for name, seconds in parts.items()}
+    ordered = sorted(shares.items(), key=lambda part: -part[1])
+    return " ".join(f"{name} {share:.0f}" for name, share in ordered[:3] if share >= 0.5) or "-"
 
 
 def _memory(row: Row) -> dict[str, int]:
@@ -61,6 +67,8 @@ def _memory(row: Row) -> dict[str, int]:
 PLANS: tuple[Column[Row], ...] = (
     *(Column(_SHORT[kind], partial(_degree_text, kind), kind="number") for kind in _DEGREES),
     *(Column(kind, partial(_degree, kind), key=kind, terminal=False) for kind in _DEGREES),
+    Column("expert ranks", lambda row: row.ranked.plan.expert_ranks, key="expert_ranks",
+           terminal=False),
     Column("order", lambda row: list(row.ranked.plan.kinds.order), key="order", terminal=False),
     Column("interleaved", lambda row: row.ranked.plan.kinds.interleaved, key="interleaved",
            terminal=False),
@@ -78,13 +86,21 @@ PLANS: tuple[Column[Row], ...] = (
            terminal=False),
     Column("simulated", lambda row: row.ranked.simulated is not None, key="simulated",
            terminal=False),
+    Column("tok/s", lambda row: f"{row.search.tokens_per_second(row.ranked.timing):,.0f}",
+           kind="number"),
+    Column("tokens/s/GPU", lambda row: row.search.tokens_per_second(row.ranked.timing),
+           key="tokens_per_s_per_gpu", terminal=False),
+    Column("TF/s", lambda row: f"{row.search.flops_per_second(row.ranked.timing) / 1e12:,.0f}",
+           kind="number"),
+    Column("FLOP/s/GPU", lambda row: row.search.flops_per_second(row.ranked.timing),
+           key="flops_per_s_per_gpu", terminal=False),
     Column("MFU", lambda row: row.search.mfu(row.ranked.timing), format_share, key="mfu"),
     Column("compute", lambda row: row.ranked.timing.compute, key="compute_s", terminal=False),
     Column("GB", _memory, key="memory_bytes", kind="number",
            terminal=lambda memory: f"{memory['total'] / 1e9:.0f}"),
-    Column("bubble", partial(_share, ""), kind="number"),
+    Column("exposed", _shares),
     Column("bubble", lambda row: row.ranked.timing.idle, key="bubble_s", terminal=False),
-    *(Column(_SHORT[kind], partial(_share, kind), kind="number") for kind in KINDS),
+    Column("update", lambda row: row.ranked.timing.update, key="update_s", terminal=False),
     Column("exposed", lambda row: dict(row.ranked.timing.exposed), key="exposed_s",
            terminal=False),
 )  # fmt: skip

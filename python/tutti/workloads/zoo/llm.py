@@ -2,8 +2,8 @@
 
 Layers of a block are the attention (projections, scores, weighted sums), the projection of all
 heads, and one or two feed-forward layers in the same form: `up` (with the gate) and `down`. Experts
-follow the shared expert, if any. Norms, biases and routers are left out, as are the draft modules
-of multi-token prediction.
+follow the shared expert, if any. Norms, biases, routers and attention sinks are left out. The
+argument `mtp=N` adds modules of multi-token prediction.
 """
 
 from __future__ import annotations
@@ -50,6 +50,18 @@ _DEEPSEEK = (
     "DeepSeek-AI 2024 (DeepSeek-V3), section 4.2; vocabulary of config.json, 129,280; "
     "multi-token prediction is left out"
 )
+_QWEN3 = (
+    "config.json of Qwen/{} on Hugging Face; Yang et al. 2025 (Qwen3), tables 1 and 2; sequences "
+    "of 4,096 tokens (section 3.2)"
+)
+_GPT_OSS = (
+    "config.json of openai/{} on Hugging Face; every second block attends to 128 tokens; biases "
+    "and attention sinks are left out; sequences of 4,096 tokens: assumed"
+)
+_KIMI = (
+    "config.json of moonshotai/Kimi-K2-Base on Hugging Face; Kimi team 2025 (Kimi K2), table 2; "
+    "sequences of 4,096 tokens (section 2.5)"
+)
 _GPT3 = "Brown et al. 2020 (GPT-3), table 2.1; position embeddings are left out"
 
 
@@ -67,6 +79,35 @@ def _llama(layers: int, hidden: int, wide: int, vocabulary: int = 128_256) -> De
 def _mixtral(layers: int, hidden: int, wide: int, vocabulary: int) -> Decoder:
     experts = Experts(routed=8, top=2, wide=wide)
     return replace(_llama(layers, hidden, wide, vocabulary), experts=experts, tokens=4096)
+
+
+def _qwen3(layers: int, hidden: int, heads: int, wide: int, experts: int = 0) -> Decoder:
+    return Decoder(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=4 if experts else 8,
+        head=128,
+        wide=wide,
+        vocabulary=151_936,
+        experts=Experts(routed=experts, top=8, wide=wide) if experts else None,
+        tokens=4096,
+    )
+
+
+def _gpt_oss(layers: int, experts: int) -> Decoder:
+    return Decoder(
+        layers=layers,
+        hidden=2880,
+        heads=64,
+        kv_heads=8,
+        head=64,
+        wide=2880,
+        vocabulary=201_088,
+        experts=Experts(routed=experts, top=4, wide=2880),
+        window=128,
+        tokens=4096,
+    )
 
 
 DECODERS = {
@@ -100,6 +141,27 @@ DECODERS = {
             tokens=2048,
         ),
     ),
+    "gpt_oss_120b": Published(
+        "GPT-OSS: 117 B weights, 5.1 B active.", _GPT_OSS.format("gpt-oss-120b"), _gpt_oss(36, 128)
+    ),
+    "gpt_oss_20b": Published(
+        "GPT-OSS: 20.9 B weights, 3.6 B active.", _GPT_OSS.format("gpt-oss-20b"), _gpt_oss(24, 32)
+    ),
+    "kimi_k2": Published(
+        "Kimi K2: 1,026 B weights, 33 B active.",
+        _KIMI,
+        Decoder(
+            layers=61,
+            hidden=7168,
+            heads=64,
+            kv_heads=64,
+            wide=18_432,
+            vocabulary=163_840,
+            experts=Experts(routed=384, top=8, wide=2048, shared=1, dense=1),
+            latent=Latent(query=1536, key_value=512, rotary=64, plain=128, value=128),
+            tokens=4096,
+        ),
+    ),
     "llama2_70b": Published(
         "Llama 2: 69 B weights.",
         _LLAMA2,
@@ -114,24 +176,46 @@ DECODERS = {
     "mixtral_8x7b": Published(
         "Mixtral: 46.7 B weights, 12.9 B active.", _MIXTRAL, _mixtral(32, 4096, 14_336, 32_000)
     ),
+    "qwen3_235b_a22b": Published(
+        "Qwen3: 235 B weights, 22 B active.",
+        _QWEN3.format("Qwen3-235B-A22B"),
+        _qwen3(94, 4096, 64, 1536, experts=128),
+    ),
+    "qwen3_30b_a3b": Published(
+        "Qwen3: 30.5 B weights, 3.3 B active.",
+        _QWEN3.format("Qwen3-30B-A3B"),
+        _qwen3(48, 2048, 32, 768, experts=128),
+    ),
+    "qwen3_32b": Published(
+        "Qwen3: 32.8 B weights.", _QWEN3.format("Qwen3-32B"), _qwen3(64, 5120, 64, 25_600)
+    ),
+    "qwen3_8b": Published(
+        "Qwen3: 8.2 B weights.", _QWEN3.format("Qwen3-8B"), _qwen3(36, 4096, 32, 12_288)
+    ),
 }
 """The decoders by name."""
 
 
 def build(name: str) -> Callable[[str | None], Model]:
-    """Returns the function that builds a decoder; its argument is `tokens=N`."""
+    """Returns the function that builds a decoder; its argument is `tokens=N,mtp=N`."""
     return partial(_build, name)
 
 
 def _build(name: str, argument: str | None) -> Model:
     published = DECODERS[name]
+    given = dict(part.split("=") for part in argument.split(",")) if argument else {}
     shape = published.shape
-    if argument:
-        shape = replace(shape, tokens=int(argument.partition("=")[2]))
+    tokens, mtp = int(given.get("tokens", shape.tokens)), int(given.get("mtp", shape.mtp))
+    shape = replace(shape, tokens=tokens, mtp=mtp)
+    return model_of(f"{name}:{argument}" if argument else name, published.source, shape)
+
+
+def model_of(name: str, source: str, shape: Decoder) -> Model:
+    """Returns the model of a decoder."""
     layers = tuple(_layers(shape))
     return Model(
-        name=f"{name}:{argument}" if argument else name,
-        source=published.source,
+        name=name,
+        source=source,
         layers=layers,
         samples="sequences",
         decoder=shape,
@@ -150,12 +234,14 @@ def _ends(layers: tuple[ModelLayer, ...]) -> Iterator[int]:
 def _layers(shape: Decoder) -> Iterator[ModelLayer]:
     hidden, tokens = shape.hidden, shape.tokens
     yield embedding(hidden, shape.vocabulary, tokens)
-    for block in range(shape.layers):
+    for block in range(shape.depth):
         name = f"block_{block + 1}"
-        yield _attention(name, shape)
+        if block >= shape.layers:
+            yield linear(f"{name}_merge", 2 * hidden, hidden, tokens=tokens, split="k")
+        yield _attention(name, shape, shape.attended_in(block))
         yield linear(f"{name}_projection", shape.values, hidden, tokens=tokens, split="k")
         yield from _block_feed_forward(name, block, shape)
-    classify = shared_classifier(hidden, shape.vocabulary, tokens)
+    classify = shared_classifier(hidden, shape.vocabulary, tokens * (1 + shape.mtp))
     yield classify if shape.tied else replace(classify, parameters=hidden * shape.vocabulary)
 
 
@@ -171,9 +257,9 @@ def _block_feed_forward(name: str, block: int, shape: Decoder) -> Iterator[Model
     )
 
 
-def _attention(name: str, shape: Decoder) -> ModelLayer:
+def _attention(name: str, shape: Decoder, attended: int) -> ModelLayer:
     """Returns queries, keys and values, scores, and sums; a causal mask halves the latter two."""
-    tokens, attended = shape.tokens, shape.attended
+    tokens = shape.tokens
     projections = shape.projections
     return ModelLayer(
         name=f"{name}_attention",

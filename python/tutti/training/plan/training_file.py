@@ -1,0 +1,74 @@
+"""The file of a training step (`tutti train run`) of a plan."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from tutti.base.files.writer import document
+from tutti.training.plan.explain import described, parallelism_of
+from tutti.training.plan.simulate import dimensions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tutti.training.plan.search import PlanSearch, Ranked
+
+
+def training_file(
+    search: PlanSearch, ranked: Ranked, model: str, platform: Mapping[str, Any], build: str
+) -> str:
+    """Returns the file of a plan; it simulates kernels and communication of all micro-batches.
+
+    Args:
+        search: The search.
+        ranked: The plan.
+        model: The notation of the model.
+        platform: The tables of the platform.
+        build: The topology with the number of GPUs; empty for that of the platform.
+    """
+    cluster, plan = search.cluster, ranked.plan
+    npu, elements = cluster.engine, cluster.elements
+    tables = deepcopy(dict(platform))
+    if build:
+        tables["topology"]["build"] = build
+    compute = {
+        "model": "gpu",
+        "gpu": cluster.npu.name,
+        "precision": cluster.precision,
+        "dispatcher": cluster.dispatcher,
+        "graph": cluster.graph,
+        "efficiency": cluster.efficiency,
+    }
+    dimensions = [
+        {"name": one.name, "nodes": one.nodes} for one in dimensions_of(plan, cluster.domain)
+    ]
+    return document(
+        _comments(ranked),
+        {
+            "title": f"{model} on {cluster.gpus:,} {cluster.npu.name}: {described(ranked)}",
+            "model": model,
+            "batch": plan.samples,
+            "precision": "bf16",
+            "iterations": 1,
+            "detail": "flows",
+            "configurations": ["ideal"],
+            "elements": {"weights": elements.weights, "gradients": elements.gradients},
+            "dimensions": dimensions,
+            "npu": {"arithmetic": str(npu.arithmetic), "sms": npu.sms, "memory": str(npu.memory)},
+            "compute": {key: value for key, value in compute.items() if value is not None},
+            "parallelism": parallelism_of(ranked),
+            "platform": tables,
+        },
+    )
+
+
+def _comments(ranked: Ranked) -> list[str]:
+    """Returns what the plan predicts, and what the simulation of the file leaves out."""
+    timing, more = ranked.timing, ranked.timing.update
+    return [
+        f"A plan of `tutti train plan`, which predicts a step of {timing.step:.3f} s.",
+        "`tutti train run` simulates kernels and communication. It leaves out casts of weights,",
+        f"the optimizer and the constant of a step ({more:.3f} s), and exposes collectives of",
+        "layers in full, where the plan overlaps the share that measured runs do.",
+    ]

@@ -1,0 +1,156 @@
+"""Times of the kernels of decoders on GPUs: amounts at published peaks, and coefficients.
+
+The time of a pass over a layer is a sum of terms. Each is an amount, which follows from the shape
+and the published peaks, times a coefficient, which measurements determine
+(:mod:`tutti.training.plan.efficiency`). docs/models/measured-steps.md has the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tutti.base.units import TimePerByte
+    from tutti.platforms.npus import NpuPeaks
+    from tutti.workloads.model import ModelLayer, Pass
+
+    Array = NDArray[np.float64]
+
+Precision = Literal["bf16", "fp8", "mxfp8", "nvfp4"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+TERMS = (
+    "products",
+    "grouped",
+    "attention",
+    "classifier",
+    "memory",
+    "copies",
+    "weights",
+    "kernels",
+    "routing",
+)
+"""The terms of a pass.
+
+`products`, `grouped`: FLOPs of matrix products, and of those of experts, at the peak of the
+precision. `attention`, `classifier`: FLOPs at the peak of BF16. `memory`, `copies`: bytes of
+activations, and of the copies of tokens that experts process, at the memory bandwidth. `weights`:
+bytes of weights and gradients. `kernels`, `routing`: passes over layers, and over experts.
+"""
+
+_WEIGHT = {"bf16": 2.0, "fp8": 1.0, "mxfp8": 1 + 1 / 32, "nvfp4": 0.5 + 1 / 16}
+"""Bytes of a weight that a product reads. MXFP8 has a scale of 1 B per 32 elements, NVFP4 one of
+1 B per 16 (OCP, Microscaling formats 1.0; NVIDIA, Transformer Engine)."""
+_ACTIVATION = 2
+"""Bytes of an activation between kernels: BF16 in all recipes."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Peaks of a GPU at a precision.
+
+    Attributes:
+        flops: Operations per second of matrix products.
+        bf16: Operations per second of BF16.
+        memory: Bytes per second of the memory.
+        weight: Bytes of a weight that a product reads.
+    """
+
+    flops: float
+    bf16: float
+    memory: float
+    weight: float
+
+    @classmethod
+    def of(cls, npu: NpuPeaks, precision: Precision) -> Rates | None:
+        """Returns the peaks of a GPU; None if it does not have the precision."""
+        peaks = {"bf16": npu.bf16_flops, "nvfp4": npu.fp4_flops}
+        flops = peaks.get(precision, npu.fp8_flops)
+        if flops is None:
+            return None
+        memory = npu.memory_bandwidth.core.bytes_per_second
+        return cls(flops.per_second, npu.bf16_flops.per_second, memory, _WEIGHT[precision])
+
+
+def amounts(layer: ModelLayer, which: Pass, samples: int, rates: Rates) -> list[float]:
+    """Returns the amount of each term of a pass over the part of a layer on a GPU.
+
+    Seconds at the peaks; counts for `kernels` and `routing`. A layer without weights is the
+    attention that the backward pass computes again: it adds no traffic.
+    """
+    found = dict.fromkeys(TERMS, 0.0)
+    if which == "input_gradient" and layer.first:
+        return list(found.values())
+    is_expert = "_expert" in layer.name or layer.experts > 1
+    inside = sum(gemm.macs for gemm in layer.gemms if not gemm.weights)
+    found["attention"] = 2 * inside * samples / rates.bf16
+    if inside and not layer.parameters:
+        return list(found.values())
+    flops = 2 * (layer.macs - inside) * samples
+    if layer.name == "classifier":
+        found["classifier"] = flops / rates.bf16
+    else:
+        found["grouped" if is_expert else "products"] = flops / rates.flops
+    moved = _ACTIVATION * (layer.inputs + layer.outputs) * samples / rates.memory
+    found["copies" if is_expert else "memory"] = moved
+    if layer.gemms:
+        # The weight gradient is added to an accumulator of FP32 or BF16.
+        size = 2 * _ACTIVATION if which == "weight_gradient" else rates.weight
+        found["weights"] = layer.parameters * size / rates.memory
+        found["routing" if is_expert else "kernels"] = 1.0
+    return list(found.values())
+
+
+OVERLAP = 3.0
+"""Exponent of the norm that combines the time of the GPU and that of launches: 1 adds them, a large
+one takes the longer. Launches run ahead of the GPU, except where the host waits for it."""
+
+_HOST = 2
+"""The last terms, which the host needs."""
+
+
+def pass_seconds(amounts: Array, coefficients: Array) -> Array:
+    """Returns the seconds of passes with amounts of :data:`TERMS` in the last axis."""
+    parts = amounts * coefficients
+    gpu, host = parts[..., :-_HOST].sum(axis=-1), parts[..., -_HOST:].sum(axis=-1)
+    found: Array = (gpu**OVERLAP + host**OVERLAP) ** (1 / OVERLAP)
+    return found
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The compute model of a GPU: amounts times coefficients.
+
+    Attributes:
+        rates: The peaks.
+        coefficients: A coefficient per term of :data:`TERMS`.
+    """
+
+    rates: Rates
+    coefficients: tuple[float, ...]
+
+    def time(
+        self,
+        layer: ModelLayer,
+        which: Pass,
+        samples: int,
+        element: int,
+        left: tuple[int, TimePerByte],
+    ) -> int:
+        """Returns picoseconds of a pass.
+
+        Bytes per element are those of the precision. `left` slows operations and memory by the
+        share that is not left.
+        """
+        del element
+        per_second, memory = left
+        slower = self.rates.flops / per_second
+        slower_memory = self.rates.memory / memory.core.bytes_per_second
+        factors = (*[slower] * 4, *[slower_memory] * 3, 1.0, 1.0)
+        found = np.array(amounts(layer, which, samples, self.rates)) * factors
+        return round(1e12 * float(pass_seconds(found, np.array(self.coefficients))))
