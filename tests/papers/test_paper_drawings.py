@@ -22,6 +22,7 @@ from tutti_papers.ace.conclusions import (
 )
 from tutti_papers.aries import energy, performance
 from tutti_papers.aries.applications import APPLICATIONS
+<<<<<<< .merge_file_v3NACi
 from tutti_papers.aries.conclusions import (
     of_concentration,
     of_rings,
@@ -32,7 +33,13 @@ from tutti_papers.aries.conclusions import (
 from tutti_papers.aries.published import NETWORKS, SPEEDUPS
 from tutti_papers.aries.reading import JointReading
 from tutti_papers.smart import kernels
+=======
+from tutti_papers.aries.conclusions import of_concentration, of_throughput
+from tutti_papers.aries.published import NETWORKS
+from tutti_papers.smart import kernels, readings
+>>>>>>> .merge_file_Yk8v3M
 from tutti_papers.smart.conclusions import near_ideal, of_fan_in, of_fan_out, of_runtimes
+from tutti_papers.smart.published import Row
 from tutti_papers.smart.system import (
     ALL,
     BASELINE,
@@ -44,6 +51,7 @@ from tutti_papers.smart.system import (
     IN_LOCAL,
     INTERVALS,
     PRIVATE,
+    REDUCTIONS,
 )
 
 if TYPE_CHECKING:
@@ -199,6 +207,26 @@ def test_smart_figures_1_and_8_have_published_means(
     for made in (first, eighth):
         drawn_with_verdict(made)
     assert near_ideal({"a": {"k": 2.0}, "b": {"k": 1.0}}, "a", "b").holds is False
+
+
+def test_tables_of_readings_and_of_work_per_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "energy", lambda runs, **_: float(len(runs)))
+    monkeypatch.setattr(
+        kernels, "ran", lambda of, _: dict.fromkeys(kernels.KERNELS, kernel(100 + of.work_per_miss))
+    )
+    work = readings.by_work()
+    assert work["work_per_miss"].to_list() == list(readings.WORK)
+    assert work["ht_SFI_Greedy_saved_%"].to_list() == [0.0] * len(readings.WORK)
+    one = Row(row="C1", quantity="x", published=10, ours=10)
+    for name in ("corners", "all_nodes", "some", "to_one"):
+        monkeypatch.setattr(readings.tables, name, lambda *_: [one])
+    monkeypatch.setattr(readings.tables, "abstract", lambda *_: [one] * 4)
+    found = readings.joint_readings()
+    parts = found["part"].to_list()
+    assert parts.count("reductions") == len(REDUCTIONS)
+    assert parts.count("full system") == 2
+    default, best, values = readings.totals(found)
+    assert 8 < default == best <= values
 
 
 def test_a_mean_that_rests_on_one_kernel_does_not_support_a_conclusion() -> None:

@@ -416,7 +416,9 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
 
 def _figure_16(folder: Path) -> ExhibitResult:
     """Returns both schedules and the MPI's all_reduce, on real ranks without emulated distance."""
-    rows, series = [], {"recursive doubling": [], "recursive multiplying": [], "MPI": []}
+    titles = ("recursive doubling", "recursive multiplying", "MPI")
+    series: dict[str, list[list[float]]] = {title: [] for title in titles}
+    rows: list[dict[str, object]] = []
     medians: dict[int, dict[str, float]] = {}
     for row in watched("rank counts", [row for row in TABLE_2 if row.ranks in runs.NATIVE_RANKS]):
         stages = (doubling(row.ranks), row.schedule)

@@ -58,10 +58,10 @@ class SmartMesh:
     priority: Annotated[
         str | None,
         Field(
-            description="Arbitration between path requests for a port: the nearer router wins "
-            "(`local`), the farther one (`bypass`), the farther one among responses and the "
-            "nearer one among other flits, after responses (`bypass_responses`), or the largest "
-            "value of an expression over `distance`, `response`, `multicast`, `class` and `age`.",
+            description="Arbitration between path requests for a port. `local`: the nearer router "
+            "wins. `bypass`: the farther one. `bypass_responses`: the farther one among responses, "
+            "then the nearer one among other flits. Else an expression over `distance`, "
+            "`response`, `multicast`, `class` and `age`, whose largest value wins.",
         ),
     ] = None
     arbiter: Annotated[

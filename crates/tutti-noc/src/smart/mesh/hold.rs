@@ -11,7 +11,7 @@ use super::vcs::VcId;
 pub(super) struct Buffered {
     place: VcId,
     slot: u32,
-    /// Tells its packet from a later one of the same slot.
+    /// Distinguishes its packet from a later one of the same slot.
     serial: u64,
     flow: FlowId,
     /// The cycle in which it was injected or landed.
