@@ -22,7 +22,6 @@ from tutti_papers.ace.conclusions import (
 )
 from tutti_papers.aries import energy, performance
 from tutti_papers.aries.applications import APPLICATIONS
-<<<<<<< .merge_file_v3NACi
 from tutti_papers.aries.conclusions import (
     of_concentration,
     of_rings,
@@ -32,12 +31,7 @@ from tutti_papers.aries.conclusions import (
 )
 from tutti_papers.aries.published import NETWORKS, SPEEDUPS
 from tutti_papers.aries.reading import JointReading
-from tutti_papers.smart import kernels
-=======
-from tutti_papers.aries.conclusions import of_concentration, of_throughput
-from tutti_papers.aries.published import NETWORKS
 from tutti_papers.smart import kernels, readings
->>>>>>> .merge_file_Yk8v3M
 from tutti_papers.smart.conclusions import near_ideal, of_fan_in, of_fan_out, of_runtimes
 from tutti_papers.smart.published import Row
 from tutti_papers.smart.system import (
