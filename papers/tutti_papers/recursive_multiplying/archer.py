@@ -119,6 +119,14 @@ def _routes(hop: str, rates: tuple[str, ...] = (RATE,) * 4) -> Routes:
     return Topology.build(DRAGONFLY, links=links).routes("minimal")
 
 
+_COLUMNS = {
+    "minimum_us": "least_ps",
+    "lower_quartile_us": "lower_quartile_ps",
+    "median_us": "median_ps",
+    "upper_quartile_us": "upper_quartile_ps",
+}
+
+
 def measured(
     machine: Archer, ranks: int, schedules: Iterable[str], blocks: int, each: int = BLOCK
 ) -> pl.DataFrame:
@@ -153,14 +161,8 @@ def measured(
         ).select("schedule", "time_ps")
         for allocation in range(ALLOCATIONS)
     ]
-    columns = {
-        "minimum_us": "least_ps",
-        "lower_quartile_us": "lower_quartile_ps",
-        "median_us": "median_ps",
-        "upper_quartile_us": "upper_quartile_ps",
-    }
     summary = tutti.summary(pl.concat(frames))
-    times = [(pl.col(column) / (each * 1e6)).alias(name) for name, column in columns.items()]
+    times = [(pl.col(column) / (each * 1e6)).alias(name) for name, column in _COLUMNS.items()]
     return summary.select("schedule", *times)
 
 
