@@ -197,9 +197,10 @@ def test_lookups_take_the_memory_bandwidth_left(name: str, lookup: float) -> Non
 
 
 def _lookup_us(configuration: Configuration, reading: workloads.Reading) -> float:
-    tables = Step(
+    step = Step(
         model=workloads.model_of("dlrm_libra", reading), batch=512, rings=system.rings("4x2x2")
-    )._embedding(configuration)
+    )
+    tables = step._embedding(configuration, configuration.compute(step.npu))
     assert tables is not None
     time: int = tables["lookup"]
     return time / 1e6

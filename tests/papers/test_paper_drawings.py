@@ -31,7 +31,7 @@ from tutti_papers.aries.conclusions import (
 )
 from tutti_papers.aries.published import NETWORKS, SPEEDUPS
 from tutti_papers.aries.reading import JointReading
-from tutti_papers.smart import kernels, readings
+from tutti_papers.smart import kernels, readings, tables
 from tutti_papers.smart.conclusions import near_ideal, of_fan_in, of_fan_out, of_runtimes
 from tutti_papers.smart.published import Row
 from tutti_papers.smart.system import (
@@ -213,8 +213,8 @@ def test_tables_of_readings_and_of_work_per_miss(monkeypatch: pytest.MonkeyPatch
     assert work["ht_SFI_Greedy_saved_%"].to_list() == [0.0] * len(readings.WORK)
     one = Row(row="C1", quantity="x", published=10, ours=10)
     for name in ("corners", "all_nodes", "some", "to_one"):
-        monkeypatch.setattr(readings.tables, name, lambda *_: [one])
-    monkeypatch.setattr(readings.tables, "abstract", lambda *_: [one] * 4)
+        monkeypatch.setattr(tables, name, lambda *_: [one])
+    monkeypatch.setattr(tables, "abstract", lambda *_: [one] * 4)
     found = readings.joint_readings()
     parts = found["part"].to_list()
     assert parts.count("reductions") == len(REDUCTIONS)

@@ -181,7 +181,7 @@ def published() -> tuple[Recipe, ...]:
     The table has TFLOP/s. 16 stages of 8 model chunks each, of which the first has the embedding.
     """
     path = Path(__file__).with_name("published.csv")
-    columns = {**COLUMNS, "tflops_per_gpu": pl.Float64}
+    columns: dict[str, Any] = {**COLUMNS, "tflops_per_gpu": pl.Float64}
     found = []
     for row in read_columns(path, columns, optional=("notes", "fsdp")).iter_rows(named=True):
         one = _recipe(row, str(path))

@@ -185,7 +185,7 @@ def is_saturated(run: CoherenceRun) -> bool:
     one_to_many = run.broadcasts.mean
     # The latency of reductions starts with their broadcast.
     many_to_one = run.reductions.mean - one_to_many - run.chip["snoop_cycles"]
-    return max(one_to_many, many_to_one) > _SATURATED * _ZERO_LOAD
+    return bool(max(one_to_many, many_to_one) > _SATURATED * _ZERO_LOAD)
 
 
 def energy(runs: Sequence[CoherenceRun], *, leakage: bool = False) -> float:
