@@ -44,7 +44,8 @@ fn main() {
                     continue;
                 }
                 for run in 1..=runs {
-                    let (seconds, outcome) = timed(*kernel, protocol, &name, fan_in, priority);
+                    let (seconds, outcome) =
+                        timed(*kernel, protocol, &name, fan_in, priority.clone());
                     let rate = outcome.total_cycles as f64 / seconds;
                     let instructions = outcome.instructions as f64 / seconds / 1e6;
                     let (cycles, milliseconds) = (outcome.total_cycles, 1e3 * seconds);

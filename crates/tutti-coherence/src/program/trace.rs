@@ -66,7 +66,7 @@ impl Trace {
             page * words_of_page + word
         };
         let threads = (0..cores).zip(&self.cores).map(|(id, steps)| {
-            let steps: Rc<[Placed]> = steps.iter().map(|step| Placed::of(step, &place)).collect();
+            let steps: Rc<[Placed]> = steps.iter().map(|step| Placed::of(step, place)).collect();
             Thread::new(id, cores, |core| repeat(core, steps, data, barrier))
         });
         Ok(Program {
