@@ -32,7 +32,8 @@ def _in_cases(
     exceptions = [name for name, holds in found if not holds]
     why = f"in {len(found) - len(exceptions)} of {len(found)} cases, {evidence}"
     if exceptions:
-        why += f"; not at {', '.join(exceptions)}" + (f": {needs}" if needs else "")
+        why += f". Not at {', '.join(exceptions)}"
+        why += f". {needs[0].upper()}{needs[1:]}" if needs else ""
     return Conclusion(statement=statement, holds=not exceptions, why=why)
 
 
@@ -253,7 +254,7 @@ def of_64_ranks(times: Mapping[tuple[str, int], float]) -> tuple[Conclusion, ...
     needs = (
         ""
         if first == doubled
-        else ": a model would need alpha_p below alpha_r, so that two "
+        else ". A model would need alpha_p below alpha_r, so that two "
         "exchanges take less than a stage of three messages; Table 2 contradicts it (31.9 %)"
     )
     slower = times[doubled, large] / times[doubled, small]
@@ -405,7 +406,7 @@ def of_overhead(gaps: Mapping[str, float]) -> Conclusion:
     """
     least = min(gaps, key=gaps.__getitem__)
     return _in_cases(
-        "recursive multiplying outperforms an MPI that uses recursive doubling",
+        "recursive multiplying outperforms an MPI library that uses recursive doubling",
         [(name, gap > 0) for name, gap in gaps.items()],
         "even if only it had the overhead of a library, as long as that is below "
         f"{max(0.0, gaps[least]):.2f} us ({least})",
