@@ -20,8 +20,14 @@ WRITES = {
     *("convert", "schedule draw", "nccl doctor", "nccl topology", "coherence run"),
     *("noc run", "noc sweep", "noc watch", "noc from-booksim"),
     *("bypass map", "bypass search", "bypass draw", "workload from-torch"),
-    *("train run", "train from-astrasim", "train overlap", "train search", "train disturb"),
-    *("mpi plan", "mpi exec", "mpi bench"),
+    *(
+        "train plan",
+        "train run",
+        "train from-astrasim",
+        "train overlap",
+        "train search",
+        "train disturb",
+    ),
 }
 """Commands that write files."""
 METAVARS = {

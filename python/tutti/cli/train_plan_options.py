@@ -15,9 +15,8 @@ from tutti.platforms.files.scaled import enough_gpus, scaled, scaled_notation
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
 from tutti.training.plan import Cluster, least_gpus
 from tutti.training.plan.cluster import USABLE
-from tutti.training.plan.efficiency import DISPATCHERS, GRAPHS
 from tutti.training.plan.training_file import training_file
-from tutti.workloads.kernels import PRECISIONS
+from tutti.workloads.kernels import DISPATCHERS, GRAPHS, PRECISIONS
 from tutti.workloads.pieces import Pieces
 from tutti.workloads.transfers import CpCommType, Recompute
 
@@ -189,7 +188,7 @@ class Shown:
     file: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", show_default=False,
-                     help="Write the best plan as a file for `tutti train run` (TOML)."),
+                     help="Output file of the best plan, for `tutti train run` (TOML)."),
     ] = None  # fmt: skip
 
 

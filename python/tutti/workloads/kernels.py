@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 Precision = Literal["bf16", "fp8", "mxfp8", "nvfp4"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
+Dispatcher = Literal["alltoall", "flex", "fused", "dropping"]
+DISPATCHERS: tuple[Dispatcher, ...] = get_args(Dispatcher)
+
+Graph = Literal["eager", "partial", "full"]
+GRAPHS: tuple[Graph, ...] = get_args(Graph)
+
 TERMS = (
     "products",
     "grouped",

@@ -13,11 +13,10 @@ from tutti.base.units import Frequency
 from tutti.platforms.files.platform_file import PlatformChoice
 from tutti.training.endpoint import Configuration, Efficiency, Npu, Ring
 from tutti.training.fabric import Dimension
-from tutti.training.plan.efficiency import Dispatcher, Graph
 from tutti.training.step import Bucket, Chunk, Detail, Message, Order, Step
 from tutti.workloads import Chiplet, Parallelism, Systolic
 from tutti.workloads.compute import Dataflow
-from tutti.workloads.kernels import Precision
+from tutti.workloads.kernels import Dispatcher, Graph, Precision
 from tutti.workloads.transfers import Elements
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.platforms.npus import NpuPeaks
     from tutti.topologies import Routes
-    from tutti.training.plan.efficiency import Dispatcher, Graph, Setting
-    from tutti.workloads.kernels import Kernels, Precision, Rates
+    from tutti.training.plan.efficiency import Setting
+    from tutti.workloads.kernels import Dispatcher, Graph, Kernels, Precision, Rates
     from tutti.workloads.model import Model
 
 _BYTES = 1 << 30

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tutti.platforms.npus import NpuPeaks
-    from tutti.workloads.kernels import Precision
+    from tutti.workloads.kernels import Dispatcher, Graph, Precision
     from tutti.workloads.model import Model
-
-Dispatcher = Literal["alltoall", "flex", "fused", "dropping"]
-DISPATCHERS: tuple[Dispatcher, ...] = get_args(Dispatcher)
-
-Graph = Literal["eager", "partial", "full"]
-GRAPHS: tuple[Graph, ...] = get_args(Graph)
 
 SHARES = ("tensor", "context", "expert", "data")
 """Shares of collectives that compute never hides, by kind of parallelism."""
