@@ -115,7 +115,7 @@ const SMALL: &[&str] = &[
     "butterfly:2:5",
     "bypass:4x4:mesh",
     "bypass:3x3:mesh,0=2",
-    "bypass:5x2,wires=2:mesh,0=>3,5=>0@1",
+    "bypass:5x2,wires=2:mesh,0=>3@0,5=>0@1",
     "bypass:4x4,wires=2,muxes=axis,distance:0-1,4>0,0=>3@1",
     "bypass:2x2,muxes=sign:0-1,0-2,1>3,3=>1",
     "bypass:4x4:0>1,1=>3/north/north",
