@@ -92,9 +92,12 @@ def paper(
     if reading is not None:
         chosen, folder = _read_as(chosen, reading), folder / _file_name(reading)
     exhibits = _chosen(chosen, figure or [], table or [])
+    default = dict(find_paper(name).exhibits()) if reading is not None else {}
     folder = made(folder, extra="reports")
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
+        if default.get(label) == exhibit:
+            remark(f"--reading has no effect on {label}")
         with ExitStack() as shown:
             # Until the exhibit reports progress; an exhibit without parts also draws.
             shown.enter_context(Progress(label, writes=True))

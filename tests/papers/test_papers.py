@@ -188,6 +188,16 @@ def test_another_reading_has_a_folder_of_its_own(tmp_path: Path) -> None:
     assert other < default
 
 
+def test_a_reading_without_effect_is_remarked(tmp_path: Path) -> None:
+    options = ["paper", "aries", "--reading", "one-wire", "--out", str(tmp_path)]
+    for label, has_effect in (("table", False), ("figure", True)):
+        number = "5" if has_effect else "1"
+        result = CliRunner().invoke(app, [*options, f"--{label}", number])
+        assert result.exit_code == 0, result.output
+        remarked = f"--reading has no effect on {label} {number}" in result.output
+        assert remarked != has_effect
+
+
 @pytest.mark.usefixtures("one_paper")
 def test_unknown_exhibit_is_refused(tmp_path: Path) -> None:
     options = ["paper", "one-paper", "--table", "2", "--out", str(tmp_path)]

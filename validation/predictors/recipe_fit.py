@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
+from predictors.posterior import Prior, posterior, variance
 
 from tutti.measured.errors import CalibrationError
 from tutti.training.plan.efficiency import NAMES, parameters_of
@@ -35,13 +35,6 @@ more than the table states. Cross-validation is worse with 0.02 and 0.04."""
 _SPREAD: Final = 0.75
 """Factor on deviations of predictions, with which about 90 % of cross-validated steps are inside
 the 90 % interval: errors of half of the rows are far below :data:`NOISE`."""
-
-
-class Prior(NamedTuple):
-    """A lognormal prior: its median, and the standard deviation of the logarithm."""
-
-    value: float
-    sd: float
 
 
 PRIORS: Final = {
@@ -168,10 +161,8 @@ class FittedRecipes:
         priors = [_prior(name) for name in new]
         values = np.concatenate([self.values, [mean for mean, _ in priors]])
         logs, slopes = _design(recipes, [*self.names, *new]).logs(values)
-        known, unknown = np.split(slopes, [len(self.names)], axis=1)
-        variance = np.einsum("sp,pq,sq->s", known, self.covariance, known)
-        variance = variance + unknown**2 @ np.array([sd**2 for _, sd in priors])
-        return logs, _SPREAD * np.sqrt(variance + NOISE**2)
+        spread = variance(slopes, self.covariance, np.array([sd for _, sd in priors]))
+        return logs, _SPREAD * np.sqrt(spread + NOISE**2)
 
 
 def fit(recipes: Sequence[Recipe], start: FittedRecipes | None = None) -> FittedRecipes:
@@ -191,27 +182,7 @@ def fit(recipes: Sequence[Recipe], start: FittedRecipes | None = None) -> Fitted
     means, sds = np.array([_prior(name) for name in names]).T
     design = _design(recipes, names)
 
-    def residuals(values: Array) -> Array:
-        errors = (design.logs(values)[0] - logs) / NOISE
-        return np.concatenate([_robust(errors)[0], (values - means) / sds])
-
-    def slopes(values: Array) -> Array:
-        found, derivatives = design.logs(values)
-        weights = _robust((found - logs) / NOISE)[1] / NOISE
-        return np.concatenate([weights[:, None] * derivatives, np.diag(1 / sds)])
-
     known = dict(zip(start.names, start.values, strict=True)) if start else {}
     first = np.array([known.get(name, mean) for name, mean in zip(names, means, strict=True)])
-    found = least_squares(
-        residuals, first, jac=slopes, x_scale=sds, max_nfev=40, ftol=1e-6, xtol=1e-6
-    )
-    covariance = np.linalg.inv(found.jac.T @ found.jac)
-    return FittedRecipes(tuple(names), found.x, covariance)
-
-
-def _robust(errors: Array) -> tuple[Array, Array]:
-    """Returns residuals whose half square is the pseudo-Huber loss, and their derivatives."""
-    root = np.sqrt(1 + errors**2)
-    # sign(e) sqrt(2 (root - 1)), in a form that is smooth at 0.
-    scale = np.sqrt(2 / (root + 1))
-    return errors * scale, 1 / (root * scale)
+    found = posterior(design.logs, logs, (means, sds), NOISE, first=first, tolerance=1e-6, most=40)
+    return FittedRecipes(tuple(names), found.values, found.covariance)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from predictors.posterior import Prior, posterior, variance
 from predictors.step_terms import terms
-from scipy.optimize import least_squares
 
 from tutti.measured.errors import CalibrationError
 
@@ -31,18 +31,6 @@ NOISE: Final = 0.025
 """Standard deviation of the logarithm of a measured step that no term explains."""
 _PER_DOUBLING: Final = 0.06
 """Standard deviation of what the terms miss, per doubling of a rank's tokens per micro-batch."""
-
-
-class Prior(NamedTuple):
-    """A lognormal prior.
-
-    Attributes:
-        value: The median.
-        sd: The standard deviation of the logarithm.
-    """
-
-    value: float
-    sd: float
 
 
 PRIORS: Final = {
@@ -170,11 +158,9 @@ class FittedSteps:
         priors = [_prior(name) for name in new]
         values = np.concatenate([self.values, [mean for mean, _ in priors]])
         logs, slopes = _design(steps, [*self.names, *new]).log_times(values)
-        known, unknown = np.split(slopes, [len(self.names)], axis=1)
-        variance = np.einsum("sp,pq,sq->s", known, self.covariance, known)
-        variance += unknown**2 @ np.array([sd**2 for _, sd in priors])
+        spread = variance(slopes, self.covariance, np.array([sd for _, sd in priors]))
         extra = np.array([_PER_DOUBLING * self._doublings(step) for step in steps])
-        return logs, np.sqrt(variance + NOISE**2 + extra**2)
+        return logs, np.sqrt(spread + NOISE**2 + extra**2)
 
     def parts(self, step: TrainingStep) -> dict[str, float]:
         """Returns the seconds of each term of a step of known groups."""
@@ -213,26 +199,8 @@ def fit(steps: Sequence[TrainingStep]) -> FittedSteps:
     means, sds = np.array([_prior(name) for name in names]).T
     design = _design(single, names)
 
-    def residuals(values: Array) -> Array:
-        errors = (design.log_times(values)[0] - logs) / NOISE
-        return np.concatenate([_robust(errors)[0], (values - means) / sds])
-
-    def slopes(values: Array) -> Array:
-        found, derivatives = design.log_times(values)
-        weights = _robust((found - logs) / NOISE)[1] / NOISE
-        return np.concatenate([weights[:, None] * derivatives, np.diag(1 / sds)])
-
-    found = least_squares(residuals, means, jac=slopes, x_scale=sds)
-    covariance = np.linalg.inv(found.jac.T @ found.jac)
-    return FittedSteps(tuple(names), found.x, covariance, tuple(single))
-
-
-def _robust(errors: Array) -> tuple[Array, Array]:
-    """Returns residuals whose half square is the pseudo-Huber loss, and their derivatives."""
-    root = np.sqrt(1 + errors**2)
-    # sign(e) sqrt(2 (root - 1)), in a form that is smooth at 0.
-    scale = np.sqrt(2 / (root + 1))
-    return errors * scale, 1 / (root * scale)
+    found = posterior(design.log_times, logs, (means, sds), NOISE)
+    return FittedSteps(tuple(names), found.values, found.covariance, tuple(single))
 
 
 def _merged(steps: Sequence[TrainingStep]) -> tuple[list[TrainingStep], Array]:
