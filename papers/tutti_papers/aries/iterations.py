@@ -126,7 +126,7 @@ def iteration(case: Case, assumptions: Assumptions, load: Load) -> Iteration:
 
     Args:
         case: Network, algorithm and side.
-        assumptions: Those that are relevant for the case.
+        assumptions: The assumptions that affect the case.
         load: The application.
     """
     keys = map(key_of, variants(*case, assumptions))

@@ -184,7 +184,7 @@ impl MeshRun<'_> {
         Ok(false)
     }
 
-    /// Creates the messages of a cycle, and sends those that need not wait.
+    /// Creates the messages of a cycle, and sends each message that need not wait.
     fn send(&mut self, now: u64) -> Result<(), FlitError> {
         let MeshRun { fabric, generators, tallies, waiting, nodes, .. } = self;
         let loads = generators.iter_mut().zip(tallies).zip(waiting);

@@ -73,8 +73,8 @@ impl Mesh {
         self.paths.has = has;
     }
 
-    /// Finds the request of the highest rank of each output, among those that outrank the flit
-    /// granted in the input that they come by.
+    /// Finds the request of the highest rank of each output. A request competes only if it
+    /// outranks the flit that its input granted.
     fn reserve_by_rank(&mut self, grants: &[Grant], requests: &[Vec<Request>; 4]) {
         let mut paths = std::mem::replace(&mut self.paths, Scratch::new(0));
         paths.has.fill([NONE; 4]);

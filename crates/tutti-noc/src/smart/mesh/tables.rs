@@ -57,7 +57,7 @@ struct Table {
     at: Vec<u32>,
     /// Other buffered responses with their routers, in the order in which they came.
     others: Vec<(u32, VcId)>,
-    /// If routers hold responses: those that have yet to reach each router.
+    /// If routers hold responses: the responses that each router still expects.
     missing: Vec<u32>,
 }
 
