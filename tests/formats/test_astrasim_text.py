@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -284,3 +285,16 @@ def test_policies_of_layers_are_refused(tmp_path: Path, policy: str, words: str)
     with pytest.raises(ConfigError, match="line 3") as refused:
         loaded(tmp_path, "HYBRID_CUSTOMIZED", f"{PAIR} {policy}", sizes=(4, 2))
     assert words in str(refused.value)
+
+
+def test_blank_lines_take_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text("DATA\n2\n" + "\n" * 200_000, encoding="utf-8")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ConfigError, match="states 2 layers, but 0 follow"):
+            load_text(path, (8,))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32 * path.stat().st_size

@@ -73,17 +73,18 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> Tex
     source = str(path)
     expected = "a text workload of ASTRA-sim 1"
     text = read_text(path, limits.Bytes.LOG, expected, line=limits.LOG_LINE)
-    lines = [line.split() for line in text.splitlines()]
-    numbered = [(number, words) for number, words in enumerate(lines, start=1) if words]
-    if len(numbered) < 2:
+    lines = [row for row in enumerate(text.splitlines(), start=1) if row[1].strip()]
+    if len(lines) < 2:
         raise mistake("has no layers", source=source, expected="a policy, a count, and layers")
-    (_, header), (_, count), *rows = numbered
+    header, count = lines[0][1].split(), lines[1][1].strip()
+    rows = lines[2:]
     policy = read_policy(header, sizes, source)
-    if count != [str(len(rows))]:
-        problem = f"states {' '.join(count)[:20]} layers, but {len(rows)} follow"
+    if count != str(len(rows)):
+        problem = f"states {count[:20]} layers, but {len(rows)} follow"
         raise mistake(problem, source=source, key="line 2")
     reader = _Reader(policy, sizes, source)
-    layers = [reader.layer(words, f"line {number}") for number, words in rows]
+    # Words take many times the memory of their line, so that lines are split one by one.
+    layers = [reader.layer(line.split(), f"line {number}") for number, line in rows]
     _repeat(layers, policy, source)
     embedding = None
     if policy.name in EMBEDDING:
