@@ -228,7 +228,7 @@ VARIATIONS = (
 """Alternatives to what the paper leaves open, one assumption changed at a time."""
 
 
-def _mesh(variation: Variation, name: str) -> SmartMesh:
+def mesh_of(variation: Variation, name: str) -> SmartMesh:
     """Returns the mesh of a design in a variation."""
     changed = {} if name == BASELINE and not variation.baseline else dict(variation.changed)
     if changed.get("priority") == "?":
@@ -242,7 +242,7 @@ def sensitivity() -> pl.DataFrame:
     shown = {ALL: OF_BROADCASTS, TO_ONE: (BASELINE, IN_BYPASS, IN_COMPLETE)}
     cells = [(experiment, name) for experiment, names in shown.items() for name in names]
     searches = [
-        (experiment, _mesh(variation, name))
+        (experiment, mesh_of(variation, name))
         for variation in VARIATIONS
         for experiment, name in cells
     ]
@@ -251,7 +251,7 @@ def sensitivity() -> pl.DataFrame:
     for variation in VARIATIONS:
         row: dict[str, Any] = {"variation": variation.name}
         for experiment, name in cells:
-            one = found[experiment, _mesh(variation, name)]
+            one = found[experiment, mesh_of(variation, name)]
             scale = 1.0 if experiment == TO_ONE else 64.0
             row[f"{experiment}, {name}: latency"] = round(one.zero_load.mean, 2)
             row[f"{experiment}, {name}: throughput"] = round(scale * one.by_throughput, 3)
