@@ -54,7 +54,7 @@ def test_a_platform_file_has_the_rates_of_chiplets_and_links(tmp_path: Path) -> 
     """The file gives the time that the same rates give in Python, with parallel links."""
     ring = schedule("ring:4x4", collective="all_reduce", ranks=16)
     planned = plan(ring, BypassMesh(4), copies=2)
-    links = {"rate": "68 GB/s", "latency": "12 ns"}
+    links: dict[str, Any] = {"rate": "68 GB/s", "latency": "12 ns"}
     rates: dict[str, Any] = {"chiplets": {5: "34 GB/s"}, "pairs": {(0, 1): "17 GB/s"}}
     tutti(
         "bypass", "map", "ring:4x4", "--copies", "2", "--out", "slow.toml",
@@ -63,8 +63,8 @@ def test_a_platform_file_has_the_rates_of_chiplets_and_links(tmp_path: Path) -> 
     (mapping,) = planned.mappings
     expected = mapping.configuration.topology(**links, **rates)
     platform = tutti_platform(str(tmp_path / "slow.toml"))
-    found = platform.routes.topology
-    assert sorted(found.core.links()) == sorted(expected.core.links())
+    assert platform.routes is not None
+    assert sorted(platform.routes.topology.core.links()) == sorted(expected.core.links())
     uniform = tmp_path / "plain.toml"
     write_platform(uniform, mapping, **links)
     slow, fast = (

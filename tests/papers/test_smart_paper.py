@@ -59,7 +59,7 @@ def test_thresholds_are_those_of_complete_searches(
 
 
 def test_loads_without_a_run_are_refused() -> None:
-    found = system.threshold(
+    found = threshold(
         system.mesh(system.BASELINE), system.TRAFFIC[system.TO_ONE], SHORT, tolerance=0.5, most=0.1
     )
     with pytest.raises(StopIteration):

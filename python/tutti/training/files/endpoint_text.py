@@ -37,7 +37,7 @@ def _section(path: str, described: object, heading: str) -> Iterator[str]:
 
 def _given(described: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any dataclass
     """Yields the keys whose value is not the default."""
-    keys = keys_of(type(described))
+    keys = keys_of(type(described))  # type: ignore[arg-type] # a class is hashable
     for one in fields(described):
         value = getattr(described, one.name)
         default = one.default if one.default_factory is MISSING else one.default_factory()
