@@ -54,6 +54,7 @@ class Claim:
         certainty: How the published value is known, a key of `CERTAINTIES`.
         source: The place in the paper, if known.
         method: How the value is computed, a key of `METHODS`.
+        variant: Whether another claim has the same published value; variants are not counted.
     """
 
     quantity: str
@@ -62,6 +63,7 @@ class Claim:
     certainty: Certainty = "text"
     source: str = ""
     method: Method = "simulated"
+    variant: bool = False
 
     def __post_init__(self) -> None:
         if self.certainty not in get_args(Certainty):
@@ -143,8 +145,11 @@ class Reading:
 
 
 def tallies(claims: Iterable[Claim]) -> dict[Method, tuple[int, int]]:
-    """Returns the numbers of agreeing and of computed values, by method."""
-    computed = [claim for claim in claims if claim.verdict != "not computed"]
+    """Returns the numbers of agreeing and of computed values, by method, without variants.
+
+    Every count of values is this one: of an exhibit, of a reading, of a paper.
+    """
+    computed = [one for one in claims if one.verdict != "not computed" and not one.variant]
     found = {}
     for method in METHODS:
         verdicts = [claim.verdict == "agrees" for claim in computed if claim.method == method]
@@ -165,6 +170,11 @@ def tally_text(claims: Iterable[Claim]) -> str:
     return ", ".join(
         f"{agreed} of {values} {_PLURAL[method]}" for method, (agreed, values) in found.items()
     )
+
+
+def counted(claims: Iterable[Claim]) -> tuple[int, int]:
+    """Returns the numbers of agreeing and of computed simulated values, without variants."""
+    return tallies(claims).get("simulated", (0, 0))
 
 
 def verdict_line(claims: Sequence[Claim], conclusions: Sequence[Conclusion] = ()) -> str:
@@ -190,7 +200,7 @@ def frame_of(claims: Iterable[Claim]) -> pl.DataFrame:
                 "ratio": None if claim.ratio is None else round(claim.ratio, 3),
                 "certainty": claim.certainty,
                 "method": claim.method,
-                "verdict": claim.verdict,
+                "verdict": f"{claim.verdict}, not counted" if claim.variant else claim.verdict,
                 "source": claim.source,
             }
             for claim in claims

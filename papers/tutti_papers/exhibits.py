@@ -36,6 +36,8 @@ _LINE = 0.13
 _CHARACTERS = 18.5
 """Characters per inch at `FONT`."""
 _MEAN = "mean"
+_SATURATED = "saturated (hollow)"
+"""The legend entry of hollow markers of loads that a network does not accept."""
 
 _MARKS: dict[str, dict[str, Any]] = {
     "text": {"marker": "D"},
@@ -267,6 +269,7 @@ def plot_panels(
         for axes, (name, (xs, ys)) in zip(panels, _lists(lines).items(), strict=True):
             axes.fill_between(xs, ys, color=known[name].colour, linewidth=0, label=shown(name))
             axes.set_ylim(bottom=0)
+            axes.margins(x=0)
             axes.grid(visible=True)
         panels[-1].set_xlabel(x)
         figure.supylabel(y, fontsize=FONT)
@@ -294,10 +297,15 @@ def plot_load(
         The path written.
     """
     looks = {curve.name: curve.style for curve in chart.curves}
-    labels = _entries([*looks, *([chart.reference[0]] if chart.reference else [])], anchors)
+    saturates = any(curve.saturated for curve in chart.curves)
+    others = [*([chart.reference[0]] if chart.reference else []), *[_SATURATED] * saturates]
+    labels = _entries([*looks, *others], anchors)
     with exhibit_figure(path, verdict, width=width, height=_HEIGHT, labels=labels) as figure:
         axes = figure.add_subplot()
         chart.draw(axes)
+        if saturates:
+            axes.plot([], [], linestyle="none", marker="^", color="0.4", markersize=4,
+                      markerfacecolor="white", label=_SATURATED)  # fmt: skip
         draw_anchors(axes, anchors, looks)
     return Path(path)
 
@@ -350,8 +358,11 @@ def plot_bars(
             axes.fill_between([], [], color=known[design].colour, label=shown(design))
         _part_legend(axes, parts)
         draw_anchors(axes, anchors, {})
+        _leave_margin(axes)
         longest = max(5, int(0.85 * width * _CHARACTERS / len(cases)))
-        names = ["\n".join(textwrap.wrap(shown(case), longest)) for case in cases]
+        names = [
+            "\n".join(textwrap.wrap(shown(case), longest, break_long_words=False)) for case in cases
+        ]
         axes.set_xticks(range(len(cases)), names)
         axes.tick_params(axis="x", length=0)
         axes.set_ylabel(_wrapped(y))
@@ -373,6 +384,13 @@ def _stacked(
         axes.bar(at, heights, 0.8 / count, below, color=fill, edgecolor=colour, linewidth=0.5,
                  hatch=_HATCHES[index])  # fmt: skip
         below = [low + height for low, height in zip(below, heights, strict=True)]
+
+
+def _leave_margin(axes: Axes) -> None:
+    """Leaves space above bars, also where an empty part ends a bar."""
+    axes.use_sticky_edges = False
+    axes.autoscale_view(scalex=False)
+    axes.set_ylim(bottom=0)
 
 
 def _part_legend(axes: Axes, parts: Sequence[str]) -> None:

@@ -116,7 +116,7 @@ published value is known:
 _COUNTED = """
 Values that a simulation or a model predicts are counted apart from the paper's formulas, which
 tutti evaluates or counts in its schedules, and from inputs of the models. A repeated value counts
-once.
+once: rows in parentheses repeat the published value of another row.
 
 """
 
@@ -178,6 +178,7 @@ def _rows(claim: Claim) -> list[str]:
     """Returns the row of a value; a long quantity continues in rows without values."""
     first, *others = textwrap.wrap(_text(claim.quantity), _QUANTITY)
     agrees = "yes" if claim.verdict == "agrees" else "no"
+    agrees = f"({agrees})" if claim.variant else agrees
     known = claim.certainty if claim.method == "simulated" else f"{claim.certainty}, {claim.method}"
     values = f"{claim.shown} ({known}) | {claim.computed:.4g} | {agrees}"
     return [f"| {first} | {values} |", *(f"| {other} | | | |" for other in others)]

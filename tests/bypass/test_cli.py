@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from called import call
+from tutti import schedule, simulate
+from tutti.bypass import BypassMesh, plan
+from tutti.bypass.platform_file import write_platform
+from tutti.platforms import platform as tutti_platform
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +50,29 @@ def test_a_mapping_is_printed_drawn_and_run(tmp_path: Path) -> None:
     assert "on 16 ranks of bypass-4x4" in output
 
 
+def test_a_platform_file_has_the_rates_of_chiplets_and_links(tmp_path: Path) -> None:
+    """The file gives the time that the same rates give in Python, with parallel links."""
+    ring = schedule("ring:4x4", collective="all_reduce", ranks=16)
+    planned = plan(ring, BypassMesh(4), copies=2)
+    links: dict[str, Any] = {"rate": "68 GB/s", "latency": "12 ns"}
+    rates: dict[str, Any] = {"chiplets": {5: "34 GB/s"}, "pairs": {(0, 1): "17 GB/s"}}
+    tutti(
+        "bypass", "map", "ring:4x4", "--copies", "2", "--out", "slow.toml",
+        "--chiplet-rate", "5=34 GB/s", "--link-rate", "0>1=17 GB/s", cwd=tmp_path,
+    )  # fmt: skip
+    (mapping,) = planned.mappings
+    expected = mapping.configuration.topology(**links, **rates)
+    platform = tutti_platform(str(tmp_path / "slow.toml"))
+    assert platform.routes is not None
+    assert sorted(platform.routes.topology.core.links()) == sorted(expected.core.links())
+    uniform = tmp_path / "plain.toml"
+    write_platform(uniform, mapping, **links)
+    slow, fast = (
+        simulate(ring, each, size="256 KiB") for each in (platform, tutti_platform(uniform))
+    )
+    assert slow.completion_ps > fast.completion_ps
+
+
 def test_search_finds_a_faster_mapping_and_repeats_it(tmp_path: Path) -> None:
     arguments = ("bypass", "search", "double_binary_tree:nccl", "--trials", "30", "--seed", "1")
     output = tutti(*arguments, cwd=tmp_path)
@@ -58,6 +85,9 @@ def test_search_finds_a_faster_mapping_and_repeats_it(tmp_path: Path) -> None:
     [
         (["map", "ring", "--mesh", "4"], "expected: the numbers of columns and rows"),
         (["run", "ring", "--chiplet-rate", "5"], "expected: a node and a rate"),
+        (["map", "ring", "--link-rate", "5=1 GB/s"], "expected: source, destination and rate"),
+        (["map", "ring", "--link-rate", "0>1=1 GB/s"], "expected: also `--out FILE`"),
+        (["map", "ring", "--link-rate", "0>9=1 GB/s", "-o", "p.toml"], "from node 0 to node 9"),
         (["map", "ring", "--muxes", "none"], "unknown muxes `none`"),
         (["map", "rnig"], "did you mean `ring`"),
         (["map", "ring", "--method", "gredy"], "did you mean `greedy`"),

@@ -281,6 +281,7 @@ def test_score_counts_values_of_endpoints_and_of_the_paper_only(
     monkeypatch.setattr(readings, "rows", lambda: tuple(rows))
     monkeypatch.setattr(readings, "memory_values", lambda: [(one, 2.0)])
     monkeypatch.setattr(readings, "sm_values", lambda: [(one, 1.0)])
+    monkeypatch.setattr(readings, "silicon_values", list)
     shown = readings.score()
     assert shown["within_15"].to_list() == ["12 of 15"] * 4
     assert shown["choices"][0] == shown["choices"][1] == "1 GHz, 4 B, memory, paper"

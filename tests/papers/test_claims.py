@@ -11,6 +11,7 @@ from tutti_papers.claims import (
     Claim,
     Conclusion,
     conclusions_frame,
+    counted,
     frame_of,
     tallies,
     verdict_line,
@@ -71,6 +72,15 @@ def test_formulas_and_inputs_are_counted_apart_from_simulated_values() -> None:
     assert frame_of(claims)["method"].to_list()[2:] == ["formula", "input", "input"]
     with pytest.raises(ValueError, match="unknown method 'read'"):
         claim(1.0, 1.0, method="read")
+
+
+def test_variants_of_a_published_value_are_not_counted() -> None:
+    claims = [claim(2.0, 2.1), claim(2.0, 2.2, variant=True), claim(2.0, 3.0, variant=True)]
+    assert counted(claims) == (1, 1)
+    assert verdict_line(claims) == "1 of 1 published value within 15 %"
+    assert frame_of(claims)["verdict"].to_list()[1:] == [
+        "agrees, not counted", "differs, not counted"
+    ]  # fmt: skip
 
 
 def test_verdict_line_counts_values_and_names_conclusions() -> None:

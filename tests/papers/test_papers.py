@@ -22,7 +22,8 @@ from tutti.cli import paper as entry
 from tutti_papers import Claim, Conclusion, Exhibit, ExhibitResult, Paper, Reading, papers, summary
 from tutti_papers import command as paper
 from tutti_papers.aries.published import ENERGY_SAVED, SPEEDUPS
-from tutti_papers.overview import papers_page
+from tutti_papers.claims import tallies
+from tutti_papers.overview import overview, papers_page
 from tutti_papers.recursive_multiplying.archer import CALIBRATED
 from tutti_papers.recursive_multiplying.published import TABLE_2
 
@@ -113,6 +114,16 @@ RERUN = {
 }
 """Exhibits that take no time."""
 REMEDY = "stale: run `make papers`"
+
+
+def test_readings_and_pages_count_the_same_values() -> None:
+    """The first reading of a paper is its default, whose values the pages list."""
+    counted = [one for one in overview() if one.readings]
+    assert counted
+    for one in counted:
+        default = one.readings[0]
+        found = tallies(claim for _, claim in one.claims)["simulated"]
+        assert (default.met, default.values) == found, one.paper.name
 
 
 def test_stored_comparisons_are_of_known_exhibits() -> None:

@@ -11,6 +11,7 @@ from tutti.networks import mesh as smart
 from tutti_papers import find_paper
 from tutti_papers.smart import sensitivity, system, tables
 from tutti_papers.smart.published import Row, score
+from tutti_papers.smart.thresholds import threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,9 +30,49 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for plan in ("PLAN", "MANY"):
         monkeypatch.setattr(system, plan, SHORT)
     monkeypatch.setattr(system, "POINTS", (system.LOW, system.MIDDLE, system.BYPASS_END, 1.0))
-    system.curve.cache_clear()
+    for cached in (system.curve, system.reductions):
+        cached.cache_clear()
     yield
-    system.curve.cache_clear()
+    for cached in (system.curve, system.reductions):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("experiment", "name"),
+    [(system.ALL, system.BASELINE), (system.ALL, system.PRIVATE), (system.TO_ONE, system.IN_LOCAL)],
+)
+@pytest.mark.parametrize("grid", [(), (0.2, 0.35, 0.5, 0.8)])
+def test_thresholds_are_those_of_complete_searches(
+    experiment: str, name: str, grid: tuple[float, ...]
+) -> None:
+    """Fewer runs, same result."""
+    most = system.largest(experiment)
+    case = system.mesh(name), system.TRAFFIC[experiment]
+    loads = [part * most for part in grid]
+    known = smart.sweep(*case, loads, SHORT)
+    every = smart.saturation(*case, SHORT, tolerance=0.02, most=most, known=known)
+    few = threshold(*case, SHORT, tolerance=0.02, most=most, grid=loads)
+    assert few.by_throughput == every.by_throughput
+    assert few.accepted == every.accepted
+    assert few.zero_load == every.zero_load
+    assert len(few.runs) < len(every.runs)
+
+
+def test_loads_without_a_run_are_refused() -> None:
+    found = threshold(
+        system.mesh(system.BASELINE), system.TRAFFIC[system.TO_ONE], SHORT, tolerance=0.5, most=0.1
+    )
+    with pytest.raises(StopIteration):
+        system.at(found, 0.77)
+
+
+def test_variations_change_what_they_name() -> None:
+    """`?` is the other priority; a named one is that one."""
+    by_name = {one.name: one for one in sensitivity.VARIATIONS}
+    other = sensitivity.mesh_of(by_name["the other priority"], system.IN_BYPASS)
+    named = sensitivity.mesh_of(by_name["ACKs bypass, others local"], system.IN_BYPASS)
+    assert other.priority == "local"
+    assert named.priority == "bypass_responses"
 
 
 def test_buffers_reproduce_most_published_values(monkeypatch: pytest.MonkeyPatch) -> None:

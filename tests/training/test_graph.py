@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from training_steps import rings, small
-from tutti.base.errors import ConfigError
+from tutti.base.errors import ConfigError, SimulationError
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.training.collective import Alone
 from tutti.training.endpoint import AceSettings, Configuration, Npu, configurations
 from tutti.training.errors import EndpointError
-from tutti.training.files.step_file import load_training
+from tutti.training.files.endpoint_text import endpoint_text
+from tutti.training.files.step_file import load_training, resolve_training
 from tutti.training.graph import EndpointGraph, GraphServer, Visit, Visits, graph_of
 
 if TYPE_CHECKING:
@@ -148,6 +150,18 @@ def test_memory_servers_have_the_reserved_rate_and_one_unit() -> None:
         small().run(replace(given, kind="ace"))
 
 
+def test_npus_that_start_different_collectives_are_named() -> None:
+    """The roots of a tree handle more; a small limit of chunks lets them fall behind."""
+    graph = graph_of(CONFIGURATIONS["comm_opt"], Npu())
+    assert graph.graph is not None
+    narrow = replace(graph, graph=replace(graph.graph, chunks=1))
+    step = small(algorithms={"all_reduce": "binomial"})
+    with pytest.raises(SimulationError, match="NPU 4 of its group chunks of collective") as stuck:
+        step.run(narrow)
+    assert stuck.value.kind == "other_chunks"
+    assert replace(step, order="fifo").run(narrow).total > step.run(graph).total
+
+
 def test_files_describe_graphs() -> None:
     training = load_training(EXAMPLE)
     cores = training.configurations[1].graph
@@ -156,3 +170,23 @@ def test_files_describe_graphs() -> None:
     change = 'configurations[1].graph.visits.send=["nope"]'
     with pytest.raises(ConfigError, match="names the server `nope`"):
         load_training(EXAMPLE, [change])
+
+
+@pytest.mark.parametrize("name", list(CONFIGURATIONS))
+def test_printed_endpoints_are_the_same_in_files(name: str, tmp_path: Path) -> None:
+    built_in = graph_of(CONFIGURATIONS[name], Npu())
+    file = tmp_path / "training.toml"
+    head = EXAMPLE.read_text("utf-8").partition("[[configurations]]")[0]
+    file.write_text(head + endpoint_text(built_in), "utf-8")
+    assert load_training(file).configurations == (built_in,)
+
+
+@settings(deadline=None, max_examples=20)
+@given(variants())
+def test_printed_graphs_are_exact(configuration: Configuration) -> None:
+    graph = graph_of(configuration, Npu()).graph
+    assert graph is not None
+    only = Configuration(name="e", kind="graph", memory=graph.memory_rate, graph=graph)
+    head = EXAMPLE.read_text("utf-8").partition("[[configurations]]")[0]
+    tables = tomllib.loads(head + endpoint_text(only))
+    assert resolve_training(tables, source="training.toml").configurations == (only,)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tutti.base.units import Size, Time, TimePerByte
@@ -10,7 +11,14 @@ from tutti.training.collective import Alone
 from tutti.training.endpoint import AceSettings, Configuration, Npu, Ring
 from tutti.training.step import Step
 from tutti.workloads.transfers import Elements
-from tutti_papers.ace.workloads import BATCH, Reading, compute_of, gradient_of, model_of
+from tutti_papers.ace.workloads import (
+    BATCH,
+    RECORDED,
+    Reading,
+    compute_of,
+    gradient_of,
+    model_of,
+)
 
 if TYPE_CHECKING:
     from tutti.training.collective import AloneResult
@@ -72,11 +80,31 @@ def baseline(memory: str, sms: int = 80) -> Configuration:
 def alone(
     configuration: Configuration, size: str, between: int = BETWEEN, message: Size = MESSAGE
 ) -> AloneResult:
-    """Runs the all_reduce of figures 5 and 6."""
+    """Runs the all_reduce of figures 5 and 6; each case once."""
+    return _alone(configuration, size, between, message)
+
+
+@cache
+def _alone(configuration: Configuration, size: str, between: int, message: Size) -> AloneResult:
     experiment = Alone(
         size=PAYLOAD, rings=rings(size, between), efficiency=EFFICIENCY, message=message
     )
     return experiment.run(configuration)
+
+
+def effective(model: str, configuration: Configuration, reading: Reading) -> Reading:
+    """Returns a reading without the choices that have no effect on a run."""
+    scaling = reading.scaling
+    if not configuration.overlap or (scaling == "sms" and not configuration.sms):
+        scaling = "fixed"
+    return Reading(
+        clock=reading.clock_of(model) if model in RECORDED else READING.clock,
+        gradient=reading.gradient if model.startswith("resnet50") else READING.gradient,
+        scaling=scaling,
+        lookups=reading.lookups if model == "dlrm_libra" else READING.lookups,
+        cells=reading.cells if model == "gnmt" else READING.cells,
+        part=reading.part if model == "gnmt" else READING.part,
+    )
 
 
 def step(
@@ -89,15 +117,34 @@ def step(
     iterations: int = 2,
     reading: Reading = READING,
 ) -> TrainingResult:
-    """Runs a few iterations of a workload, with utilisation in windows of 20 us."""
+    """Runs a few iterations of a workload, with utilisation in windows of 20 us; each case once."""
+    reading = effective(model, configuration, reading)
+    case = Trained(model, size, between, batch or BATCH[model], iterations, reading)
+    return _step(case, configuration)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A workload on a torus."""
+
+    model: str
+    size: str
+    between: int
+    batch: int
+    iterations: int
+    reading: Reading
+
+
+@cache
+def _step(case: Trained, configuration: Configuration) -> TrainingResult:
     experiment = Step(
-        model=model_of(model, reading),
-        batch=batch or BATCH[model],
-        compute=compute_of(model, reading),
-        elements=Elements(gradients=gradient_of(model, reading)),
-        rings=rings(size, between),
+        model=model_of(case.model, case.reading),
+        batch=case.batch,
+        compute=compute_of(case.model, case.reading),
+        elements=Elements(gradients=gradient_of(case.model, case.reading)),
+        rings=rings(case.size, case.between),
         efficiency=EFFICIENCY,
-        iterations=iterations,
+        iterations=case.iterations,
         window=Time.parse("20 us"),
     )
     return experiment.run(configuration)

@@ -83,7 +83,8 @@ def _figure_6(folder: Path) -> ExhibitResult:
     drawn = []
     for name, side, notation, copies, expected in RINGS:
         mapping = mapped(BypassMesh(side=side), _ring(notation, side, copies))
-        title = f"{name}, {side}x{side}: {len(mapping.dedicated)} dedicated, expected {expected}"
+        title = f"{name}, {side}x{side}: {len(mapping.dedicated)} dedicated"
+        title += "" if expected == "-" else f", expected {expected}"
         file = f"figure_6_{name} {side}x{side}.svg".replace(",", "").replace(" ", "_")
         drawn.append(mapping.configuration.draw(folder / file, title=title))
     steps: list[dict[str, Any]] = [

@@ -167,7 +167,15 @@ def measured(
 
 
 def predicted(machine: Archer, row: Table2Row, blocks: int = BLOCKS) -> dict[str, float]:
-    """Returns times of a row of Table 2 in us: minima, medians, and the lower quartile of RD."""
+    """Returns times of a row of Table 2 in us: minima, medians, and the lower quartile of RD.
+
+    Each case is simulated once.
+    """
+    return _predicted(machine, row, blocks)
+
+
+@functools.cache
+def _predicted(machine: Archer, row: Table2Row, blocks: int) -> dict[str, float]:
     found = measured(machine, row.ranks, (doubling(row.ranks), row.schedule), blocks)
     doubled, multiplied = found.rows(named=True)
     return {

@@ -6,7 +6,6 @@ values were read from curves and scatter plots; they are compared with the text 
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -65,14 +64,9 @@ FEW_BLOCKS = 5
 _ERRORS = ("minima, %", "medians, %")
 
 
-@functools.cache
-def _predicted(machine: Archer, row: Table2Row, blocks: int) -> dict[str, float]:
-    return predicted(machine, row, blocks)
-
-
 def _every() -> dict[int, dict[str, float]]:
     """Returns the predictions of all rows, by rank count."""
-    return {row.ranks: _predicted(FITTED, row, BLOCKS) for row in watched("rows", TABLE_2)}
+    return {row.ranks: predicted(FITTED, row, BLOCKS) for row in watched("rows", TABLE_2)}
 
 
 # --- table 2 -------------------------------------------------------------------------------------
@@ -104,7 +98,7 @@ def _rows(machine: Archer) -> pl.DataFrame:
     """Returns a row per row of Table 2: published and predicted values."""
     rows = []
     for row in watched("rows", TABLE_2):
-        ours, theirs = _predicted(machine, row, BLOCKS), times_of(row)
+        ours, theirs = predicted(machine, row, BLOCKS), times_of(row)
         values: dict[str, object] = {
             "N": row.ranks,
             "schedule": row.schedule,
@@ -125,7 +119,7 @@ def _times() -> list[tuple[str, float, str, float]]:
     return [
         (f"N = {row.ranks}, {TIMES[name]}, us", theirs, "Table 2", ours[name])
         for row in HELD_BACK
-        for ours in [_predicted(FITTED, row, BLOCKS)]
+        for ours in [predicted(FITTED, row, BLOCKS)]
         for name, theirs in times_of(row).items()
     ]
 
@@ -140,7 +134,7 @@ def _readings(machines: dict[str, Archer], blocks: int) -> pl.DataFrame:
     for law, machine in watched("laws", list(machines.items())):
 
         def predict(row: Table2Row, machine: Archer = machine) -> dict[str, float]:
-            return _predicted(machine, row, blocks)
+            return predicted(machine, row, blocks)
 
         parts = {
             part: errors(of, predict)
@@ -195,7 +189,7 @@ def _sensitivity() -> pl.DataFrame:
 
 
 def _off(machine: Archer) -> dict[str, float]:
-    found = errors(HELD_BACK, lambda row: _predicted(machine, row, FEW_BLOCKS))
+    found = errors(HELD_BACK, lambda row: predicted(machine, row, FEW_BLOCKS))
     return {"misfit": misfit(machine, FEW_BLOCKS)} | {name: found[name] for name in _ERRORS}
 
 
@@ -265,7 +259,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     """Returns relative differences of measured times from the model with Table 1's parameters."""
     rows = []
     for row in watched("rows", TABLE_2):
-        ours, theirs = _predicted(FITTED, row, BLOCKS), times_of(row)
+        ours, theirs = predicted(FITTED, row, BLOCKS), times_of(row)
         values: dict[str, float] = {"ranks": row.ranks}
         for which in ("minimum", "median"):
             model = modelled(row.schedule, *TABLE_1[which])

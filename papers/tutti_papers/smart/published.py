@@ -58,6 +58,7 @@ class Row:
             published=(self.published, math.inf) if self.at_least else self.published,
             computed=self.ours,
             certainty=CERTAINTY[self.confidence],
+            variant=self.variant,
         )
 
 
@@ -70,8 +71,7 @@ def score(rows: Sequence[Row]) -> tuple[int, int]:
 
     Rows that repeat the published value of another row do not count.
     """
-    distinct = [row.claim() for row in rows if not row.variant]
-    return sum(claim.verdict == "agrees" for claim in distinct), len(distinct)
+    return claims.counted(claims_of(rows))
 
 
 def claims_of(rows: Sequence[Row]) -> tuple[Claim, ...]:

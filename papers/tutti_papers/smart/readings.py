@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tutti.base.progress import watched
+from tutti.base.progress import at_once, watched
 from tutti_papers import Exhibit, ExhibitResult
+from tutti_papers.claims import Reading as Joint
 from tutti_papers.smart import full_system, system, tables
 from tutti_papers.smart.kernels import PROTOCOLS, READINGS, Reading, System, is_saturated, rate
 from tutti_papers.smart.published import score
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from tutti_papers.smart.published import Row
 
-WORK = (0, 50, 100, 200, 400)
+WORK = (0, 400)
 """Cycles of work after each miss, in addition to that of the kernels."""
 
 
@@ -42,11 +44,15 @@ def joint_readings() -> pl.DataFrame:
     broadcasts = [*tables.corners(), *tables.all_nodes(), *tables.some(), *tables.abstract()[::2]]
     delays = f"credit delays {system.CREDIT_DELAY} and {system.FAN_OUT_CREDIT_DELAY}"
     lines = [_line("broadcasts", delays, "on-off signals (section III-B.2)", broadcasts)]
-    for reading in watched("readings", tuple(REDUCTIONS)):
+    others = [one for one in REDUCTIONS if one != DEFAULT]
+    at_once(lambda pair: system.reductions(*pair), product(system.STATED, others), "readings")
+    for reading in REDUCTIONS:
         rows = [*tables.to_one(reading), *tables.abstract(reading)[1::2]]
         lines.append(_line("reductions", reading, REDUCTIONS[reading].why, rows))
     names: tuple[Reading, ...] = tuple(READINGS)
-    lines += [_line("full system", name, READINGS[name], full_system.rows(name)) for name in names]
+    for name in names:
+        rows = full_system.rows(name, variants=False)
+        lines.append(_line("full system", name, READINGS[name], rows))
     return pl.DataFrame(lines)
 
 
@@ -65,8 +71,13 @@ def totals(frame: pl.DataFrame) -> tuple[int, int, int]:
 def _table_4(_: Path) -> ExhibitResult:
     frame = joint_readings()
     default, best, values = totals(frame)
+    chosen = f"reductions {DEFAULT}, full system {next(iter(READINGS))}: the default"
     return ExhibitResult(
         frame=frame,
+        readings=(
+            Joint(name="default", meaning=chosen, met=default, values=values),
+            Joint(name="best", meaning="the most of each part", met=best, values=values),
+        ),
         source="sections I and V and the abstract",
         notes=(
             f"default readings: {default} of {values} distinct published values agree",

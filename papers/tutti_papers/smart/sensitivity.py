@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from tutti.base.progress import watched
+from tutti.base.progress import at_once
 from tutti.networks import mesh as smart
 from tutti_papers import Exhibit, ExhibitResult
 from tutti_papers.smart import system
@@ -27,12 +28,13 @@ from tutti_papers.smart.system import (
     TO_ONE,
     TRAFFIC,
 )
+from tutti_papers.smart.thresholds import Threshold, threshold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tutti.networks.mesh import Saturation, SmartMesh
+    from tutti.networks.mesh import MeshRun, SmartMesh
 
 BUFFERS = (
     (4, 2, 2), (4, 4, 4), (4, 4, 2), (5, 6, 6), (5, 6, 4), (6, 6, 6), (6, 6, 4), (6, 8, 8),
@@ -46,11 +48,16 @@ WITHIN = 0.15
 
 
 @functools.cache
-def _search(experiment: str, made: SmartMesh) -> Saturation:
-    return smart.saturation(
-        made, TRAFFIC[experiment], FEW, tolerance=0.02,
-        most=min(1.05 * system.ideal_load(experiment), 1.0 if experiment == TO_ONE else 0.1),
-    )  # fmt: skip
+def _search(experiment: str, made: SmartMesh) -> Threshold:
+    most = min(1.05 * system.ideal_load(experiment), 1.0 if experiment == TO_ONE else 0.1)
+    return threshold(made, TRAFFIC[experiment], FEW, tolerance=system.TOLERANCE, most=most)
+
+
+@functools.cache
+def _run(made: SmartMesh, load: float) -> MeshRun:
+    """Returns the run of reductions at a load."""
+    traffic = smart.at_load(TRAFFIC[TO_ONE], load)
+    return smart.run(made, traffic, system.SOME_SEEDS, threads=1)
 
 
 @dataclass(frozen=True)
@@ -72,9 +79,7 @@ class Buffers:
 def _broadcasts(buffers: Buffers) -> dict[str, tuple[float, float]]:
     """Returns published and computed values of broadcasts from all nodes (B6, B7)."""
     ideal = 64 * system.ideal_load(ALL)
-    found = {
-        name: _search(ALL, buffers.mesh(name)).accepted for name in (BASELINE, GREEDY, PRIVATE)
-    }
+    found = {name: _search(ALL, buffers.mesh(name)).accepted for name in OF_BROADCASTS}
     base, shared, private = (one.mean / ideal if one else 0.0 for one in found.values())
     return {
         "B baseline of ideal": (0.58, base),
@@ -87,16 +92,11 @@ def _broadcasts(buffers: Buffers) -> dict[str, tuple[float, float]]:
 
 def _reductions(buffers: Buffers, reading: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Returns published and computed values of reductions (C1 to C4)."""
-    meshes = {
-        name: buffers.mesh(name, **reading) for name in (BASELINE, IN_LOCAL, IN_BYPASS, IN_COMPLETE)
-    }
+    meshes = {name: buffers.mesh(name, **reading) for name in LOADS}
     runs = {
-        name: dict(
-            zip(LOADS, smart.sweep(made, TRAFFIC[TO_ONE], LOADS, system.SOME_SEEDS), strict=True)
-        )
-        for name, made in meshes.items()
+        name: {load: _run(meshes[name], load) for load in loads} for name, loads in LOADS.items()
     }
-    first, middle, _, full = runs[BASELINE].values()
+    first, middle, full = runs[BASELINE].values()
     local, bypass, complete = (runs[name] for name in (IN_LOCAL, IN_BYPASS, IN_COMPLETE))
     late = bypass[BYPASS_END]
     return {
@@ -120,17 +120,38 @@ def _reductions(buffers: Buffers, reading: Mapping[str, Any]) -> dict[str, tuple
     }
 
 
-LOADS = (LOW, MIDDLE, BYPASS_END, 1.0)
-"""The loads of reductions of table 2, per cycle."""
+LOADS = {
+    BASELINE: (LOW, MIDDLE, 1.0),
+    IN_LOCAL: (LOW, MIDDLE),
+    IN_BYPASS: (LOW, BYPASS_END),
+    IN_COMPLETE: (LOW, BYPASS_END, 1.0),
+}
+"""The loads of reductions of table 2 by design, per cycle."""
+OF_BROADCASTS = (BASELINE, GREEDY, PRIVATE)
+"""The designs under broadcasts of tables 2 and 3."""
 
 READINGS = ("footnote 13", "polled")
 """Readings of reductions, names of `system.REDUCTIONS`; table 4 has all of them."""
 
 
+def _measure(every: Sequence[Buffers]) -> None:
+    """Runs what table 2 needs, each mesh once."""
+    searches = [(ALL, buffers.mesh(name)) for buffers in every for name in OF_BROADCASTS]
+    runs: list[tuple[SmartMesh, float]] = []
+    for buffers, reading in product(every, READINGS):
+        settings = system.REDUCTIONS[reading].settings
+        made = {name: buffers.mesh(name, **settings) for name in LOADS}
+        searches += [(TO_ONE, made[name]) for name in (BASELINE, IN_BYPASS)]
+        runs += [(made[name], load) for name, loads in LOADS.items() for load in loads]
+    at_once(lambda search: _search(*search), dict.fromkeys(searches), "saturations")
+    at_once(lambda run: _run(*run), dict.fromkeys(runs), "reductions")
+
+
 def calibration() -> pl.DataFrame:
     """Returns published values of broadcasts and reductions by reading, best match first."""
+    _measure([Buffers(*one) for one in BUFFERS])
     rows = []
-    for vcs, delay, fan_out_delay in watched("buffers", BUFFERS):
+    for vcs, delay, fan_out_delay in BUFFERS:
         buffers = Buffers(vcs, delay, fan_out_delay)
         broadcasts = _broadcasts(buffers)
         for reading in READINGS:
@@ -207,23 +228,33 @@ VARIATIONS = (
 """Alternatives to what the paper leaves open, one assumption changed at a time."""
 
 
+def mesh_of(variation: Variation, name: str) -> SmartMesh:
+    """Returns the mesh of a design in a variation."""
+    changed = {} if name == BASELINE and not variation.baseline else dict(variation.changed)
+    if changed.get("priority") == "?":
+        default = system.mesh(name).settings["priority"]
+        changed["priority"] = "local" if default == "bypass" else "bypass"
+    return system.mesh(name, **changed)
+
+
 def sensitivity() -> pl.DataFrame:
     """Returns latency at low load and throughput in every variation."""
+    shown = {ALL: OF_BROADCASTS, TO_ONE: (BASELINE, IN_BYPASS, IN_COMPLETE)}
+    cells = [(experiment, name) for experiment, names in shown.items() for name in names]
+    searches = [
+        (experiment, mesh_of(variation, name))
+        for variation in VARIATIONS
+        for experiment, name in cells
+    ]
+    found = at_once(lambda search: _search(*search), dict.fromkeys(searches), "variations")
     rows = []
-    for variation in watched("variations", VARIATIONS):
+    for variation in VARIATIONS:
         row: dict[str, Any] = {"variation": variation.name}
-        shown = ((ALL, (BASELINE, GREEDY, PRIVATE)), (TO_ONE, (BASELINE, IN_BYPASS, IN_COMPLETE)))
-        for experiment, names in shown:
-            for name in names:
-                keep = name == BASELINE and not variation.baseline
-                changed = {} if keep else dict(variation.changed)
-                if changed.get("priority"):
-                    default = system.mesh(name).settings["priority"]
-                    changed["priority"] = "local" if default == "bypass" else "bypass"
-                found = _search(experiment, system.mesh(name, **changed))
-                scale = 1.0 if experiment == TO_ONE else 64.0
-                row[f"{experiment}, {name}: latency"] = round(found.zero_load.mean, 2)
-                row[f"{experiment}, {name}: throughput"] = round(scale * found.by_throughput, 3)
+        for experiment, name in cells:
+            one = found[experiment, mesh_of(variation, name)]
+            scale = 1.0 if experiment == TO_ONE else 64.0
+            row[f"{experiment}, {name}: latency"] = round(one.zero_load.mean, 2)
+            row[f"{experiment}, {name}: throughput"] = round(scale * one.by_throughput, 3)
         rows.append(row)
     return pl.DataFrame(rows)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.progress import watched
 from tutti.networks import mesh as smart
 from tutti.networks.mesh import ReplicationPlan, SmartMesh, Traffic
+from tutti_papers.smart.thresholds import Threshold, threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,6 +129,15 @@ footnote 13, on the number of flows in a router, contradicts it."""
 
 POINTS = (LOW, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)
 """Loads of curves as fractions of the ideal load; the saturation search adds loads near it."""
+STATED = {
+    BASELINE: (LOW, MIDDLE),
+    IN_LOCAL: (LOW, MIDDLE, BYPASS_END),
+    IN_BYPASS: (LOW, BYPASS_END),
+    IN_COMPLETE: (LOW, BYPASS_END, 1.0),
+}
+"""The loads of reductions for which section V-B states values, by design."""
+TOLERANCE = 0.02
+"""Width of the final interval of a search for saturation, as a fraction of the largest load."""
 
 
 def mesh(name: str, **changed: Any) -> SmartMesh:  # noqa: ANN401 - any setting of a mesh
@@ -157,24 +168,46 @@ def ideal_load(experiment: str) -> float:
 
 
 @functools.cache
-def curve(experiment: str, name: str, reading: str = DEFAULT) -> Saturation:
+def curve(experiment: str, name: str) -> Saturation:
     """Returns latency over load and the saturation of a design.
 
     Args:
-        experiment: The traffic.
+        experiment: The traffic; reductions have the default reading.
         name: The design.
-        reading: The reading of reductions, a name of `REDUCTIONS`; ignored by other traffic.
     """
-    top, plan, traffic = largest(experiment), PLAN, TRAFFIC[experiment]
-    design = mesh(name)
+    top, plan, traffic, design = largest(experiment), PLAN, TRAFFIC[experiment], mesh(name)
     if experiment == TO_ONE:
-        plan, of = MANY, REDUCTIONS[reading]
-        design = replace(design, **of.settings)
-        traffic = replace(traffic, outstanding=of.outstanding)
+        plan, (design, traffic) = MANY, _read_as(name, DEFAULT)
     known = smart.sweep(design, traffic, [top * part for part in POINTS], plan)
     # Loads slightly above the ideal show whether the mesh or the ideal bound limits throughput.
     most = top if experiment == TO_ONE else min(1.05 * top, 1.0)
-    return smart.saturation(design, traffic, plan, tolerance=0.02, most=most, known=known)
+    return smart.saturation(design, traffic, plan, tolerance=TOLERANCE, most=most, known=known)
+
+
+@functools.cache
+def reductions(name: str, reading: str) -> Saturation | Threshold:
+    """Returns the saturation of a design under reductions, and runs at the loads of `STATED`.
+
+    Args:
+        name: The design.
+        reading: A name of `REDUCTIONS`. That of the figures has a complete curve.
+    """
+    if reading == DEFAULT:
+        return curve(TO_ONE, name)
+    design, traffic = _read_as(name, reading)
+    known = smart.sweep(design, traffic, STATED[name], MANY, threads=1)
+    top = largest(TO_ONE)
+    return threshold(
+        design, traffic, MANY, tolerance=TOLERANCE, most=top, grid=[top * part for part in POINTS],
+        known={run.load: run for run in known},
+    )  # fmt: skip
+
+
+def _read_as(name: str, reading: str) -> tuple[SmartMesh, Traffic]:
+    """Returns the mesh of a design, and reductions, under a reading of `REDUCTIONS`."""
+    of = REDUCTIONS[reading]
+    traffic = replace(TRAFFIC[TO_ONE], outstanding=of.outstanding)
+    return replace(mesh(name), **of.settings), traffic
 
 
 def curves(experiment: str, names: Sequence[str]) -> dict[str, Saturation]:
@@ -182,14 +215,14 @@ def curves(experiment: str, names: Sequence[str]) -> dict[str, Saturation]:
     return {name: curve(experiment, name) for name in watched(experiment, names)}
 
 
-def low(found: Saturation, experiment: str) -> MeshRun:
+def low(found: Saturation | Threshold, experiment: str) -> MeshRun:
     """Returns the run at low load."""
     return at(found, LOW * largest(experiment))
 
 
-def at(found: Saturation, load: float) -> MeshRun:
+def at(found: Saturation | Threshold, load: float) -> MeshRun:
     """Returns the run at a load of the curve."""
-    return min(found.runs, key=lambda run: abs(run.load - load))
+    return next(run for run in found.runs if math.isclose(run.load, load))
 
 
 def latency(experiment: str, name: str) -> float:

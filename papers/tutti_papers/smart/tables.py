@@ -26,9 +26,9 @@ from tutti_papers.smart.system import (
     SOME,
     TO_ONE,
     by_latency,
-    curve,
     ideal_load,
     latency,
+    reductions,
     throughput,
 )
 
@@ -137,7 +137,7 @@ def to_one(reading: str = DEFAULT) -> list[Row]:
 
 
 def _baseline_to_one(reading: str) -> list[Row]:
-    found = curve(TO_ONE, BASELINE, reading)
+    found = reductions(BASELINE, reading)
     first, middle = system.low(found, TO_ONE), system.at(found, MIDDLE)
     load = f"at {MIDDLE:g} flows per cycle"
     return [
@@ -152,7 +152,7 @@ def _baseline_to_one(reading: str) -> list[Row]:
 
 
 def _greedy_local(reading: str) -> list[Row]:
-    base, local = (curve(TO_ONE, name, reading) for name in (BASELINE, IN_LOCAL))
+    base, local = (reductions(name, reading) for name in (BASELINE, IN_LOCAL))
     full = system.at(local, BYPASS_END)
 
     def over(load: float) -> float:
@@ -173,7 +173,7 @@ def _greedy_local(reading: str) -> list[Row]:
 
 
 def _greedy_bypass(reading: str) -> list[Row]:
-    found = curve(TO_ONE, IN_BYPASS, reading)
+    found = reductions(IN_BYPASS, reading)
     first, last, what = (
         system.low(found, TO_ONE),
         system.at(found, BYPASS_END),
@@ -188,7 +188,7 @@ def _greedy_bypass(reading: str) -> list[Row]:
 
 
 def _complete(reading: str) -> list[Row]:
-    found = curve(TO_ONE, IN_COMPLETE, reading)
+    found = reductions(IN_COMPLETE, reading)
     first, end, last = (
         system.low(found, TO_ONE),
         system.at(found, BYPASS_END),
@@ -207,7 +207,7 @@ def _complete(reading: str) -> list[Row]:
 
 def abstract(reading: str = DEFAULT) -> list[Row]:
     """Returns rows E of synthetic traffic, by a reading of `system.REDUCTIONS`."""
-    base, complete = (curve(TO_ONE, name, reading) for name in (BASELINE, IN_COMPLETE))
+    base, complete = (reductions(name, reading) for name in (BASELINE, IN_COMPLETE))
     first = [system.low(one, TO_ONE).latency.mean for one in (base, complete)]
     return [
         Row(row="E", quantity="1-to-M latency saved, %", published=76, ours=_saved(ALL, GREEDY)),

@@ -263,6 +263,10 @@ class SimulationError(TuttiError):
         "empty_chunk": Kind("The chunk size is zero.", "use chunks of at least 1 B"),
         "endpoint": Kind("The endpoint model does not support the collective."),
         "stuck": Kind("Tasks of a program wait forever."),
+        "other_chunks": Kind(
+            "NPUs started chunks of different collectives, and wait for each other.",
+            'set `order = "fifo"`',
+        ),
         "stopped": Kind("The run was interrupted before it finished.", "run it again"),
         "too_late": Kind("A run exceeds the latest time that its caller allows."),
         "saturated": Kind(

@@ -82,6 +82,7 @@ _IN_GROUPS = {
         "overlap": "overlap:overlap",
         "search": "train_search:search",
         "disturb": "train_disturb:disturb",
+        "endpoint": "train_endpoint:endpoint",
         "plan": "train_plan:plan",
     },
 }

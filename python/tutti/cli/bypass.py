@@ -12,7 +12,7 @@ from tutti.bypass.improve import Improved, improve
 from tutti.bypass.network import BypassConfiguration
 from tutti.bypass.view.mapping import mapping_view, search_view
 from tutti.cli import options
-from tutti.cli.bypass_options import Copies, Output, Target
+from tutti.cli.bypass_options import Copies, Output, Rates, Target
 from tutti.cli.grouped import grouped
 from tutti.study.study import Study, read
 
@@ -33,12 +33,14 @@ def map_(
         bool,
         typer.Option("--fill/--no-fill", help="Use idle wires and ports for more links."),
     ] = True,
+    rates: Rates,
     output: Output,
 ) -> None:
     """Find the configuration that dedicates links to the most flows of an algorithm.
 
     Lists dedicated, shared and unplaced flows. --out writes a platform for
-    `tutti run FILE --platform PLATFORM`.
+    `tutti run FILE --platform PLATFORM`. With rates of chiplets or links, the
+    links are in a JSON file next to it.
 
     \b
     Examples:
@@ -46,14 +48,16 @@ def map_(
       tutti bypass map mirrored_ring:4x4,bidirectional --draw out/rings.svg
       tutti bypass map ring:8x8 --mesh 8x8 --copies 2 --out out/ring.toml
       tutti bypass map double_binary_tree:nccl --muxes own --method greedy
+      tutti bypass map ring:4x4 --chiplet-rate '5=34 GB/s' --out out/slow.toml
     """
+    rates.check(output)
     mesh, schedule = target.laid_out()
     mapping = read(
         "mapping",
         lambda: map_flows(mesh, flows_of(schedule) * copies, method, limit, fill=fill),  # type: ignore[arg-type] # it refuses others
     )
     Study().present(mapping_view(mapping, target.title))
-    output.write(mapping)
+    output.write(mapping, rates)
 
 
 @app.command("search")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tutti.base.files.mistakes import mistake, shown
 from tutti.bypass.network import BypassMesh
 from tutti.bypass.platform_file import write_platform
 from tutti.schedules.ir import schedule
 from tutti.study.study import Study
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tutti.bypass import Mapping
     from tutti.schedules.ir import Schedule
 
@@ -68,6 +72,77 @@ class Links:
     latency: Annotated[str, typer.Option("--latency", help="Latency of every link.")] = "12 ns"
 
 
+Chiplets = Annotated[
+    list[str] | None,
+    typer.Option("--chiplet-rate", metavar="NODE=RATE",
+                 help="Rate of the ports of a slower chiplet; may be repeated."),
+]  # fmt: skip
+
+
+@dataclass
+class Rates:
+    """Rates of chiplets and of links in the platform file."""
+
+    chiplet: Chiplets = None
+    link: Annotated[
+        list[str] | None,
+        typer.Option("--link-rate", metavar="FROM>TO=RATE",
+                     help="Rate of the links between two nodes; may be repeated."),
+    ] = None  # fmt: skip
+
+    @property
+    def by_place(self) -> dict[str, dict[Any, str]]:
+        """The rates of chiplets by node, and of links by source and destination."""
+        return {"chiplets": chiplet_rates(self.chiplet or ()), "pairs": _pairs(self.link or ())}
+
+    def check(self, output: Output) -> None:
+        """Refuses rates without a file to write them to.
+
+        Raises:
+            ConfigError: There are rates and no file, or a rate is malformed.
+        """
+        if any(self.by_place.values()) and output.to is None:
+            name, texts = (
+                ("--chiplet-rate", self.chiplet) if self.chiplet else ("--link-rate", self.link)
+            )
+            raise mistake(
+                "has no effect on the mapping, only on the platform file", source=name,
+                value=shown(", ".join(texts or ())), expected="also `--out FILE`",
+            )  # fmt: skip
+
+
+def chiplet_rates(texts: Iterable[str]) -> dict[int, str]:
+    """Returns the rates of chiplets from texts such as `5=34 GB/s`.
+
+    Raises:
+        ConfigError: A text is malformed.
+    """
+    found = {}
+    for text in texts:
+        node, separator, rate = text.partition("=")
+        if not separator or not node.strip().isdecimal():
+            raise mistake(
+                "is not the rate of a chiplet", source="--chiplet-rate", value=shown(text),
+                expected="a node and a rate, such as `5=34 GB/s`",
+            )  # fmt: skip
+        found[int(node)] = rate
+    return found
+
+
+def _pairs(texts: Iterable[str]) -> dict[tuple[int, int], str]:
+    """Returns the rates of links from texts such as `0>1=34 GB/s`."""
+    found = {}
+    for text in texts:
+        match = re.fullmatch(r"\s*(\d{1,6})\s*>\s*(\d{1,6})\s*=(.*)", text)
+        if not match:
+            raise mistake(
+                "is not the rate of a link", source="--link-rate", value=shown(text),
+                expected="source, destination and rate, such as `0>1=34 GB/s`",
+            )  # fmt: skip
+        found[int(match[1]), int(match[2])] = match[3]
+    return found
+
+
 @dataclass
 class Output(Links):
     """The links, and the files to write."""
@@ -81,9 +156,10 @@ class Output(Links):
         typer.Option("--draw", metavar="FILE", help="Write a drawing (SVG, PNG, PDF)."),
     ] = None
 
-    def write(self, mapping: Mapping) -> None:
+    def write(self, mapping: Mapping, rates: Rates | None = None) -> None:
         """Writes the platform and the drawing if their paths are given."""
-        links = {"rate": self.rate, "latency": self.latency}
+        links: dict[str, Any] = {"rate": self.rate, "latency": self.latency}
+        links |= rates.by_place if rates else {}
         title = f"bypass:{mapping.mesh.notation}"
         if self.to is not None:
             Study().write(self.to, lambda path: write_platform(path, mapping, **links))

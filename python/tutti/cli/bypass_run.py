@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tutti.base.files.mistakes import mistake, shown
 from tutti.base.units import Size
 from tutti.bypass.endpoints import ENDPOINTS, NETWORKS, all_reduces, memory_sweep, steps
 from tutti.bypass.study import compare_endpoints, compare_links
 from tutti.cli import options
-from tutti.cli.bypass_options import Copies, Links, Target
+from tutti.cli.bypass_options import Chiplets, Copies, Links, Target, chiplet_rates
 from tutti.cli.grouped import grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @grouped
@@ -33,14 +29,10 @@ def run(
     switch: Annotated[
         str, typer.Option("--switch", help="Time to reconfigure the mesh.")
     ] = "100 ns",
-    chiplet: Annotated[
-        list[str] | None,
-        typer.Option("--chiplet-rate", metavar="NODE=RATE",
-                     help="Rate of the ports of a slower chiplet; may be repeated."),
-    ] = None,
+    chiplet: Chiplets = None,
     links: Links,
     verify: options.Verify = True,
-) -> None:  # fmt: skip
+) -> None:
     """Time an algorithm packet by packet, on the plain mesh and with bypass links.
 
     The links are configured once. If the schedule has phases, the table also shows the time with
@@ -54,22 +46,9 @@ def run(
     """
     sizes = [Size.of_any(text) for text in payload or ("16 KiB", "1 MiB")]
     mesh, schedule = target.laid_out()
+    rates = chiplet_rates(chiplet or ())
     compare_links(schedule, mesh, sizes, copies=copies, switch=switch, rate=links.rate,
-                  latency=links.latency, verify=verify, chiplets=_rates(chiplet or ()))  # fmt: skip
-
-
-def _rates(texts: Iterable[str]) -> dict[int, str]:
-    """Returns the rates of chiplets from texts such as `5=34 GB/s`."""
-    found = {}
-    for text in texts:
-        node, separator, rate = text.partition("=")
-        if not separator or not node.strip().isdecimal():
-            raise mistake(
-                "is not the rate of a chiplet", source="--chiplet-rate", value=shown(text),
-                expected="a node and a rate, such as `5=34 GB/s`",
-            )  # fmt: skip
-        found[int(node)] = rate
-    return found
+                  latency=links.latency, verify=verify, chiplets=rates)  # fmt: skip
 
 
 def endpoints(

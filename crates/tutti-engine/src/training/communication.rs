@@ -9,6 +9,7 @@ use super::network::StepNetwork;
 use super::npu::Cause;
 use super::operations::Operations;
 use super::record::Used;
+use super::stuck::Mismatch;
 use super::windows::Windows;
 use super::{Population, TrainingRunError};
 use crate::endpoint::{Server, ServerUse};
@@ -54,6 +55,14 @@ impl<'a> Communication<'a> {
         match self {
             Communication::Endpoints(running) => running.step(),
             Communication::Bulk(bulk) => bulk.step(),
+        }
+    }
+
+    /// Why a run with endpoints is stuck, if NPUs have started different chunks.
+    pub(super) fn mismatch(&self) -> Option<Mismatch> {
+        match self {
+            Communication::Endpoints(running) => running.mismatch(),
+            Communication::Bulk(_) => None,
         }
     }
 

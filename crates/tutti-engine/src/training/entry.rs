@@ -49,6 +49,11 @@ impl Entry {
         }
     }
 
+    /// Whether chunks of a collective have not started.
+    pub(super) fn waits(&self, transfer: usize) -> bool {
+        self.waiting.iter().any(|waiting| waiting.transfer == transfer)
+    }
+
     /// Collectives are in order of arrival, so that positions break ties.
     fn at(&self, order: Order) -> Option<usize> {
         let level = self.waiting.iter().map(|waiting| waiting.level).max()?;

@@ -26,6 +26,7 @@ mod processor;
 mod record;
 mod rounds;
 mod routes;
+mod stuck;
 #[cfg(test)]
 mod tests;
 mod torus;
@@ -56,6 +57,7 @@ use arbiter::Arbiter;
 use communication::Communication;
 use operations::Operations;
 use processor::{Processor, Request};
+use stuck::Mismatch;
 use tutti_units::{Bytes, Time};
 
 /// Why a training run fails.
@@ -157,6 +159,14 @@ pub enum TrainingRunError {
         "the run cannot finish: {count} tasks of NPU {npu} are blocked forever; the first is {task}"
     )]
     Stuck { npu: u32, task: TaskId, count: usize },
+    /// NPUs that wait for chunks that others have not started.
+    #[error(
+        "the run cannot finish: NPU {npu} has started chunks of collective {started}, NPU {other} of its \
+         group chunks of collective {instead}, and each waits for the other. With the newest collective \
+         first, NPUs that handle different amounts of data start chunks in different orders: expected \
+         `order = \"fifo\"`, or a schedule in which all NPUs handle as much"
+    )]
+    OtherChunks { npu: u32, other: u32, started: usize, instead: usize },
     /// The caller stopped the run.
     #[error("the simulation was stopped before it finished")]
     Stopped,
@@ -416,7 +426,11 @@ impl<'a> State<'a> {
             if processor.left > 0 {
                 let stuck = processor.stuck();
                 let task = stuck.first().copied().unwrap_or(TaskId(0));
-                return Err(TrainingRunError::Stuck { npu, task, count: processor.left });
+                let unknown = TrainingRunError::Stuck { npu, task, count: processor.left };
+                return Err(self.fabric.mismatch().map_or(unknown, |found| {
+                    let Mismatch { npu, other, started, instead } = found;
+                    TrainingRunError::OtherChunks { npu, other, started, instead }
+                }));
             }
         }
         for processor in &mut self.processors {

@@ -113,6 +113,12 @@ def _annotated(described: type[Any]) -> list[tuple[DataclassField[Any], Any]]:
     ]
 
 
+@cache
+def keys_of(described: type[Any]) -> frozenset[str]:
+    """Returns the fields of a dataclass that are keys of its table of files."""
+    return frozenset(one.name for one, _ in _annotated(described))
+
+
 def _limits(annotation: object) -> Iterator[object]:
     for part in get_args(annotation):
         if isinstance(part, FieldInfo):

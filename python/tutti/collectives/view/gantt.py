@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,12 @@ def _arrows(picture: Picture, factor: int) -> Trace:
                 line={"width": 1}, opacity=0.75, customdata=hover)  # fmt: skip
 
 
+_WIDTH, _LINE = 8.0, 0.18
+"""Width of the drawing, and height of a line of its title, in inches."""
+_CHARACTERS = 96
+"""Characters in a line of the title."""
+
+
 def draw_timeline(
     path: str | Path,
     timeline: pl.DataFrame,
@@ -101,10 +108,12 @@ def draw_timeline(
         ReportError: A frame lacks columns or is empty.
     """
     drawn = picture(timeline, messages)
-    with figure_at(path, (8.0, 1.3 + 0.34 * len(drawn.ranks))) as figure:
+    lines = textwrap.wrap("  ".join([*([title] if title else []), *drawn.notes]), _CHARACTERS)
+    height = 1.3 + 0.34 * len(drawn.ranks) + _LINE * max(0, len(lines) - 1)
+    with figure_at(path, (_WIDTH, height)) as figure:
         axes = figure.add_subplot()
         _draw(axes, drawn)
-        axes.set_title("  ".join([*([title] if title else []), *drawn.notes]), loc="left")
+        axes.set_title("\n".join(lines), loc="left")
     return Path(path)
 
 
