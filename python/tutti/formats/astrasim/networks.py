@@ -94,6 +94,20 @@ class _RawNetwork(Table):
     latency: Annotated[list[_Latency], _Each]
 
 
+_VERSION_1 = (
+    "`topology` replaces `topologies-per-dim`, and `npus_count`, `bandwidth` and `latency` replace "
+    "`units-count`, `link-bandwidth` and `link-latency`"
+)
+_OTHERS = {
+    "topologies-per-dim": ("is a network of ASTRA-sim 1", _VERSION_1),
+    "logical-dims": (
+        "states the logical dimensions for ns-3, which have no rates",
+        "state them as `npus_count`, with the rates of the dimensions",
+    ),
+}
+"""Keys of other files of ASTRA-sim, what these are, and what replaces them."""
+
+
 def load_network(path: Path) -> AstraSimNetwork:
     """Loads a network file.
 
@@ -101,7 +115,12 @@ def load_network(path: Path) -> AstraSimNetwork:
         ConfigError: The file is invalid.
     """
     source = str(path)
-    given = validated(_RawNetwork, read_yaml(path, "a network of ASTRA-sim 2"), source=source)
+    table = read_yaml(path, "a network of ASTRA-sim 2")
+    for key, (problem, hint) in _OTHERS.items():
+        if key in table:
+            expected = "a network of ASTRA-sim 2 (YAML): topology, npus_count, bandwidth, latency"
+            raise mistake(problem, source=source, key=key, expected=expected, hint=hint)
+    given = validated(_RawNetwork, table, source=source)
     for key in _RawNetwork.model_fields:
         values = getattr(given, key)
         if len(values) != len(given.topology):
