@@ -19,6 +19,7 @@ from tutti.base.files.tables import Table
 from tutti.base.files.validate import validated
 from tutti.base.units import TimePerByte
 from tutti.formats.chakra.groups import MOST_NPUS
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,13 @@ class AstraSimNetwork:
         """NPUs of each dimension."""
         return tuple(dimension.npus for dimension in self.dimensions)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Returns a line if links have no latency, which the simulation does not permit."""
+        count = sum(round(one.latency * 1000) == 0 for one in self.dimensions)
+        text = f"latency of 1 ps, the least, instead of 0 in {plural(count, 'dimension')}"
+        return (text,) if count else ()
+
     def torus(self, *, aware: bool) -> _core.StepFabric:
         """Returns the rings, congestion-aware or not.
 
@@ -68,7 +76,7 @@ class AstraSimNetwork:
         for one in self.dimensions:
             rate = TimePerByte.parse(f"{round(one.bandwidth * _GIB)} B/s").core
             hops = 2 if one.block == "Switch" else 1
-            latency = round(hops * one.latency * 1000)
+            latency = max(1, round(hops * one.latency * 1000))
             if aware:
                 rings.append((one.npus, rate, latency))
                 relays.append(rate if one.block == "Switch" else None)
@@ -81,7 +89,7 @@ class AstraSimNetwork:
 
 _Npus = Annotated[int, Field(ge=1, le=1 << 20)]
 _Bandwidth = Annotated[float, Field(ge=2**-30, le=2**30)]
-_Latency = Annotated[float, Field(gt=0, le=1 << 40)]
+_Latency = Annotated[float, Field(ge=0, le=1 << 40)]
 _Each = Field(min_length=1, max_length=MOST_DIMENSIONS)
 
 
