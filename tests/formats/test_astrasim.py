@@ -295,6 +295,18 @@ def test_keys_of_what_is_not_modelled_are_not_unknown(
         load_system(tmp_path / "s.json")
 
 
+@pytest.mark.parametrize("aware", [True, False])
+def test_links_without_latency_have_a_picosecond(*, aware: bool) -> None:
+    """ASTRA-sim permits a latency of 0."""
+    none, least, usual = (
+        AstraSimNetwork(dimensions=(one("Ring", 4, latency=latency),)) for latency in (0, 0.001, 1)
+    )
+    times = [time(each, System(), 0, 1 << 20, aware=aware) for each in (none, least)]
+    assert times[0] == times[1]
+    assert none.remarks == ("latency of 1 ps, the least, instead of 0 in 1 dimension",)
+    assert usual.remarks == ()
+
+
 def test_replay_only_0_has_no_effect(tmp_path: Path) -> None:
     """A system of shuoshuc/astra-sim-artifacts, with the all_reduce of ASTRA-sim 1.0."""
     tables = {

@@ -142,6 +142,36 @@ def test_imb_sections() -> None:
     assert rows(texts.IMB, "bytes_per_s")[5] == (128.06e6,)
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "total"), [("Reduce_scatter", 64), ("Reduce_scatter_block", 256)]
+)
+def test_imb_states_the_shard_of_reduce_scatter_block(benchmark: str, total: int) -> None:
+    """IMB_reduce_scatter_block.c passes the size as `recvcount`."""
+    text = f"# Benchmarking {benchmark}\n# #processes = 4\n"
+    text += " #bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n 64 9 1.0 1.2 1.1\n"
+    assert rows(text, "collective", "size_bytes") == [("reduce_scatter", total)]
+
+
+def test_osu_has_a_table_per_datatype() -> None:
+    """Output of `osu_allreduce -T all`."""
+    text = "# OSU MPI Allreduce Latency Test v7.4\n"
+    for datatype, time in (("MPI_CHAR", 1.5), ("MPI_FLOAT", 2.5)):
+        text += f"# Datatype: {datatype}.\n# Size       Avg Latency(us)\n4 {time:.2f}\n8 9.00\n"
+    found = rows(text, "datatype", "size_bytes", "time_us", ranks=4)
+    assert found == [("MPI_CHAR", 4, 1.5), ("MPI_CHAR", 8, 9.0), ("MPI_FLOAT", 4, 2.5),
+                     ("MPI_FLOAT", 8, 9.0)]  # fmt: skip
+    assert reasons(text, ranks=4) == []
+    twice = text.replace("\n8 9.00\n", "\n8 9.00\n4 1.00\n", 1)
+    assert len(rows(twice, "time_us", ranks=4)) == 2  # the rows of the other table
+
+
+def test_programs_of_nccl_tests_without_a_collective_are_named() -> None:
+    text = texts.NCCL.replace("all_reduce_perf", "hypercube_perf")
+    assert "hypercube_perf measures none of tutti's collectives" in {
+        reason for _, reason in reasons(text, ranks=2)
+    }
+
+
 def test_imb_defects_are_read() -> None:
     text = texts.IMB.replace("t[usec]   Mbytes/sec", "t[usec]   Mbytes/sec      defects")
     text = text.replace("         0.00", "         0.00         0.00")

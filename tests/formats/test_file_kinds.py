@@ -26,6 +26,12 @@ FILES = {
     "e.toml": 'platform = "cray_xc30"\ncollective = "all_reduce"\nsizes = "8 B"\nranks = 4\n',
     "r.schedule": "tutti schedule 1\n",
     "plan.tutti": "TUTTIPLN",
+    "mesh.cfg": "// a mesh\ntopology = mesh;\nk = 4;\n",
+    "w.txt": "MICRO\n1\nconv1 -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 1048576 5\n",
+    "n.yml": "# a ring\ntopology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n",
+    "s.json": '{"scheduling-policy": "LIFO"}\n',
+    "pico.csv": "system,collective,algorithm,nodes,vector_bytes,median_us\n",
+    "t.graphml": '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"></graphml>\n',
     "results.parquet": "PAR1",
 }
 
@@ -54,6 +60,15 @@ MISPLACED = {
     "run plan.tutti": "`tutti mpi show plan.tutti`",
     "schedule verify plan.tutti": "`tutti mpi show plan.tutti`",
     "compare results.parquet": "`tutti plot results.parquet`",
+    "noc run mesh.cfg": "`tutti noc from-booksim mesh.cfg`",
+    "compare mesh.cfg": "`tutti noc from-booksim mesh.cfg`",
+    "train run w.txt": "`tutti train from-astrasim w.txt --network FILE --system FILE`",
+    "run n.yml": "`tutti train from-astrasim WORKLOAD --network n.yml --system FILE`",
+    "calibrate s.json": "`tutti train from-astrasim WORKLOAD --network FILE --system s.json`",
+    "compare pico.csv": "`tutti advise pico.csv`",
+    "run ring --ranks 2 --size 8 -p t.graphml": "set `file` in [platform.topology]",
+    "run ring --ranks 2 --size 8 -p r.anynet": "`tutti convert r.anynet r.json`",
+    "train from-astrasim mesh.cfg --network n.yml --system s.json": "`tutti noc from-booksim",
 }
 
 

@@ -97,6 +97,7 @@ def test_every_number_is_a_row_or_reported() -> None:
         ("srun osu_allreduce", None, None),
         ("mpirun -n $N osu_allreduce", None, None),
         ("mpirun -n 4 osu_allreduce : -n 4 osu_allreduce", None, None),
+        ("mpirun -n 4 ./a.out : -n 4 osu_allreduce", None, None),
         ("mpirun -n 4 -n 8 osu_allreduce", None, None),
         ("srun -n 4 mpirun -n 2 osu_allreduce", None, None),
         ("mpirun -n 4 osu_bcast", None, None),

@@ -181,6 +181,15 @@ def test_processes_without_mpi_that_have_several_gpus_each_fill_a_node() -> None
     assert set(found.select("ranks", "nodes").rows()) == {(8, 1)}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "nodes"), [("0000", "1111", 1), ("0011", "0011", 2), ("0000", "0000", 1)]
+)
+def test_nodes_of_lists_that_appear_twice(first: str, second: str, nodes: int) -> None:
+    """Processes without MPI have all their GPUs on one host; jobs on several hosts do not."""
+    devices = [device(rank, host) for hosts in (first, second) for rank, host in enumerate(hosts)]
+    assert set(parse(log(devices, row(100.0, 4))).rows["nodes"]) == {nodes}
+
+
 def test_one_damaged_row_is_left_out_alone() -> None:
     damaged = row(297.16, 72).replace("586.07", "186.07", 1)
     found = parse(log(ALL_72, row(423.16, 72), damaged))

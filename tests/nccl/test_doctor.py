@@ -403,6 +403,20 @@ def test_results_without_their_collective_state_what_is_missing(tmp_path: Path) 
     assert call("nccl", "doctor", file, "-c", "all_reduce", cwd=tmp_path).returncode == 0
 
 
+def test_rows_without_a_collective_are_reported(tmp_path: Path) -> None:
+    row = "536870912 134217728 float sum -1 48806.4 11.00 11.00 0 48806.4 11.00 11.00 0\n"
+    file = results(tmp_path, "sendrecv_perf.txt", listed(16, 2), 2 * row)
+    done = call("nccl", "doctor", file, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nothing to diagnose: send_recv is not a collective" in done.stderr
+    both = results(tmp_path, "all_reduce_perf.txt", listed(16, 2), 3 * SLOW)
+    done = call("nccl", "doctor", file, both, cwd=tmp_path)
+    assert done.returncode == 0
+    printed = " ".join(done.stderr.split())
+    assert "left out 2 lines: send_recv is not a collective" in printed
+    assert "rows of equal configuration were merged into their median" in printed
+
+
 def test_processes_without_mpi_are_named(tmp_path: Path) -> None:
     alone = "1310720000 327680000 float sum 3478.5 376.81 0.00 0e+00 6.60 198593.9 0.00 0e+00\n"
     file = results(tmp_path, "all_reduce_perf.txt", 2 * listed(1, 1), alone)

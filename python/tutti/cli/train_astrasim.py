@@ -60,7 +60,7 @@ def from_astrasim(
         remark(f"ignored keys, which do not affect time: {', '.join(npus.unused)}")
     study = Study[AstraSimRun](to, extra=None)
     loaded = load_workload(workload, topology, npus, groups)
-    for line in loaded.remarks:
+    for line in (*topology.remarks, *loaded.remarks):
         remark(line)
     run = study.single(lambda: simulate(topology, npus, loaded.programs, aware=aware), "simulating")
     study.present(run_view(run, topology, str(workload), aware=aware))

@@ -13,7 +13,7 @@ from tutti.workloads.errors import WorkloadError
 from tutti.workloads.operations import Kind, Operations, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -137,19 +137,36 @@ def _calls(trace: Trace, rank: int) -> dict[int, _Call]:
 
 def _numbered(trace: Trace, calls: list[dict[int, _Call]]) -> dict[_Call, int]:
     """Numbers the calls, and checks that the ranks of each group agree."""
-    callers: dict[_Call, int] = {}
-    for of in calls:
+    callers: dict[_Call, list[int]] = {}
+    for rank, of in enumerate(calls):
         for call in of.values():
-            callers[call] = callers.get(call, 0) + 1
-    for call, count in callers.items():
-        members = trace.collectives[call.collective]
-        if count != len(members.group):
-            message = (
-                f"call {call.nth} of {members.collective} with {call.size} B has {count} "
-                f"callers: expected {len(members.group)}, all ranks of its group"
-            )
-            raise WorkloadError(message, kind="trace_collective")
+            callers.setdefault(call, []).append(rank)
+    for call, ranks in callers.items():
+        if len(ranks) != len(trace.collectives[call.collective].group):
+            raise _disagreement(trace, call, callers)
     return {call: number for number, call in enumerate(sorted(callers))}
+
+
+def _disagreement(
+    trace: Trace, call: _Call, callers: Mapping[_Call, Sequence[int]]
+) -> WorkloadError:
+    """Returns the error of a call that not all ranks of its group make alike."""
+    members = trace.collectives[call.collective]
+    sizes = {
+        rank: other.size
+        for other, ranks in callers.items()
+        if (other.collective, other.nth) == (call.collective, call.nth)
+        for rank in ranks
+    }
+    rank = next(rank for rank in members.group if sizes.get(rank) != call.size)
+    other = f"rank {rank} with {sizes[rank]} B" if rank in sizes else f"rank {rank} does not"
+    source = f"{trace.file}: " if trace.file else ""
+    message = (
+        f"{source}rank {callers[call][0]} makes call {call.nth} of {members.collective} with "
+        f"{call.size} B, {other}: expected the same of all {len(members.group)} ranks of its group"
+    )
+    hint = "calls of a collective and group match in order; compare the traces of these ranks"
+    return WorkloadError(message, kind="trace_collective", hint=hint)
 
 
 def _lowered(

@@ -39,6 +39,8 @@ class FileKind(NamedTuple):
     is_referred_to: bool = False
 
 
+_MEASUREMENTS: Final = ("calibrate", "advise")
+_ASTRA_SIM: Final = "train from-astrasim"
 _CONTENTS: Final = {
     "schedule": FileKind(
         "a schedule",
@@ -62,8 +64,17 @@ _OF_FORMATS: Final = {
     ),
     "chakra": FileKind(
         "a trace",
-        ("convert", "trace", "train from-astrasim"),
+        ("convert", "trace", _ASTRA_SIM),
         '`tutti trace run {file}`, or `tutti train run` with model = "chakra:{prefix}" in the file',
+    ),
+    **dict.fromkeys(
+        ("graphml", "node-link"),
+        FileKind(
+            "a topology",
+            ("convert",),
+            "set `file` in [platform.topology] of an experiment or a platform",
+            is_referred_to=True,
+        ),
     ),
     "nccl-topology-xml": FileKind(
         "a topology",
@@ -74,7 +85,6 @@ _OF_FORMATS: Final = {
 }
 """Formats that other verbs than `convert` read, too."""
 
-_MEASUREMENTS: Final = ("calibrate", "advise")
 _OTHERS: Final = (
     (
         re.compile(rb"\ATUTTIPLN"),
@@ -115,6 +125,46 @@ _OTHERS: Final = (
     (
         re.compile(rb"NCCL INFO "),
         FileKind("is a log of NCCL_DEBUG", ("nccl doctor",), "`tutti nccl doctor {file}` reads it"),
+    ),
+    (
+        re.compile(rb"(?m)(?:^|;)\s*(?:topology|routing_function|num_vcs|traffic)\s*=[^;\n]+;"),
+        FileKind(
+            "is a configuration of BookSim",
+            ("noc from-booksim",),
+            "`tutti noc from-booksim {file}` runs it",
+        ),
+    ),
+    (
+        re.compile(rb"\A\s*(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+)\b[^\n]*\n\s*\d+\s*\n"),
+        FileKind(
+            "is a text workload of ASTRA-sim",
+            (_ASTRA_SIM,),
+            "`tutti train from-astrasim {file} --network FILE --system FILE` runs it",
+        ),
+    ),
+    (
+        re.compile(rb"(?ms)^topology:.*^npus_count:|^npus_count:.*^topology:"),
+        FileKind(
+            "is a network of ASTRA-sim",
+            (_ASTRA_SIM,),
+            "`tutti train from-astrasim WORKLOAD --network {file} --system FILE` uses it",
+        ),
+    ),
+    (
+        re.compile(rb'"(?:scheduling-policy|all-reduce-implementation)"\s*:'),
+        FileKind(
+            "is a system of ASTRA-sim",
+            (_ASTRA_SIM,),
+            "`tutti train from-astrasim WORKLOAD --network FILE --system {file}` uses it",
+        ),
+    ),
+    (
+        re.compile(rb"\A[^\n]*\bcollective\b[^\n]*\b(?:vector_bytes|median_us)\b"),
+        FileKind(
+            "is a table of measurements",
+            _MEASUREMENTS,
+            "`tutti advise {file}` chooses algorithms, `tutti calibrate {file}` fits a model",
+        ),
     ),
 )
 """Files that `tutti convert` does not read, by their first bytes."""
@@ -180,17 +230,23 @@ def misplaced(error: TuttiError, words: Sequence[str]) -> ConfigError | None:
     kind = kind_of_file(Path(words[number]))
     if kind is None or any(f"{verb} ".startswith(f"{each} ") for each in kind.verbs):
         return None
-    if kind.is_referred_to and words[number - 1].startswith("-"):
+    option = words[number - 1]
+    if kind.is_referred_to and option.startswith("-") and option not in {"-p", "--platform"}:
         return None
     expected = str(error.fields.get("expected", ""))
-    if expected.startswith(("lines such as", "--from")):  # of a file of the right kind
+    if option in {"-p", "--platform"}:
+        expected = "a platform: its name, a path that ends in .toml, or a topology such as ring:8"
+    elif expected.startswith(("lines such as", "--from")):  # of a file of the right kind
         expected = f"a file that `tutti {verb}` reads"
     return mistake(kind.what, source=words[number], expected=expected, hint=kind.hint)
 
 
 def _names(error: ConfigError, word: str) -> bool:
     """Returns whether an error is about a file of the command line."""
-    source = str(error.fields.get("source", ""))
-    if source == word or source.startswith((f"{word}, line", f"{word}:")):
+    source, path = str(error.fields.get("source", "")), Path(word)
+    if any(source == name or source.startswith((f"{name}, line", f"{name}:"))
+           for name in (word, str(path))):  # fmt: skip
         return True
-    return "." in word and Path(word).is_file() and f"`{Path(word).resolve()}`" in error.problem
+    if "." not in word or not path.is_file():
+        return False
+    return any(f"`{name}`" in error.problem for name in (word, path.resolve()))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tutti.formats.formats import INFERRED, Options
 from tutti.formats.nccl import platform_from_topology, read_topology
-from tutti.topologies import Topology
+from tutti.topologies import Topology, files
+from tutti.topologies.interchange import unread_attributes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +16,10 @@ _Losses = tuple[str, ...]
 
 
 def read_graph(path: Path, _options: Options) -> tuple[Topology, _Losses]:
-    """Reads a graph of networkx."""
-    return Topology.read(path), ()
+    """Reads a graph of networkx; other attributes than those of a topology are lost."""
+    graph, name = files.read(path)
+    topology = Topology.from_networkx(graph, name=name, source=str(path))
+    return topology, tuple(unread_attributes(graph))
 
 
 def write_graph(topology: Topology, path: Path, _options: Options) -> _Losses:

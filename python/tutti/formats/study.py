@@ -9,6 +9,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.formats.contents import as_content, reachable
 from tutti.formats.formats import Format, formats, head, named, recognised, stated
+from tutti.formats.matched_sizes import other_sizes
 from tutti.schedules.text import find_schedule
 from tutti.study.console import record, remark
 from tutti.study.study import Study, read
@@ -57,6 +58,11 @@ def convert_file(
 
     def converted() -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
         value, losses = reader.reader()(Path(source), options)
+        if reader.content == "trace":
+            losses = (*losses, *other_sizes(value))
+            if options.algorithm is not None and not value.collectives:
+                expected = f"no --algorithm: {source} has no collectives"
+                raise mistake("has no effect", source="--algorithm", expected=expected)
         value, used, more = as_content(value, reader.content, writer.content, options)
         return value, (*losses, *more), used
 
@@ -107,7 +113,7 @@ def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, t
             raise mistake(f"has no effect from {reader.name}", source=f"--{given}",
                           expected=f"no --{given}")  # fmt: skip
     trace, losses = reader.reader()(path, options)
-    return trace, tuple(map(stated, losses))
+    return trace, tuple(map(stated, (*losses, *other_sizes(trace))))
 
 
 def show_formats() -> None:

@@ -92,6 +92,7 @@ class Diagnosis:
     subjects: list[Subject]
     findings: list[Finding]
     omitted: list[tuple[str, int, str]] = field(default_factory=list)
+    remarks: tuple[str, ...] = ()
 
 
 def diagnose(
@@ -124,7 +125,7 @@ def diagnose(
     findings = _findings(evidence, topology, rails, subjects)
     order = ("problem", "warning", "note")
     findings.sort(key=lambda one: order.index(one.level))
-    return Diagnosis(subjects, findings, evidence.omitted)
+    return Diagnosis(subjects, findings, evidence.omitted, evidence.remarks)
 
 
 def _findings(

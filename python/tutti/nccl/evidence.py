@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from tutti.formats.benchmarks import nccl_tests
 from tutti.formats.benchmarks.prefixes import without_prefixes
 from tutti.formats.measurements import Measurements, parse_log
 from tutti.formats.measurements.logs import WRONG
-from tutti.formats.measurements.schema import concatenated
+from tutti.formats.measurements.schema import POINT_TO_POINT, concatenated, merging
 from tutti.formats.nccl.debug import DebugLog, is_debug_log, parse_debug_log
 from tutti.formats.nccl.inspector import is_inspector, parse_inspector
 from tutti.formats.nccl.per_process import parse_per_process
@@ -33,6 +33,7 @@ _EXPECTED: Final = (
     "output of nccl-tests (text or JSON), a log with NCCL_DEBUG=INFO, output of the NCCL "
     "Inspector, or a CSV file with the columns bytes, out_of_place_us and in_place_us"
 )
+_MOST_REASONS: Final = 3
 _COLUMNS: Final = {"bytes": "positive", "out_of_place_us": "number?", "in_place_us": "number?"}
 _ECHOED: Final = re.compile(r"\bNCCL_(ALGO|PROTO)=([\w^,;:]{1,60})")
 _JSON_DEVICE: Final = re.compile(r'"device_info": ?"([^"\\]{1,80})"')
@@ -107,7 +108,16 @@ class Evidence:
     @property
     def why(self) -> str:
         """The reasons of rows of nccl-tests that were left out; empty without any."""
-        return concatenated(self.measured).why()
+        reasons = dict.fromkeys(reason for _, _, reason in self.omitted)
+        return concatenated(self.measured).why() or "; ".join([*reasons][:_MOST_REASONS])
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """How many rows were merged, also of several files or datatypes, if any were."""
+        cases = {(one.collective, one.nodes, one.ranks, one.size_bytes, one.in_place, one.forced)
+                 for one in self.rows}  # fmt: skip
+        count = concatenated(self.measured).merged + len(self.rows) - len(cases)
+        return (merging(count),) if count else ()
 
 
 def selected(text: str, source: str) -> Selected:
@@ -192,13 +202,22 @@ def _add_results(
     forced = _forced(text, lines, log, source, given)
     for one in measured.rows.iter_rows(named=True):
         nodes = one["nodes"] or given.nodes or (log.nodes.get(one["ranks"]) if log else None)
-        if one["ranks"] is None:
-            found.omitted.append((source, one["line"], "no number of ranks: use --ranks N"))
+        if reason := _why_unused(one):
+            found.omitted.append((source, one["line"], reason))
             continue
         found.rows.append(
             Row(source, one["line"], one["collective"], nodes, one["ranks"], one["size_bytes"],
                 bool(one["in_place"]), one["time_us"], forced)
         )  # fmt: skip
+
+
+def _why_unused(row: Mapping[str, Any]) -> str:
+    """Returns why a row of nccl-tests is of no use; empty if it is of use."""
+    if row["ranks"] is None:
+        return "no number of ranks: use --ranks N"
+    if row["collective"] in POINT_TO_POINT:
+        return f"{row['collective']} is not a collective"
+    return "" if row["size_bytes"] else f"{row['collective']} of 0 B"
 
 
 def _forced(

@@ -93,6 +93,22 @@ def routing_of(graph: nx.Graph[Any], rules: Sequence[R], *, source: str) -> R | 
     )
 
 
+def unread_attributes(graph: nx.Graph[Any]) -> list[str]:
+    """Returns a line for each kind of element with attributes that a topology does not have."""
+    elements: dict[str, tuple[type[_Attributes], list[dict[str, Any]]]] = {
+        "nodes": (VertexAttributes, [data for _, data in graph.nodes(data=True)]),
+        "links": (EdgeAttributes, [data for _, _, data in graph.edges(data=True)]),
+    }
+    lines = []
+    for kind, (model, all_data) in elements.items():
+        known = {*model.model_fields, "id"}  # the name of an element in GraphML
+        others = {str(key) for data in all_data for key in data if key not in known}
+        if others:
+            listed = ", ".join(shown(name)[1:-1] for name in sorted(others)[:9])
+            lines.append(f"attributes of {kind}: {listed}{', ...' if len(others) > 9 else ''}")
+    return lines
+
+
 def _at(source: str, error: TopologyError) -> TopologyError:
     return TopologyError(
         f"{source}: {error.problem}",

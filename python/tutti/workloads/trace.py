@@ -49,10 +49,13 @@ class NodeRates:
     Attributes:
         per_second: Operations per second; 0 refuses nodes without a time.
         memory: The memory bandwidth of an NPU.
+        replace: Whether compute nodes of a GPU with operations and bytes take the roofline time
+            even if they have a recorded one, as in ASTRA-sim.
     """
 
     per_second: int = 0
     memory: TimePerByte | None = None
+    replace: bool = False
 
     def of(self, node: Node) -> int:
         """Returns the time of a node in picoseconds.
@@ -60,19 +63,27 @@ class NodeRates:
         Raises:
             TraceError: The node has neither a time nor operations and bytes.
         """
-        exact = node.number("duration_ps")
-        if exact is not None and abs(exact - node.duration_us * 1_000_000) <= 1_000_000:
-            return exact
-        if node.duration_us:
-            return node.duration_us * 1_000_000
         flops, size = node.number("num_ops"), node.number("tensor_size")
-        if self.per_second and self.memory and (flops is not None or size is not None):
+        has_work = bool(self.per_second and self.memory) and not (flops is size is None)
+        replaced = self.replace and has_work and node.type == "COMP" and not _on_cpu(node)
+        recorded = None if replaced else self._recorded(node)
+        if recorded is not None:
+            return recorded
+        if has_work and self.memory is not None:
             return roofline(Work(flops or 0, size or 0), (self.per_second, self.memory))
         message = (
             f"{node.place}: the {node.type} node has no duration: expected a duration, or "
             "operations and bytes"
         )
         raise TraceError(message, kind="missing_attribute")
+
+    @staticmethod
+    def _recorded(node: Node) -> int | None:
+        """Returns the recorded time of a node in picoseconds; None without one."""
+        exact = node.number("duration_ps")
+        if exact is not None and abs(exact - node.duration_us * 1_000_000) <= 1_000_000:
+            return exact
+        return node.duration_us * 1_000_000 or None
 
 
 @dataclass(frozen=True)
@@ -127,6 +138,10 @@ class _Reader:
         if not 0 <= peer < npus or peer == rank:
             message = f"{node.place}: `{key}` is {peer}: expected another rank, 0 to {npus - 1}"
             raise TraceError(message, kind="other_ranks", fields={"rank": peer})
+        own = "comm_src" if sends else "comm_dst"
+        if (stated := node.number(own)) not in {None, rank}:
+            message = f"{node.place}: `{own}` is {stated}: expected {rank}, the rank of the file"
+            raise TraceError(message, kind="other_ranks", fields={"rank": stated})
         if not 0 < size <= MOST:
             message = f"{node.place}: {node.type} of {size} B: expected 1 B to {MOST} B"
             raise TraceError(message, kind="attribute_type", fields={"comm_size": size})

@@ -10,7 +10,7 @@ import pytest
 
 from tutti.base.errors import ConfigError
 from tutti.formats.measurements import read_measurements
-from tutti.measured.calibrate import MODELS, Observation, fit, of_results
+from tutti.measured.calibrate import MODELS, Observation, fit, of_benchmarks, of_results
 from tutti.measured.calibrate.against import against, choices
 from tutti.measured.calibrate.files import RESIDUALS, Provenance, platform_text, residual_frame
 from tutti.measured.calibrate.study import validate
@@ -18,6 +18,7 @@ from tutti.measured.calibrate.view import draw_against, draw_fits
 from tutti.measured.errors import CalibrationError
 from tutti.platforms import platform
 from tutti.platforms.files.presets import load_platform
+from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,3 +183,16 @@ def test_a_larger_error_of_collectives_is_that_of_the_platform(tmp_path: Path) -
     after = load_platform(path).calibration
     assert after is not None
     assert after.share == pytest.approx(0.5, abs=0.02)  # half of the measured time is predicted
+
+
+def test_collectives_that_an_algorithm_lacks_are_not_used(tmp_path: Path) -> None:
+    """A log of several collectives; alone, they are an error."""
+    log = tmp_path / "job.txt"
+    table = "# OSU MPI {} Latency Test v5.6\n# Size       Avg Latency(us)\n4 1.50\n8 1.60\n"
+    log.write_text(table.format("Broadcast") + table.format("Allreduce"))
+    found = of_benchmarks(read_measurements(log, ranks=4).rows, algorithm="ring")
+    assert len(found.points) == 2
+    assert found.unused == {"broadcast, which ring does not perform": 2}
+    log.write_text(table.format("Broadcast"))
+    with pytest.raises(AlgorithmError, match="ring does not perform broadcast"):
+        of_benchmarks(read_measurements(log, ranks=4).rows, algorithm="ring")

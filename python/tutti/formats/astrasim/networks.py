@@ -19,6 +19,7 @@ from tutti.base.files.tables import Table
 from tutti.base.files.validate import validated
 from tutti.base.units import TimePerByte
 from tutti.formats.chakra.groups import MOST_NPUS
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,13 @@ class AstraSimNetwork:
         """NPUs of each dimension."""
         return tuple(dimension.npus for dimension in self.dimensions)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Returns a line if links have no latency, which the simulation does not permit."""
+        count = sum(round(one.latency * 1000) == 0 for one in self.dimensions)
+        text = f"latency of 1 ps, the least, instead of 0 in {plural(count, 'dimension')}"
+        return (text,) if count else ()
+
     def torus(self, *, aware: bool) -> _core.StepFabric:
         """Returns the rings, congestion-aware or not.
 
@@ -68,7 +76,7 @@ class AstraSimNetwork:
         for one in self.dimensions:
             rate = TimePerByte.parse(f"{round(one.bandwidth * _GIB)} B/s").core
             hops = 2 if one.block == "Switch" else 1
-            latency = round(hops * one.latency * 1000)
+            latency = max(1, round(hops * one.latency * 1000))
             if aware:
                 rings.append((one.npus, rate, latency))
                 relays.append(rate if one.block == "Switch" else None)
@@ -81,7 +89,7 @@ class AstraSimNetwork:
 
 _Npus = Annotated[int, Field(ge=1, le=1 << 20)]
 _Bandwidth = Annotated[float, Field(ge=2**-30, le=2**30)]
-_Latency = Annotated[float, Field(gt=0, le=1 << 40)]
+_Latency = Annotated[float, Field(ge=0, le=1 << 40)]
 _Each = Field(min_length=1, max_length=MOST_DIMENSIONS)
 
 
@@ -94,6 +102,20 @@ class _RawNetwork(Table):
     latency: Annotated[list[_Latency], _Each]
 
 
+_VERSION_1 = (
+    "`topology` replaces `topologies-per-dim`, and `npus_count`, `bandwidth` and `latency` replace "
+    "`units-count`, `link-bandwidth` and `link-latency`"
+)
+_OTHERS = {
+    "topologies-per-dim": ("is a network of ASTRA-sim 1", _VERSION_1),
+    "logical-dims": (
+        "states the logical dimensions for ns-3, which have no rates",
+        "state them as `npus_count`, with the rates of the dimensions",
+    ),
+}
+"""Keys of other files of ASTRA-sim, what these are, and what replaces them."""
+
+
 def load_network(path: Path) -> AstraSimNetwork:
     """Loads a network file.
 
@@ -101,7 +123,12 @@ def load_network(path: Path) -> AstraSimNetwork:
         ConfigError: The file is invalid.
     """
     source = str(path)
-    given = validated(_RawNetwork, read_yaml(path, "a network of ASTRA-sim 2"), source=source)
+    table = read_yaml(path, "a network of ASTRA-sim 2")
+    for key, (problem, hint) in _OTHERS.items():
+        if key in table:
+            expected = "a network of ASTRA-sim 2 (YAML): topology, npus_count, bandwidth, latency"
+            raise mistake(problem, source=source, key=key, expected=expected, hint=hint)
+    given = validated(_RawNetwork, table, source=source)
     for key in _RawNetwork.model_fields:
         values = getattr(given, key)
         if len(values) != len(given.topology):

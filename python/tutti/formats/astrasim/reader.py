@@ -142,6 +142,9 @@ def load_workload(
             raise mistake("applies to Chakra traces only", source="--groups", expected=expected)
         text = load_text(path, network.sizes)
         loaded = Workload([text.program], text.remarks)
+    elif path.is_file() and prefix_of(path) == path:
+        expected = "the prefix of Chakra traces, one such as run.0.et, or a text workload (.txt)"
+        raise mistake("is not a workload of ASTRA-sim", source=str(path), expected=expected)
     else:
         traces = chakra.read_all(prefix_of(path) if path.is_file() else path, groups)
         tasks = programs(traces, network.sizes, timing=system.timing)

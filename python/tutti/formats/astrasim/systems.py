@@ -9,6 +9,7 @@ and of its former versions.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +17,9 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from tutti import _core
 from tutti.base.errors import ConfigError
-from tutti.base.files.reader import read_json
+from tutti.base.files import limits
+from tutti.base.files.mistakes import mistake
+from tutti.base.files.reader import parse_json, read_text
 from tutti.base.files.tables import Table
 from tutti.base.files.validate import validated
 from tutti.base.units import TimePerByte
@@ -26,6 +29,10 @@ from tutti.workloads.trace import NodeRates
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+_EXPECTED = "a system of ASTRA-sim 2 (JSON)"
+_VERSION_1 = re.compile(r"\s*[a-z]+(?:-[a-z]+)+:\s")
+"""The first line of a system of version 1, such as `scheduling-policy: LIFO`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +83,7 @@ class System:
         if not self.peak or not self.memory:
             return NodeRates()
         memory = TimePerByte.parse(f"{round(self.memory * 10**9)} B/s")
-        return NodeRates(round(self.peak * 10**12), memory)
+        return NodeRates(round(self.peak * 10**12), memory, replace=True)
 
 
 def _one_of(*known: str) -> AfterValidator:
@@ -105,8 +112,19 @@ _Rings = Annotated[
     list[Annotated[str, _one_of("ring")]],
     Field(default=["ring"], min_length=1, max_length=MOST_DIMENSIONS),
 ]
-_Chunks = Annotated[int, Field(ge=1, le=1 << 20)]
-_Switch = Annotated[int, Field(ge=0, le=1)]
+
+
+def _integral(value: object) -> object:
+    """Returns a number such as 10.0 as an integer, as ASTRA-sim reads it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_Integer = Annotated[int, BeforeValidator(_integral)]
+_Chunks = Annotated[_Integer, Field(ge=1, le=1 << 20)]
+# `Sys.cc` compares with 0, so that `true` and also `false` switch it on.
+_Switch = Annotated[
+    _Integer, BeforeValidator(lambda value: 1 if value is True else value), Field(ge=0, le=1)
+]
 _Unused = Annotated[str | bool | int | float | None, Field(default=None)]
 _Custom = Annotated[Any, BeforeValidator(_refused), Field(default=None, validate_default=False)]
 _UNUSED = (
@@ -134,7 +152,7 @@ class _RawSystem(Table):
     model_shared_bus: Annotated[int, _off("a shared bus", False)] = 0
     # `Sys.cc` compares with 0, so that `false` switches a replay on.
     replay_only: Annotated[int, _off("a replay of recorded durations of all nodes")] = 0
-    endpoint_delay: Annotated[int, Field(ge=0, le=1 << 40)] = 10
+    endpoint_delay: Annotated[_Integer, Field(ge=0, le=1 << 40)] = 10
     preferred_dataset_splits: _Chunks = 1
     active_chunks_per_dimension: _Chunks = 1
     local_mem_bw: Annotated[float, Field(ge=1e-9, le=1e9)] | None = None
@@ -169,7 +187,11 @@ def load_system(path: Path) -> System:
     Raises:
         ConfigError: The file is invalid, or requires an unsupported feature.
     """
-    tables = read_json(path, "a system of ASTRA-sim 2 (JSON)")
+    text = read_text(path, limits.Bytes.CONFIG, _EXPECTED)
+    if _VERSION_1.match(text):
+        hint = 'such as "scheduling-policy": "LIFO", and ["ring", "ring"] for ring_ring'
+        raise mistake("is a system of ASTRA-sim 1", source=str(path), expected=_EXPECTED, hint=hint)
+    tables = parse_json(text, source=str(path), expected=_EXPECTED)
     given = validated(_RawSystem, tables, source=str(path))
     unused = [key for key in _UNUSED if key in tables]
     if not given.roofline_enabled and "peak-perf" in tables:

@@ -5,7 +5,7 @@ A file has a section per benchmark and number of processes: ``# Benchmarking All
 bytes since IMB 2018 and 2^20 bytes before, so bandwidths are only read if there are no times. With
 ``-multi``, the first column is the number of the group.
 
-Source: ``src_c/IMB_output.c`` of IMB 2021.11.
+Source: ``src_c/IMB_output.c`` and ``IMB_reduce_scatter_block.c`` of IMB 2021.11.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.base.files.limits import RANKS
-from tutti.formats.benchmarks.rows import BenchmarkInput, row
+from tutti.formats.benchmarks.rows import OF_ALL_SHARDS, BenchmarkInput, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +63,11 @@ class _Section(NamedTuple):
     def blocking(self) -> bool:
         """Whether the benchmark is blocking; names of IMB-NBC start with an I."""
         return not self.plain.startswith("i")
+
+    @property
+    def of_shard(self) -> bool:
+        """Whether sizes are those of one rank's shard; of MPI_Reduce_scatter, they are totals."""
+        return self.operation in OF_ALL_SHARDS or self.plain.endswith("reduce_scatter_block")
 
     @property
     def operation(self) -> str | None:
@@ -134,7 +139,7 @@ def _rows(
         operation=operation,
         blocking=section.blocking,
         ranks=ranks,
-        size_bytes=given.size(size, line, operation, ranks),
+        size_bytes=given.size(size, line, operation, ranks, shard=section.of_shard),
         datatype=datatype,
         iterations=given.integer(by_name["#repetitions"], line, "#repetitions"),
         **found,

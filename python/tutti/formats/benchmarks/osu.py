@@ -1,7 +1,8 @@
 """OSU micro-benchmarks: ``osu_latency``, ``osu_bw``, ``osu_allreduce`` and related programs.
 
 A run is a title (``# OSU MPI Allreduce Latency Test v7.4``), in newer versions a line with the
-datatype, a line of column names, and a line per size. ``-f`` adds minimum, maximum and iterations,
+datatype, a line of column names, and a line per size. With several datatypes (``-T all``), all but
+the title follow for each. ``-f`` adds minimum, maximum and iterations,
 ``-z`` percentiles, and ``-c`` a validation result. Times are in us, bandwidths in MB/s of 10^6
 bytes. The number of ranks is not in the files. Titles of benchmarks in Python start with OMB-Py.
 
@@ -14,7 +15,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tutti.formats.benchmarks.rows import BenchmarkInput, row
+from tutti.formats.benchmarks.rows import OF_ALL_SHARDS, BenchmarkInput, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -153,6 +154,11 @@ def _block(title: str, given: BenchmarkInput) -> _Block:
     return _Block(title, operation, ranks, blocking="non-blocking" not in plain)
 
 
+def states_datatype(line: str) -> bool:
+    """Returns whether a line states the datatype of the table below it."""
+    return _DATATYPE.match(line) is not None
+
+
 def columns_of(line: str) -> tuple[str, ...]:
     """Returns the names of the columns of a line of column names; none for other comments."""
     if len(line) > _LONGEST_HEADING:  # The pattern is slow on long lines.
@@ -188,7 +194,9 @@ def _rows(
         operation=block.operation,
         blocking=block.blocking,
         ranks=block.ranks,
-        size_bytes=given.size(size, line, block.operation, block.ranks),
+        size_bytes=given.size(
+            size, line, block.operation, block.ranks, shard=block.operation in OF_ALL_SHARDS
+        ),
         written_bytes=size,
         datatype=block.datatype,
         **found,

@@ -126,9 +126,11 @@ class BenchmarkInput:
             self.refuse(line, f"{what} is not a number", value=cell, expected="such as 1.52")
         return value
 
-    def size(self, written: int, line: int, operation: str | None, ranks: int | None) -> int:
-        """Converts the size of one rank's shard to the convention of nccl-tests."""
-        if operation not in OF_ALL_SHARDS:
+    def size(
+        self, written: int, line: int, operation: str | None, ranks: int | None, *, shard: bool
+    ) -> int:
+        """Converts a size to the convention of nccl-tests; `shard`: it is that of one rank."""
+        if not shard:
             return written
         if ranks is None:
             self.refuse(

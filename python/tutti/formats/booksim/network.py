@@ -310,7 +310,7 @@ def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
 
 def _refuse_others(given: BookSimInput) -> None:
     for key in given.config.unknown:
-        hint = did_you_mean(key, KEYS)
+        hint = did_you_mean(key, KEYS) or "BookSim 2.0 stops, too: remove the line"
         raise mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
     for key, known in _MUST_BE.items():
         if getattr(given.config, key) not in known:

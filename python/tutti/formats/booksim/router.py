@@ -39,6 +39,10 @@ def router(given: BookSimInput) -> dict[str, Any]:
         buffer = config.buf_size // vcs
     if config.buf_size > 0 and config.buf_size % vcs:
         raise given.refused("buf_size", "a multiple of `num_vcs`: VCs have private buffers")
+    if config.buf_size > 0 and "vc_buf_size" in config.given and config.vc_buf_size != buffer:
+        given.remarks.append(
+            f"`vc_buf_size` has no effect: `buf_size` gives each VC {buffer} flits"
+        )
     table: dict[str, Any] = {
         "vcs": config.num_vcs,
         "buffer": buffer,

@@ -256,12 +256,16 @@ class _Reader:
             TraceError: A peer, a size or a collective is missing or invalid.
         """
         peers = np.full(len(nodes), -1, np.int64)
-        for kind, name in ((Kind.SEND, "comm_dst"), (Kind.RECEIVE, "comm_src")):
+        ends = ((Kind.SEND, "comm_dst", "comm_src"), (Kind.RECEIVE, "comm_src", "comm_dst"))
+        for kind, name, own in ends:
             chosen = np.flatnonzero(kinds == kind)
             given = nodes.column(name, -1)[chosen]
             wrong = (given < 0) | (given >= self.ranks) | (given == rank)
             if wrong.any():
                 raise self._no_peer(nodes, int(chosen[wrong.argmax()]), rank, name)
+            other = nodes.column(own, rank)[chosen] != rank
+            if other.any():
+                raise _other_rank(nodes, int(chosen[other.argmax()]), rank, own)
             peers[chosen] = given
         sizes = np.where(kinds == Kind.COMPUTE, 0, nodes.column("comm_size", -1))
         wrong = sizes < 0
@@ -368,6 +372,15 @@ def _payloads(
         raise TraceError(message + f"{MOST} B", kind=kind, fields={"comm_size": size})
     found: NDArray[np.int64] = sizes * scales
     return found
+
+
+def _other_rank(nodes: Nodes, node: int, rank: int, name: str) -> TraceError:
+    """Returns the error of a message that another rank would send or receive."""
+    given = int(nodes.column(name, -1)[node])
+    message = (
+        f"{nodes.place(node, rank)}: `{name}` is {given}: expected {rank}, the rank of the file"
+    )
+    return TraceError(message, kind="other_ranks", fields={"rank": given})
 
 
 def _missing(nodes: Nodes, node: int, rank: int, name: str) -> TraceError:

@@ -7,6 +7,7 @@ of the nodes. A switch has all its nodes in sequence; pods, too.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -129,12 +130,27 @@ class _Builder:
             self._check(self._each * bundle[2] == tiers[1]["radix_up"], "`bundle` does not divide")
             self._check(self._pods * bundle[2] == down[2], "`radix_down` of tier 2 is not the pods")
         self._bundle = bundle
+        self._check_oversubscription()
         total = self._nodes * (1 + tiers[0]["radix_up"] + tiers[1].get("radix_up", 0))
         self._check(total <= _MOST, f"it has more than {_MOST:,} links")
 
     def _check(self, condition: bool, problem: str) -> None:
         if not condition:
             raise mistake(problem, source=self._source, expected="numbers that fit each other")
+
+    def _check_oversubscription(self) -> None:
+        """Compares the stated oversubscription with the ports and rates, as htsim does."""
+        for number, (tier, above) in enumerate(itertools.pairwise(self._tiers)):
+            stated = tier.get("oversubscribed", 0)
+            down = tier["radix_down"] * tier["downlink_speed_gbps"]
+            up = tier["radix_up"] * above["downlink_speed_gbps"]
+            if stated and stated * up != down:
+                raise mistake(
+                    f"`Oversubscribed` of tier {number} is {stated}, but its switches have "
+                    f"{down} Gb/s down and {up} Gb/s up",
+                    source=self._source,
+                    expected=f"{down / up:g}, or other ports and rates",
+                )
 
     def _counts(self) -> list[int]:
         return [self._tors * self._pods, self._aggs * self._pods, self._aggs * self._each]

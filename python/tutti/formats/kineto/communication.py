@@ -42,6 +42,7 @@ _NAMES = {
 }
 """Collectives by name without `_`, `base`, `oop` (out of place) and `coalesced`."""
 _MESSAGES = {"send": "Dst Rank", "recv": "Src Rank"}
+_CONTRADICTORY = "sizes of collectives whose `In msg nelems` and `Out msg nelems` contradict"
 _TOTALS = ("all_gather", "reduce_scatter", "gather", "scatter")
 _ROOTED = ("broadcast", "reduce", "gather", "scatter")
 ELEMENTS = {
@@ -175,6 +176,8 @@ class Communications:
             if any(rows):
                 return self._uneven(rows, group, (sent * element, received * element))
         size = (max(sent, received) if collective in _TOTALS else sent) * element
+        if not _agree(collective, sent, received, len(group)):
+            self.counts[f"{INFERRED}{_CONTRADICTORY}"] += 1
         if collective != "barrier" and not size:
             self.counts["collectives of 0 B are computations"] += 1
             return None
@@ -289,3 +292,10 @@ _DESCRIPTION = f"`{RECORD}`"
 def _tag(group: tuple[int, ...]) -> int:
     """Returns the tag of the messages of a group, which all its ranks compute alike."""
     return zlib.crc32(repr(group).encode()) & 0x3FFF_FFFF
+
+
+def _agree(collective: str, sent: int, received: int, ranks: int) -> bool:
+    """Returns whether the elements in and out fit each other; 0 if a rank has none."""
+    small, large = sorted((sent, received))
+    each = ranks if collective in _TOTALS else 1
+    return not small or collective == "barrier" or large == small * each

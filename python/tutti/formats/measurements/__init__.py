@@ -133,8 +133,6 @@ def read_reported(
         remark(capped(line))
     if text := measured.without(collective):
         remark(text)
-    if measured.merged:
-        remark(f"{measured.merged:,} rows of equal configuration were merged into their median")
     return measured
 
 

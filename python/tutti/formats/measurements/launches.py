@@ -96,7 +96,7 @@ def launch_of(line: str) -> Launch | None:
     if not starts or not ends or ends[0] < starts[0]:
         return None
     program = names[ends[0]].removesuffix("_mpi")
-    if sum(start < ends[0] for start in starts) > 1 or ":" in words[ends[0] :]:
+    if sum(start < ends[0] for start in starts) > 1 or ":" in words[starts[0] :]:
         return Launch(program, None, None)  # nested launchers, or several programs
     options = _LAUNCHERS[names[starts[0]]]
     arguments = words[starts[0] + 1 : ends[0]]

@@ -308,6 +308,8 @@ def _why_left_out(row: dict[str, Any], tool: ModuleType, count: RankCount) -> st
         return WRONG
     if tool is imb:
         return _why_not_of_imb(row, count)
+    if tool is nccl_tests and row["operation"] is None:
+        return f"{row['benchmark']} measures none of tutti's collectives"
     if row["operation"] in POINT_TO_POINT:
         return ""
     misfit = tool is nccl_tests and count.ranks is not None and not fits(row, count.ranks)

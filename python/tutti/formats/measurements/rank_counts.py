@@ -170,8 +170,9 @@ def _stated(lines: Sequence[str], launches: Sequence[Launch]) -> _Stated:
             counts.setdefault(int(match["ranks"]), f"NCCL's record `{COMPLETE}`")
     hosts = {device.host for device in devices if device.host}
     nodes = len(hosts) or None
-    if repeated > 1:
-        nodes = 1
+    on_hosts = {(device.host, device.rank) for device in devices if device.host}
+    if repeated > 1 and len(on_hosts) == len(hosts) * len(ranks):
+        nodes = 1  # each host has all ranks: processes without MPI, and not several jobs
     if not of_list:
         nodes = next((one.nodes for one in launches if one.nodes), None)
     least = ranks[-1] + 1 if ranks else 0

@@ -101,7 +101,10 @@ class Measurements:
         return int((self.rows["series"] - 1).sum())
 
     def remarks(self) -> list[str]:
-        """Returns a line for each file and reason: how many rows were left out, and the first."""
+        """Returns a line for each file and reason: how many rows were left out, and the first.
+
+        Further lines state contradictions, and how many rows were merged.
+        """
         grouped = self.omitted.group_by("file", "reason", maintain_order=True).agg(
             pl.len().alias("rows"), pl.col("line").first(), pl.col("text").first()
         )
@@ -111,10 +114,11 @@ class Measurements:
             + (f" ({_beginning(one['text'])})" if one["text"] else "")
             for one in grouped.iter_rows(named=True)
         ]
-        return left + [
+        conflicts = [
             f"{one.fields['source']}: {one.fields['problem']}: {one.fields['value']} is not used"
             for one in self.conflicts
         ]
+        return [*left, *conflicts, *([merging(self.merged)] if self.merged else [])]
 
     def without(self, collective: str | None) -> str:
         """Returns a remark if the files state other collectives than the user; empty otherwise.
@@ -187,6 +191,11 @@ class Measurements:
 
 def _beginning(row: str) -> str:
     return row if len(row) <= _MOST_TEXT else f"{row[:_MOST_TEXT]}..."
+
+
+def merging(count: int) -> str:
+    """Returns the remark about a number of rows that were merged."""
+    return f"{count:,} rows of equal configuration were merged into their median"
 
 
 def concatenated(parts: list[Measurements]) -> Measurements:

@@ -89,6 +89,8 @@ def _of_nccl(table: Table, lines: list[str], start: int) -> None:
 class _Rows:
     """Keeps the rows of OSU and IMB.
 
+    A run of OSU with several datatypes (`-T all`) has a table for each of them.
+
     Attributes:
         width: The number of columns; 0 before the line of column names.
         reason: Why rows are left out, if they are.
@@ -97,6 +99,10 @@ class _Rows:
 
     def __init__(self, table: Table, tool: ModuleType, start: int, *, groups: bool) -> None:
         self.table, self.tool, self.start, self.groups = table, tool, start, groups
+        self._begin()
+
+    def _begin(self) -> None:
+        """Starts a table."""
         self.width = 0
         self.reason = "has no line of column names above it"
         self.ended = False
@@ -109,16 +115,23 @@ class _Rows:
         """Scans the lines of the run."""
         for place, line in enumerate(lines):
             cells = line.split()
-            if cells and (cells[0].startswith("#") or self._columns(line)):
+            if self.tool is osu and self.kept and osu.states_datatype(line):
+                self._end(lines)
+                self._begin()
+            elif cells and (cells[0].startswith("#") or self._columns(line)):
                 self._heading(place, line)
             elif cells:
                 self._line(place, line, cells)
+        self._end(lines)
+
+    def _end(self, lines: list[str]) -> None:
+        """Checks the rows of a table together."""
         self._last_row(lines)
         if not self._increasing():
             reason = "the sizes of the run do not increase: several runs wrote at the same time"
             for place in self.kept:
                 self._omit(place, reason)
-        elif self.kept:
+        elif self.kept and self.table.first_row is None:
             self.table.first_row = self.start + self.kept[0]
 
     def _last_row(self, lines: list[str]) -> None:

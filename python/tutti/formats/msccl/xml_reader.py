@@ -150,6 +150,10 @@ def _losses(algo: Element) -> list[str]:
         for name, (words, neutral) in _LOST.items()
         if algo.attributes.get(name, neutral) != neutral
     ]
+    stated = algo.attributes.get("nchannels", "").strip()
+    used = 1 + max((block.count("chan", _MOST) for block in blocks), default=-1)
+    if stated and stated != str(used):
+        found.append(f"nchannels {shown(stated)[1:-1]}: thread blocks use {used}")
     if len(blocks) > sum(1 for _ in algo.each("gpu")):
         count = f"{len(channels)} channel{'s' if len(channels) > 1 else ''}"
         text = f"{len(blocks)} thread blocks on {count}: a rank performs one sequence of steps"

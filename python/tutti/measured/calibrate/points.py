@@ -10,6 +10,7 @@ import polars as pl
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import check_frame, read_frame
 from tutti.formats.measurements.bench import checked_blocks
+from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
@@ -94,17 +95,27 @@ def of_benchmarks(
             collectives are not used.
 
     Raises:
-        AlgorithmError: The algorithm does not support these ranks or collectives.
+        AlgorithmError: The algorithm does not support these ranks, or any of the collectives.
     """
     taken = Observations()
+    wrong: AlgorithmError | None = None
     for row in frame.iter_rows(named=True):
         origin = f"{row['file']}, line {row['line']}"
-        point = _of_row(row, origin, window, algorithm)
+        reason = ""
+        try:
+            point = _of_row(row, origin, window, algorithm)
+        except AlgorithmError as error:
+            if error.kind != "wrong_collective":
+                raise
+            wrong, point = wrong or error, None
+            reason = f"{row['collective']}, which {algorithm} does not perform"
         if point is not None:
             taken.points.append(point)
         else:
-            reason = _why_unused(row, algorithm)
+            reason = reason or _why_unused(row, algorithm)
             taken.unused[reason] = taken.unused.get(reason, 0) + 1
+    if wrong is not None and not taken.points:
+        raise wrong
     return taken
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tutti.nccl.doctor import Diagnosis, Sized, Subject
 
 _MOST = 5
-"""Lines that were left out, each with a remark."""
+"""Files and reasons of lines that were left out, each with a remark."""
 _MARKS = {"problem": "red", "warning": "yellow", "note": "dim"}
 
 
@@ -89,11 +89,8 @@ def diagnosis_view(diagnosis: Diagnosis, about: str = "") -> View:
     """
     names = ("file", "line", "reason")
     bases = {sized.basis for subject in diagnosis.subjects for sized in subject.sizes}
-    omitted = [
-        capped(f"{file}, line {line}: left out: {reason}")
-        for file, line, reason in diagnosis.omitted
-    ]
-    more = f"left out: {len(omitted) - _MOST:,} more lines"
+    omitted = list(_omitted(diagnosis))
+    more = f"left out: lines for {len(omitted) - _MOST:,} other reasons"
     return View(
         data=[
             Data("subjects", lambda: records_of(SUBJECTS, diagnosis.subjects)),
@@ -103,8 +100,18 @@ def diagnosis_view(diagnosis: Diagnosis, about: str = "") -> View:
         ],
         below=list(_parts(diagnosis)),
         log=[*([about] if about and bases & {"", "guess"} else []), *omitted[:_MOST],
-             *([more] if len(omitted) > _MOST else [])],
+             *([more] if len(omitted) > _MOST else []), *diagnosis.remarks],
     )  # fmt: skip
+
+
+def _omitted(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yields a line for each file and reason: the first line that was left out, and how many."""
+    grouped: dict[tuple[str, str], list[int]] = {}
+    for file, line, reason in diagnosis.omitted:
+        grouped.setdefault((file, reason), []).append(line)
+    for (file, reason), lines in grouped.items():
+        count = f" {len(lines):,} lines" if len(lines) > 1 else ""
+        yield capped(f"{file}, line {lines[0]}: left out{count}: {reason}")
 
 
 def _parts(diagnosis: Diagnosis) -> Iterator[RenderableType]:
