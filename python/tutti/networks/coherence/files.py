@@ -47,41 +47,31 @@ _Names = Annotated[
 class RawCoherence(Table):
     """Kernels on a chip with coherent caches."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
-    kernel: Annotated[
-        _Names,
-        Field(
-            description="The kernel or kernels; docs/models/coherence.md lists them. `trace:FILE` "
-            "repeats the accesses of a file, relative to this file."
-        ),
-    ]
+    title: str = Field(default="", description="Title of reports.")
+    kernel: _Names = Field(
+        description="The kernel or kernels; docs/models/coherence.md lists them. `trace:FILE` "
+        "repeats the accesses of a file, relative to this file."
+    )
     scale: Annotated[Scale, _CASE["scale"]]
     cores: Annotated[int | None, _CASE["cores"]]
     seed: Annotated[int, _CASE["seed"]]
-    designs: Annotated[
-        list[str] | None,
-        Field(
-            default=None,
-            min_length=1,
-            max_length=100,
-            description="Mesh designs to compare, instead of the design in `[mesh]`.",
-        ),
-    ]
-    mesh: Annotated[
-        SmartMeshTable,
-        Field(default_factory=SmartMeshTable, description="The mesh between the caches."),
-    ]
+    designs: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Mesh designs to compare, instead of the design in `[mesh]`.",
+    )
+    mesh: SmartMeshTable = Field(
+        default_factory=SmartMeshTable, description="The mesh between the caches."
+    )
     chip: Annotated[
         ChipTable, Field(default_factory=ChipTable, description="Caches, protocol and memory.")
     ]
-    output: Annotated[
-        str,
-        Field(
-            default="out/coherence",
-            min_length=1,
-            description="The folder for results, relative to the working directory.",
-        ),
-    ]
+    output: str = Field(
+        default="out/coherence",
+        min_length=1,
+        description="The folder for results, relative to the working directory.",
+    )
 
     @property
     def kernels(self) -> list[str]:

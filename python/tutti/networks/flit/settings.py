@@ -75,8 +75,7 @@ class Router(RouterParameters):
     speculation: Annotated[
         Speculation | None,
         BeforeValidator(_switched, json_schema_input_type=Speculation | bool | None),
-        Field(description="Head flits request a VC and the switch in the same cycle."),
-    ] = None
+    ] = Field(None, description="Head flits request a VC and the switch in the same cycle.")
 
     def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
         """Returns the settings for the core."""

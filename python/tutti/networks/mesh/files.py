@@ -93,27 +93,22 @@ class SmartMeasureTable(Table):
 class RawSmart(Table):
     """A mesh with several hops per cycle, and its traffic."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
+    title: str = Field(default="", description="Title of reports.")
     seed: Annotated[int, table_of(ReplicationPlan).model_fields["seed"]]
-    mesh: Annotated[SmartMeshTable, Field(description="The mesh.")]
+    mesh: SmartMeshTable = Field(description="The mesh.")
     traffic: Annotated[
         Annotated[SmartTrafficTable, Tag("table")]
         | Annotated[Annotated[list[SmartTrafficTable], Field(min_length=1)], Tag("list")],
         Discriminator(kind_of),
-        Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per kind."),
-    ]
-    measure: Annotated[
-        SmartMeasureTable,
-        Field(default_factory=SmartMeasureTable, description="Length of the run."),
-    ]
-    output: Annotated[
-        str,
-        Field(
-            default="out/noc",
-            min_length=1,
-            description="The folder for results, relative to the working directory.",
-        ),
-    ]
+    ] = Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per kind.")
+    measure: SmartMeasureTable = Field(
+        default_factory=SmartMeasureTable, description="Length of the run."
+    )
+    output: str = Field(
+        default="out/noc",
+        min_length=1,
+        description="The folder for results, relative to the working directory.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
