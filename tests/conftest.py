@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,8 @@ gc.disable()
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Selects tests before plugins inspect them; long ones first, so that none is left alone."""
-    config.pluginmanager.get_plugin("mark").pytest_collection_modifyitems(items, config)
+    mark: Any = config.pluginmanager.get_plugin("mark")
+    mark.pytest_collection_modifyitems(items, config)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,6 +154,11 @@ class TuttiError(Exception):
             return ""
         before = argument.encode()[:at].decode(errors="ignore")
         return f"    {argument}\n    {' ' * len(before)}^"
+
+    def reworded(self, problem: str, *, hint: str | None = None, **fields: Any) -> Self:  # noqa: ANN401 - as in `fields`
+        """Returns the error with another problem, such as one that names the file."""
+        hint = self.hint if hint is None else hint
+        return type(self)(problem, kind=self.kind, hint=hint, fields={**self.fields, **fields})
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field has the type of its value
         try:

@@ -71,7 +71,7 @@ def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Top
             links,
         )
     except TopologyError as error:
-        raise _at(source, error) from None
+        raise error.reworded(f"{source}: {error.problem}", source=source) from None
 
 
 def routing_of(graph: nx.Graph[Any], rules: Sequence[R], *, source: str) -> R | None:
@@ -90,15 +90,6 @@ def routing_of(graph: nx.Graph[Any], rules: Sequence[R], *, source: str) -> R | 
         value=stated,
         expected=f"one of {', '.join(rules)}",
         hint=did_you_mean(str(stated), rules),
-    )
-
-
-def _at(source: str, error: TopologyError) -> TopologyError:
-    return TopologyError(
-        f"{source}: {error.problem}",
-        kind=error.kind,
-        hint=error.hint,
-        fields={**error.fields, "source": source},
     )
 
 

@@ -39,7 +39,7 @@ class Published:
 
 
 def _published(summary: str, source: str, shape: dict[str, Any]) -> Published:
-    parts = {"experts": Experts, "latent": Latent}
+    parts: dict[str, type[Any]] = {"experts": Experts, "latent": Latent}
     built = {key: kind(**shape[key]) for key, kind in parts.items() if key in shape}
     return Published(summary, source, Decoder(**{**shape, **built}))
 
