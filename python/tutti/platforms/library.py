@@ -36,10 +36,10 @@ class Library(Parameters):
             model does not see.
     """
 
-    name: Annotated[str, Strict()] = Field(min_length=1)
-    version: Annotated[str, Strict()] = Field(min_length=1)
+    name: Annotated[str, Strict(), Field(min_length=1)]
+    version: Annotated[str, Strict(), Field(min_length=1)]
     system: Annotated[str, Strict()] = ""
-    models: dict[str, Model] = Field(default_factory=dict, exclude=True)
+    models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
     is_changed: Annotated[bool, Strict()] = Field(default=False, exclude=True)
 
     @property

@@ -289,11 +289,13 @@ class Parallelism(InFiles):
         Raises:
             WorkloadError: A kind is missing or duplicate.
         """
-        is_complete = self.context > 1 or "context" in self.order
-        order = self.order if is_complete else ("context", *self.order)
+        order = self.order
+        if self.context == 1 and "context" not in order:
+            order = ("context", *order)
         if sorted(order) != sorted(KINDS):
-            text = f"`order` has {', '.join(self.order)}: expected each of {', '.join(KINDS)} once"
-            raise WorkloadError(text, kind="wrong_order")
+            given, kinds = ", ".join(self.order), ", ".join(KINDS)
+            message = f"`order` has {given}: expected each of {kinds} once"
+            raise WorkloadError(message, kind="wrong_order")
         return order
 
     def divide(
@@ -368,10 +370,26 @@ class Parallelism(InFiles):
         if samples % self.micro_batches:
             message = f"`micro_batches = {self.micro_batches}` does not divide {samples} samples"
             raise WorkloadError(message, kind="does_not_divide")
+        if self.pipeline == 1 and self.micro_batches * len(model.layers) > _MOST_LAYERS:
+            message = (
+                f"`micro_batches = {self.micro_batches}` of {len(model.layers)} layers without "
+            )
+            message += f"a pipeline: expected at most {_MOST_LAYERS:,} layers of all micro-batches"
+            raise WorkloadError(message, kind="no_pipeline")
         if self.sequence and self.tensor == 1:
             message = "`sequence` without tensor parallelism: expected `tensor` above 1"
             raise WorkloadError(message, kind="no_tensor")
-        self._check_stages(model)
+        if self.interleaved > 1 and self.pipeline == 1:
+            message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
+            raise WorkloadError(message, kind="no_pipeline")
+        pieces = len(_cuts(model, self.pipeline * self.interleaved))
+        if self.pipeline * self.interleaved > pieces:
+            what = "blocks and the classifier" if model.cuts else "layers"
+            message = (
+                f"{self.pipeline} stages of {self.interleaved} model chunks: expected at most "
+                f"{pieces} chunks, the number of {what}"
+            )
+            raise WorkloadError(message, kind="too_few_layers")
         if self.context > 1 and not any(layer.context for layer in model.layers):
             message = (
                 f"`context = {self.context}` divides tokens, and {model.name} has no attention: "
@@ -384,37 +402,18 @@ class Parallelism(InFiles):
                 "parallelism only"
             )
             raise WorkloadError(message, kind="tables_divided")
-        self._check_experts(model)
-
-    def _check_stages(self, model: Model) -> None:
-        if self.pipeline == 1 and self.micro_batches * len(model.layers) > _MOST_LAYERS:
-            message = (
-                f"`micro_batches = {self.micro_batches}` of {len(model.layers)} layers without a "
-                f"pipeline: expected at most {_MOST_LAYERS:,} layers of all micro-batches"
-            )
-            raise WorkloadError(message, kind="no_pipeline")
-        if self.interleaved > 1 and self.pipeline == 1:
-            message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
-            raise WorkloadError(message, kind="no_pipeline")
-        pieces = len(_cuts(model, self.pipeline * self.interleaved))
-        if self.pipeline * self.interleaved > pieces:
-            what = "blocks and the classifier" if model.cuts else "layers"
-            message = (
-                f"{self.pipeline} stages of {self.interleaved} model chunks: expected at most "
-                f"{pieces} chunks, the number of {what}"
-            )
-            raise WorkloadError(message, kind="too_few_layers")
-
-    def _check_experts(self, model: Model) -> None:
         if self.undivided_experts and not self.sequence:
             message = "`undivided_experts` without sequence parallelism: expected `sequence = true`"
             raise WorkloadError(message, kind="no_tensor")
-        experts = sorted({layer.experts for layer in model.layers if layer.experts > 1} or {1})
+        experts = {layer.experts for layer in model.layers if layer.experts > 1}
         ranks = self.expert * (self.tensor if self.undivided_experts else 1)
-        degree = f"expert` x `tensor` = {ranks}" if self.undivided_experts else f"expert = {ranks}`"
-        for count in (each for each in experts if each % ranks):
-            message = f"`{degree} does not divide {count} experts of a layer"
-            raise WorkloadError(message, kind="does_not_divide")
+        for count in sorted(experts or {1}):
+            if count % ranks:
+                tensor = " x `tensor`" if self.undivided_experts else ""
+                message = f"`expert`{tensor} = {ranks} does not divide {count} experts of a layer"
+                if not tensor:
+                    message = f"`expert = {ranks}` does not divide {count} experts of a layer"
+                raise WorkloadError(message, kind="does_not_divide")
 
 
 _Rings = list[tuple[str, int]]
