@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tutti.base.errors import ConfigError
 from tutti.base.files.kinds import kind_of_tables
@@ -39,85 +40,16 @@ class FileKind(NamedTuple):
     is_referred_to: bool = False
 
 
-_CONTENTS: Final = {
-    "schedule": FileKind(
-        "a schedule",
-        ("convert",),
-        "`tutti convert {file} {stem}.schedule`, then use `{stem}.schedule`",
-    ),
-    "trace": FileKind("a trace", ("convert", "trace"), "`tutti trace run {file}` simulates it"),
-    "topology": FileKind(
-        "a topology",
-        ("convert",),
-        "`tutti convert {file} {stem}.json`, then set `file` in [platform.topology]",
-        is_referred_to=True,
-    ),
-    "messages": FileKind("messages", ("convert",), "`tutti convert --list` lists the formats"),
-}
-_OF_FORMATS: Final = {
-    "schedule": FileKind(
-        "a schedule",
-        ("convert", "schedule", "run", "compare", "mpi", "explore", "tune", "train", "moe"),
-        "`tutti run {file}` simulates it, `tutti schedule verify {file}` verifies it",
-    ),
-    "chakra": FileKind(
-        "a trace",
-        ("convert", "trace", "train from-astrasim"),
-        '`tutti trace run {file}`, or `tutti train run` with model = "chakra:{prefix}" in the file',
-    ),
-    "nccl-topology-xml": FileKind(
-        "a topology",
-        ("convert", "nccl topology"),
-        "`tutti nccl topology {file}` shows it, and writes its platform",
-        is_referred_to=True,
-    ),
-}
-"""Formats that other verbs than `convert` read, too."""
+def _kind(table: dict[str, Any]) -> FileKind:
+    return FileKind(**{**table, "verbs": tuple(table["verbs"])})
 
-_MEASUREMENTS: Final = ("calibrate", "advise")
-_OTHERS: Final = (
-    (
-        re.compile(rb"\ATUTTIPLN"),
-        FileKind("is a plan", ("mpi",), "`tutti mpi show {file}` shows it"),
-    ),
-    (
-        re.compile(rb"\APAR1"),
-        FileKind(
-            "is a table of results",
-            ("plot", *_MEASUREMENTS),
-            "`tutti plot {file}` plots results of `tutti compare` and `tutti sweep`",
-        ),
-    ),
-    (
-        re.compile(rb"# nThread \d+|#\s+size\s+count\s+type\b"),
-        FileKind(
-            "is output of nccl-tests",
-            (*_MEASUREMENTS, "nccl doctor"),
-            "`tutti nccl doctor {file}` diagnoses it, `tutti calibrate {file}` fits a model",
-        ),
-    ),
-    (
-        re.compile(rb"# OSU [A-Z]"),
-        FileKind(
-            "is output of OSU micro-benchmarks",
-            _MEASUREMENTS,
-            "`tutti calibrate {file}` fits a model, `tutti advise {file}` chooses algorithms",
-        ),
-    ),
-    (
-        re.compile(rb"# Benchmarking \S"),
-        FileKind(
-            "is output of IMB",
-            _MEASUREMENTS,
-            "`tutti calibrate {file}` fits a model, `tutti advise {file}` chooses algorithms",
-        ),
-    ),
-    (
-        re.compile(rb"NCCL INFO "),
-        FileKind("is a log of NCCL_DEBUG", ("nccl doctor",), "`tutti nccl doctor {file}` reads it"),
-    ),
+
+_TABLES: Final = tomllib.loads(
+    files("tutti.formats").joinpath("file_kinds.toml").read_text("utf-8")
 )
-"""Files that `tutti convert` does not read, by their first bytes."""
+_CONTENTS: Final = {name: _kind(table) for name, table in _TABLES["content"].items()}
+_OF_FORMATS: Final = {name: _kind(table) for name, table in _TABLES["format"].items()}
+_OTHERS: Final = [(re.compile(one.pop("start").encode()), _kind(one)) for one in _TABLES["other"]]
 _READ_TOML: Final = (
     *("run", "compare", "search", "sweep", "explore", "noc", "coherence", "train", "moe", "tune"),
     *("platforms", "energy", "bypass", "init", "schema", "mpi", "paper", "workload", "glossary"),
