@@ -62,10 +62,9 @@ def _kinds_of(module: str) -> Mapping[str, Mapping[str, Kind]]:
     package, _, name = module.rpartition(".")
     if not package.startswith("tutti.") or name != "errors":
         return {}
-    import tomllib
-    from importlib.resources import files
+    from tutti.base.bundled import bundled
 
-    tables = tomllib.loads(files(package).joinpath("errors.toml").read_text("utf-8"))
+    tables = bundled(f"{package.removeprefix('tutti.').replace('.', '/')}/errors.toml")
     return {
         name: {kind: Kind(**entry) for kind, entry in kinds.items()}
         for name, kinds in tables.items()

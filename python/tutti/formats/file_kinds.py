@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tutti.base.bundled import bundled
 from tutti.base.errors import ConfigError
 from tutti.base.files.kinds import kind_of_tables
 from tutti.base.files.mistakes import mistake
@@ -44,9 +44,7 @@ def _kind(table: dict[str, Any]) -> FileKind:
     return FileKind(**{**table, "verbs": tuple(table["verbs"])})
 
 
-_TABLES: Final = tomllib.loads(
-    files("tutti.formats").joinpath("file_kinds.toml").read_text("utf-8")
-)
+_TABLES: Final = bundled("formats/file_kinds.toml")
 _CONTENTS: Final = {name: _kind(table) for name, table in _TABLES["content"].items()}
 _OF_FORMATS: Final = {name: _kind(table) for name, table in _TABLES["format"].items()}
 _OTHERS: Final = [(re.compile(one.pop("start").encode()), _kind(one)) for one in _TABLES["other"]]

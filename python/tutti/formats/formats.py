@@ -8,14 +8,13 @@ becomes messages.
 from __future__ import annotations
 
 import re
-import tomllib
 import zlib
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from tutti.base.bundled import bundled
 from tutti.base.files.mistakes import known_name, mistake
 
 if TYPE_CHECKING:
@@ -123,8 +122,8 @@ _HEAD = 4096
 @cache
 def formats() -> tuple[Format, ...]:
     """Returns all formats in the order of their names; none of their modules is imported."""
-    text = files("tutti.formats").joinpath("formats.toml").read_text("utf-8")
-    return tuple(_format(name, **table) for name, table in tomllib.loads(text).items())
+    tables = bundled("formats/formats.toml")
+    return tuple(_format(name, **table) for name, table in tables.items())
 
 
 def named(name: str, *, option: str) -> Format:

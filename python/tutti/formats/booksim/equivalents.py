@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
+
+from tutti.base.bundled import bundled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,5 @@ class Equivalents:
     patterns: dict[str, str]
 
 
-_TEXT = files("tutti.formats.booksim").joinpath("equivalents.toml").read_text("utf-8")
-_READ = tomllib.loads(_TEXT)
+_READ = bundled("formats/booksim/equivalents.toml")
 TABLES = Equivalents(**{**_READ, "without_meaning": frozenset(_READ["without_meaning"])})

@@ -8,13 +8,12 @@ argument `mtp=N` adds modules of multi-token prediction.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.resources import files
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tutti.base.bundled import bundled
 from tutti.workloads.decoder import Decoder, Experts, Latent
 from tutti.workloads.model import Gemm, Model, ModelLayer, linear
 from tutti.workloads.zoo.transformer import embedding, shared_classifier
@@ -44,8 +43,7 @@ def _published(summary: str, source: str, shape: dict[str, Any]) -> Published:
     return Published(summary, source, Decoder(**{**shape, **built}))
 
 
-_TABLES = tomllib.loads(files("tutti.workloads.zoo").joinpath("llm.toml").read_text("utf-8"))
-DECODERS = {name: _published(**table) for name, table in _TABLES.items()}
+DECODERS = {name: _published(**table) for name, table in bundled("workloads/zoo/llm.toml").items()}
 """The decoders by name."""
 
 
