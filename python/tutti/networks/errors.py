@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tutti.base.bundled import bundled
 from tutti.base.errors import SimulationError, TuttiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@cache
+def keys_of_errors(table: str) -> Mapping[str, str]:
+    """Returns the key of a file by kind of error: a table of `error_keys.toml`."""
+    keys: Mapping[str, str] = bundled("networks/error_keys.toml")[table]
+    return keys
 
 
 class NocError(TuttiError, ValueError):

@@ -18,7 +18,7 @@ from tutti.base.files.tables import Table, kind_of
 from tutti.networks.coherence import Case, Chip, check
 from tutti.networks.coherence.runs import Protocol, Scale
 from tutti.networks.coherence.traces import PREFIX
-from tutti.networks.errors import CoherenceError, NocError
+from tutti.networks.errors import CoherenceError, NocError, keys_of_errors
 from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
     try:
         case = _checked(raw, kernel, mesh)
     except CoherenceError as error:
-        key = _PLACES.get(error.kind, f"chip.{error.fields.get('what', '')}".rstrip("."))
+        of_chip = f"chip.{error.fields.get('what', '')}".rstrip(".")
+        key = keys_of_errors("coherence").get(error.kind, of_chip)
         hint = error.hint
         if error.kind == "unknown_kernel" and "," in kernel:
             names = ", ".join(f'"{name.strip()}"' for name in kernel.split(","))
@@ -231,12 +232,3 @@ _NO_REDUCER = (
     "acknowledgements of `ht` report whether a core has a copy, so routers that combine them need "
     'a reducer; `chip.shared_hint = "never"` needs no reducer'
 )
-
-_PLACES = {
-    "unknown_kernel": "kernel",
-    "unknown_scale": "scale",
-    "cores": "kernel",
-    "threads": "cores",
-    "trace": "kernel",
-}
-"""The key of each kind of error; other errors belong to the chip."""
