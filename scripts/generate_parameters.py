@@ -53,20 +53,26 @@ def field(parameter: Any) -> str:
         number = int if parameter.kind == "count" else float
         least, most = map(number, parameter.range)
         given = [f"ge={least}", f"le={most}", *given]
+    if not (parameter.choices or kind in QUANTITIES or "Strict" in kind):
+        given.insert(0, "strict=True")
     if name != parameter.name:
         given.append(f"alias={parameter.name!r}")
-    is_strict = parameter.choices or kind in QUANTITIES or "Strict" in kind
-    strict = "" if is_strict else "Strict(), "
-    optional = " | None" if parameter.optional else ""
     default = parameter.default
-    if default is None:
-        value = " = None" if optional else ""
-    elif kind in QUANTITIES:
-        value = f" = {kind}.parse({default!r})"
-    else:
-        value = f" = {default.title() if default in ('true', 'false') else default}"
-        value = f" = {default!r}" if parameter.choices or kind == "str" else value
-    return f"    {name}: Annotated[{kind}{optional}, {strict}Field({', '.join(given)})]{value}"
+    if default is not None:
+        given.insert(0, value_of(default, kind))
+    elif parameter.optional:
+        given.insert(0, "None")
+    optional = " | None" if parameter.optional else ""
+    return f"    {name}: {kind}{optional} = Field({', '.join(given)})"
+
+
+def value_of(default: str, kind: str) -> str:
+    """The code of a default."""
+    if kind in QUANTITIES:
+        return f"{kind}.parse({default!r})"
+    if kind == "str" or kind.startswith("Literal"):
+        return repr(default)
+    return default.title() if default in ("true", "false") else default
 
 
 def declaration(group: Any, base: str, kind: bool) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tutti.cli.reference import PAGES
+from reference_pages import PAGES
+
 from tutti_papers.overview import papers_page
 
 ROOT = Path(__file__).parent.parent

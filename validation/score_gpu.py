@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import gpu_page
 import polars as pl
+from columns import read_columns
 from predictors import experts, nccl, recipes, steps
 
 from tutti.base.errors import TuttiError
-from tutti.formats.measurements.columns import read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,10 +5,20 @@ from __future__ import annotations
 import tutti
 from tutti import PipeliningPostal, _core
 from tutti.base.units import Size
-from tutti.collectives.arguments import NOT_TUNED, grid, tune_arguments
+from tutti.collectives.arguments import grid, tune_arguments
 from tutti.platforms.machine import Platform
 
 FLAT = Platform(name="flat", model=PipeliningPostal(alpha_p="400 ns", alpha_r="100 ns"))
+NOT_TUNED = {
+    "concentrated_multi_tree": "its argument describes the grid of the network",
+    "forest": "its argument describes the topology",
+    "in_network": "its argument names roots of the network",
+    "mirrored_ring": "its argument describes the grid of the network",
+    "multi_ring": "its argument describes the grid of the network",
+    "multi_tree": "its argument describes the topology",
+    "recursive_multiplying": "tutti.search covers its schedules",
+}
+"""Algorithms with an argument that `grid` leaves at its default, and why."""
 SIZES = [Size.of_any(f"{8 << (2 * power)} B") for power in range(9)]
 
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import reference_pages
 
-from tutti.cli import reference
 from tutti.collectives.experiment import plan
 from tutti.collectives.files.resolve import load_experiment
 from tutti.formats.formats import formats
@@ -23,7 +23,7 @@ from tutti.topologies import Topology
 from tutti.training.files.step_file import load_training
 from tutti_papers.overview import papers_page
 
-PAGES = {**reference.PAGES, "docs/papers/README.md": papers_page}
+PAGES = {**reference_pages.PAGES, "docs/papers/README.md": papers_page}
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/*/*.toml"))
 

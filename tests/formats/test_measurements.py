@@ -177,17 +177,6 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
         read_measurements(tmp_path / "none.csv")
 
 
-def test_unknown_algorithms_are_left_out_and_named(tmp_path: Path) -> None:
-    found = read(tmp_path / "t.csv", HEADING + ROW + TORUS).of_algorithms({"ring_ompi"})
-    assert found.rows["library_algorithm"].to_list() == ["ring_ompi"]
-    assert found.omitted.select("line", "reason", "text").rows() == [
-        (3, "unknown algorithm", "default-ring")
-    ]
-    assert found.remarks() == [
-        f"{tmp_path / 't.csv'}, line 3: left out 1 row: unknown algorithm (default-ring)"
-    ]
-
-
 def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     found = read(path, HEADING + ROW)

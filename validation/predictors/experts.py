@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
+from columns import read_columns
 from scipy.optimize import least_squares
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.measurements.columns import read_columns
 from tutti.measured.predict.curve import DEVIATIONS_90
 from tutti.workloads.experts import STAGES, ExpertLayer, expected_largest
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+from columns import read_columns
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.units import TimePerByte
-from tutti.formats.measurements.columns import read_columns
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.presets import chosen_model, platform_of
 from tutti.platforms.npus import npu

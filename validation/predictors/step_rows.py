@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
+from columns import read_columns
 from predictors.submissions import Configuration, configuration_of
 
 from tutti.base.files.mistakes import mistake
-from tutti.formats.measurements.columns import read_columns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, ClassVar, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class ExitCode(enum.IntEnum):
@@ -44,6 +48,29 @@ class Kind(NamedTuple):
     hint: str = ""
 
 
+class _Kinds:
+    """The kinds of a class, or of the first base class that has some."""
+
+    def __get__(self, _instance: object, owner: type[TuttiError]) -> Mapping[str, Kind]:
+        tables = (_kinds_of(base.__module__).get(base.__name__) for base in owner.__mro__)
+        return next(filter(None, tables), {})
+
+
+@cache
+def _kinds_of(module: str) -> Mapping[str, Mapping[str, Kind]]:
+    """Returns the kinds by class from the file `errors.toml` of a module's package."""
+    package, _, name = module.rpartition(".")
+    if not package.startswith("tutti.") or name != "errors":
+        return {}
+    from tutti.base.bundled import bundled
+
+    tables = bundled(f"{package.removeprefix('tutti.').replace('.', '/')}/errors.toml")
+    return {
+        name: {kind: Kind(**entry) for kind, entry in kinds.items()}
+        for name, kinds in tables.items()
+    }
+
+
 _WORD = 200
 _LINE = 1_000
 _MESSAGE = 4_000
@@ -80,7 +107,7 @@ class TuttiError(Exception):
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.MISTAKE
-    kinds: ClassVar[dict[str, Kind]] = {}
+    kinds: ClassVar[_Kinds] = _Kinds()
 
     def __init__(
         self,
@@ -127,6 +154,11 @@ class TuttiError(Exception):
         before = argument.encode()[:at].decode(errors="ignore")
         return f"    {argument}\n    {' ' * len(before)}^"
 
+    def reworded(self, problem: str, *, hint: str | None = None, **fields: Any) -> Self:  # noqa: ANN401 - as in `fields`
+        """Returns the error with another problem, such as one that names the file."""
+        hint = self.hint if hint is None else hint
+        return type(self)(problem, kind=self.kind, hint=hint, fields={**self.fields, **fields})
+
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field has the type of its value
         try:
             return self.__dict__["fields"][name]
@@ -157,144 +189,16 @@ def _restore(
 class UnitError(TuttiError, ValueError):
     """Raised for a quantity that cannot be parsed; ``text`` is the input."""
 
-    kinds: ClassVar[dict[str, Kind]] = {
-        "malformed": Kind(
-            "The text is not a number followed by a unit.",
-            'write a number and a unit, such as "1.34 us"',
-        ),
-        "missing_unit": Kind(
-            "A number has no unit. Bare numbers are rejected, as their unit cannot be checked.",
-            "add the unit, inside the quotes",
-        ),
-        "unknown_unit": Kind(
-            "The unit is unknown, or belongs to another quantity. Units are case-sensitive.",
-            "GB is 10^9 bytes, GiB 2^30 bytes; B is bytes, b bits; us is microseconds",
-        ),
-        "too_fine": Kind(
-            "The value is finer than the resolution; nothing is rounded silently.",
-            "times are integers of picoseconds, sizes integers of bytes",
-        ),
-        "too_large": Kind("The value exceeds the largest that can be stored.", "check the unit"),
-        "zero": Kind(
-            "The value is zero where it must be positive, such as a rate.",
-            "give a positive value",
-        ),
-        "negative": Kind("The quantity is negative.", "give a positive value, or zero"),
-    }
-
 
 class ConfigError(TuttiError, ValueError):
     """Raised for an invalid configuration; the fields give file, key, value and expectation."""
-
-    kinds: ClassVar[dict[str, Kind]] = {
-        "invalid": Kind("A key or a value of the configuration is invalid."),
-        "missing_extra": Kind(
-            "A Python package of an extra is not installed; the message names the extra."
-        ),
-    }
 
 
 class SimulationError(TuttiError):
     """Raised for a simulation that gives no result."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
-    kinds: ClassVar[dict[str, Kind]] = {
-        "trace_unreceived": Kind(
-            "A message of a trace is never received.",
-            "add a receive with its source and tag to the destination",
-        ),
-        "unreceived": Kind(
-            "Messages are sent that no rank receives.",
-            "verify() names the schedule's error",
-        ),
-        "in_network": Kind(
-            "A training step with packets has a schedule that the network performs.",
-            'detail = "flows" performs multicasts and combines in the network',
-        ),
-        "no_such_rank": Kind(
-            "A message is sent to a rank that does not exist.",
-            "verify() names the schedule's error",
-        ),
-        "no_path": Kind(
-            "No path of live links connects the sender and the receiver of a message.",
-            "the configuration lacks a link: add it, fill idle ports with mesh links, or use "
-            "a schedule between ranks that are connected",
-        ),
-        "nothing_moved": Kind("The schedule sends no message.", "is this the intended schedule?"),
-        "wrong_layout": Kind(
-            "The chunks of the payload differ from those of the schedule.",
-            "compute the layout of the payload for this schedule",
-        ),
-        "no_plan": Kind(
-            "The collective has no default schedule in a training step.", "choose an algorithm"
-        ),
-        "wrong_group": Kind("The schedule is for groups of another size."),
-        "wrong_sizes": Kind("The dimensions do not have as many NPUs as the network."),
-        "other_unreserved": Kind(
-            "The programs with the complete memory bandwidth differ from those without it.",
-        ),
-        "no_memory_server": Kind(
-            "The endpoint of a work-conserving reservation has no memory server.",
-            "use a static reservation",
-        ),
-        "dataflow": Kind("A schedule of a training step has no data flow.", "verify the schedule"),
-        "not_symmetric": Kind("One NPU cannot represent all.", "simulate every NPU"),
-        "too_many_packets": Kind("The number of packets exceeds the limit.", "make them larger"),
-        "too_many_chunks": Kind("The number of chunks exceeds the limit.", "make chunks larger"),
-        "wrong_programs": Kind(
-            "The programs do not match the NPUs.",
-            "give one program for each NPU",
-        ),
-        "no_flows": Kind(
-            "The network has no flows for a step in flows.",
-            "use a platform with a topology",
-        ),
-        "no_windows": Kind("Utilisation over time is recorded with packets only."),
-        "no_time": Kind("The time of a transfer is missing."),
-        "other_messages": Kind(
-            "A message is sent and not received, or received and not sent.",
-            "messages from one NPU to another are matched in order, by tag",
-        ),
-        "self_message": Kind("An NPU sends a message to itself."),
-        "other_collectives": Kind(
-            "NPUs issue different collectives, or in a different order.",
-            "collectives are matched by their number",
-        ),
-        "empty_chunk": Kind("The chunk size is zero.", "use chunks of at least 1 B"),
-        "endpoint": Kind("The endpoint model does not support the collective."),
-        "stuck": Kind("Tasks of a program wait forever."),
-        "other_chunks": Kind(
-            "NPUs started chunks of different collectives, and wait for each other.",
-            'set `order = "fifo"`',
-        ),
-        "stopped": Kind("The run was interrupted before it finished.", "run it again"),
-        "too_late": Kind("A run exceeds the latest time that its caller allows."),
-        "saturated": Kind(
-            "The network saturates at this load, so its latency is unbounded.",
-            "lower the rate, or measure longer: near saturation queues fill slowly",
-        ),
-        "deadlocked": Kind(
-            "Packets form a cyclic dependency, so nothing is measured.",
-            "use a deadlock-free routing, or more VCs and buffers",
-        ),
-        "time_overflow": Kind("The run is longer than the largest time.", "check the units"),
-    }
 
 
 class DeadlockError(SimulationError):
     """Raised for a simulation that deadlocks; ``waiting`` lists rank, step and awaited ranks."""
-
-    kinds: ClassVar[dict[str, Kind]] = {
-        "deadlock": Kind(
-            "Ranks wait for messages that no rank sends.",
-            "verify() names the schedule's error",
-        ),
-        "trace_deadlock": Kind(
-            "Ranks of a trace wait for messages that no rank sends.",
-            "compare the sources and tags of the receives with those of the sends",
-        ),
-        "network_deadlock": Kind(
-            "Packets in the network form a cyclic dependency.",
-            "use a deadlock-free routing, or more VCs and buffers",
-        ),
-    }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from tutti.base.bundled import bundled
 from tutti.base.files.mistakes import did_you_mean, mistake
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def glossary() -> Glossary:
         >>> glossary().term("busbw").source
         'NCCL, nccl-tests PERFORMANCE.md'
     """
-    data = tomllib.loads(files("tutti.base").joinpath("glossary.toml").read_text("utf-8"))
+    data = bundled("base/glossary.toml")
     terms = [Term(**entry | {"see": tuple(entry.get("see", ()))}) for entry in data["term"]]
     used = {
         table: {user: tuple(names) for user, names in data[table].items()}

@@ -135,17 +135,13 @@ def paths_between(space: Space, flow: Flow, hops: int, detour: int) -> Iterator[
     return onward((source,), 0)
 
 
-def _pack(
+def _links(
+    model: Any,  # noqa: ANN401 - of OR-tools
     space: Space,
     requested: Counter[Flow],
     paths: list[tuple[Flow, NodePath]],
-    best: Chosen,
-    limit: float,
-) -> tuple[Chosen, float]:
-    """Returns the best selection among these paths, and the deterministic time spent."""
-    from ortools.sat.python import cp_model
-
-    model: Any = cp_model.CpModel()
+) -> list[Any]:
+    """Returns the number of links of each path, at most one path per flow, as variables."""
     taken: dict[Hop, list[Any]] = defaultdict(list)
     links: list[Any] = []
     of_flow: dict[Flow, list[Any]] = defaultdict(list)
@@ -160,11 +156,27 @@ def _pack(
         of_flow[flow].append(chosen)
         for hop in pairwise(path):
             taken[hop].append(link)
-        if flow in best.paths:
-            model.add_hint(link, best.links[flow] if path == best.paths[flow] else 0)
     for chosen in of_flow.values():
         model.add_at_most_one(chosen)
     _fit(model, space, taken)
+    return links
+
+
+def _pack(
+    space: Space,
+    requested: Counter[Flow],
+    paths: list[tuple[Flow, NodePath]],
+    best: Chosen,
+    limit: float,
+) -> tuple[Chosen, float]:
+    """Returns the best selection among these paths, and the deterministic time spent."""
+    from ortools.sat.python import cp_model
+
+    model: Any = cp_model.CpModel()
+    links = _links(model, space, requested, paths)
+    for (flow, path), link in zip(paths, links, strict=True):
+        if flow in best.paths:
+            model.add_hint(link, best.links[flow] if path == best.paths[flow] else 0)
     total = sum(links)
     values, took = None, 0.0
     if best.dedicated < best.bound:

@@ -185,8 +185,8 @@ def experiment(
     Raises:
         ConfigError: The file or an option is invalid.
     """
-    from tutti.cli.experiment_file import tables_of
     from tutti.collectives.files.definition import define
+    from tutti.collectives.study.source import tables_of
 
     values = keyed(of)
     option, algorithms = values.get("algorithms", ("", []))

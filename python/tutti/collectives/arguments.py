@@ -49,17 +49,6 @@ _LOGARITHMIC = (
 
 _SEARCHED = "recursive_multiplying"
 
-NOT_TUNED = {
-    "concentrated_multi_tree": "its argument describes the grid of the network",
-    "forest": "its argument describes the topology",
-    "in_network": "its argument names roots of the network",
-    "mirrored_ring": "its argument describes the grid of the network",
-    "multi_ring": "its argument describes the grid of the network",
-    "multi_tree": "its argument describes the topology",
-    "recursive_multiplying": "tutti.search covers its schedules",
-}
-"""Algorithms with an argument that `grid` leaves at its default, and why."""
-
 
 class ArgumentChoice(NamedTuple):
     """An algorithm with its best argument for a size.

@@ -133,34 +133,27 @@ class Package(Parameters):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    ports: Annotated[
-        _Positive,
-        Field(description="Inputs of a router, and as many outputs, the local one included."),
-    ] = 5
-    width: Annotated[_Positive, Field(description="Bits of a link, of buffers and crossbar.")] = 128
-    vcs: Annotated[_Positive, Field(description="Virtual channels of an input.")] = 4
-    vc_flits: Annotated[
-        _Positive, Field(description="Flits of each VC's buffer; a flit is as wide as a link.")
-    ] = 32
+    ports: _Positive = Field(
+        5, description="Inputs of a router, and as many outputs, the local one included."
+    )
+    width: _Positive = Field(128, description="Bits of a link, of buffers and crossbar.")
+    vcs: _Positive = Field(4, description="Virtual channels of an input.")
+    vc_flits: _Positive = Field(
+        32, description="Flits of each VC's buffer; a flit is as wide as a link."
+    )
     pitch: Length | None = Length(um=5000)
-    circuit: Annotated[
-        bool,
-        Strict(),
-        Field(description="Whether flits for the local port use a circuit and bypass the buffer."),
-    ] = False
-    muxes: Annotated[
-        Muxes | None,
-        Field(
-            description="Multiplexers of bypass wires, for the area: wires of the `own` axis, of "
-            "the same `sign`, or `any`; no bypass wires by default."
-        ),
-    ] = None
-    wires: Annotated[
-        int,
-        Strict(),
-        Field(ge=1, le=63, description="Bypass wires in each direction of a row or column."),
-    ] = 1
-    cycle: Annotated[Time, Field(description="Cycle time.")] = Time(ps=1000)
+    circuit: Annotated[bool, Strict()] = Field(
+        False, description="Whether flits for the local port use a circuit and bypass the buffer."
+    )
+    muxes: Muxes | None = Field(
+        None,
+        description="Multiplexers of bypass wires, for the area: wires of the `own` axis, of "
+        "the same `sign`, or `any`; no bypass wires by default.",
+    )
+    wires: Annotated[int, Strict()] = Field(
+        1, ge=1, le=63, description="Bypass wires in each direction of a row or column."
+    )
+    cycle: Time = Field(Time(ps=1000), description="Cycle time.")
     technology: Technology = Field(default_factory=_usual)
     on_chip: Technology | None = None
 

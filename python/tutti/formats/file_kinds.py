@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tutti.base.bundled import bundled
 from tutti.base.errors import ConfigError
 from tutti.base.files.kinds import kind_of_tables
 from tutti.base.files.mistakes import mistake
@@ -39,135 +40,14 @@ class FileKind(NamedTuple):
     is_referred_to: bool = False
 
 
-_MEASUREMENTS: Final = ("calibrate", "advise")
-_ASTRA_SIM: Final = "train from-astrasim"
-_CONTENTS: Final = {
-    "schedule": FileKind(
-        "a schedule",
-        ("convert",),
-        "`tutti convert {file} {stem}.schedule`, then use `{stem}.schedule`",
-    ),
-    "trace": FileKind("a trace", ("convert", "trace"), "`tutti trace run {file}` simulates it"),
-    "topology": FileKind(
-        "a topology",
-        ("convert",),
-        "`tutti convert {file} {stem}.json`, then set `file` in [platform.topology]",
-        is_referred_to=True,
-    ),
-    "messages": FileKind("messages", ("convert",), "`tutti convert --list` lists the formats"),
-}
-_OF_FORMATS: Final = {
-    "schedule": FileKind(
-        "a schedule",
-        ("convert", "schedule", "run", "compare", "mpi", "explore", "tune", "train", "moe"),
-        "`tutti run {file}` simulates it, `tutti schedule verify {file}` verifies it",
-    ),
-    "chakra": FileKind(
-        "a trace",
-        ("convert", "trace", _ASTRA_SIM),
-        '`tutti trace run {file}`, or `tutti train run` with model = "chakra:{prefix}" in the file',
-    ),
-    **dict.fromkeys(
-        ("graphml", "node-link"),
-        FileKind(
-            "a topology",
-            ("convert",),
-            "set `file` in [platform.topology] of an experiment or a platform",
-            is_referred_to=True,
-        ),
-    ),
-    "nccl-topology-xml": FileKind(
-        "a topology",
-        ("convert", "nccl topology"),
-        "`tutti nccl topology {file}` shows it, and writes its platform",
-        is_referred_to=True,
-    ),
-}
-"""Formats that other verbs than `convert` read, too."""
+def _kind(table: dict[str, Any]) -> FileKind:
+    return FileKind(**{**table, "verbs": tuple(table["verbs"])})
 
-_OTHERS: Final = (
-    (
-        re.compile(rb"\ATUTTIPLN"),
-        FileKind("is a plan", ("mpi",), "`tutti mpi show {file}` shows it"),
-    ),
-    (
-        re.compile(rb"\APAR1"),
-        FileKind(
-            "is a table of results",
-            ("plot", *_MEASUREMENTS),
-            "`tutti plot {file}` plots results of `tutti compare` and `tutti sweep`",
-        ),
-    ),
-    (
-        re.compile(rb"# nThread \d+|#\s+size\s+count\s+type\b"),
-        FileKind(
-            "is output of nccl-tests",
-            (*_MEASUREMENTS, "nccl doctor"),
-            "`tutti nccl doctor {file}` diagnoses it, `tutti calibrate {file}` fits a model",
-        ),
-    ),
-    (
-        re.compile(rb"# OSU [A-Z]"),
-        FileKind(
-            "is output of OSU micro-benchmarks",
-            _MEASUREMENTS,
-            "`tutti calibrate {file}` fits a model, `tutti advise {file}` chooses algorithms",
-        ),
-    ),
-    (
-        re.compile(rb"# Benchmarking \S"),
-        FileKind(
-            "is output of IMB",
-            _MEASUREMENTS,
-            "`tutti calibrate {file}` fits a model, `tutti advise {file}` chooses algorithms",
-        ),
-    ),
-    (
-        re.compile(rb"NCCL INFO "),
-        FileKind("is a log of NCCL_DEBUG", ("nccl doctor",), "`tutti nccl doctor {file}` reads it"),
-    ),
-    (
-        re.compile(rb"(?m)(?:^|;)\s*(?:topology|routing_function|num_vcs|traffic)\s*=[^;\n]+;"),
-        FileKind(
-            "is a configuration of BookSim",
-            ("noc from-booksim",),
-            "`tutti noc from-booksim {file}` runs it",
-        ),
-    ),
-    (
-        re.compile(rb"\A\s*(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+)\b[^\n]*\n\s*\d+\s*\n"),
-        FileKind(
-            "is a text workload of ASTRA-sim",
-            (_ASTRA_SIM,),
-            "`tutti train from-astrasim {file} --network FILE --system FILE` runs it",
-        ),
-    ),
-    (
-        re.compile(rb"(?ms)^topology:.*^npus_count:|^npus_count:.*^topology:"),
-        FileKind(
-            "is a network of ASTRA-sim",
-            (_ASTRA_SIM,),
-            "`tutti train from-astrasim WORKLOAD --network {file} --system FILE` uses it",
-        ),
-    ),
-    (
-        re.compile(rb'"(?:scheduling-policy|all-reduce-implementation)"\s*:'),
-        FileKind(
-            "is a system of ASTRA-sim",
-            (_ASTRA_SIM,),
-            "`tutti train from-astrasim WORKLOAD --network FILE --system {file}` uses it",
-        ),
-    ),
-    (
-        re.compile(rb"\A[^\n]*\bcollective\b[^\n]*\b(?:vector_bytes|median_us)\b"),
-        FileKind(
-            "is a table of measurements",
-            _MEASUREMENTS,
-            "`tutti advise {file}` chooses algorithms, `tutti calibrate {file}` fits a model",
-        ),
-    ),
-)
-"""Files that `tutti convert` does not read, by their first bytes."""
+
+_TABLES: Final = bundled("formats/file_kinds.toml")
+_CONTENTS: Final = {name: _kind(table) for name, table in _TABLES["content"].items()}
+_OF_FORMATS: Final = {name: _kind(table) for name, table in _TABLES["format"].items()}
+_OTHERS: Final = [(re.compile(one.pop("start").encode()), _kind(one)) for one in _TABLES["other"]]
 _READ_TOML: Final = (
     *("run", "compare", "search", "sweep", "explore", "noc", "coherence", "train", "moe", "tune"),
     *("platforms", "energy", "bypass", "init", "schema", "mpi", "paper", "workload", "glossary"),

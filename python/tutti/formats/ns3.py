@@ -146,9 +146,7 @@ def _built(path: Path, npus: int, switches: list[str], links: list[_Link]) -> To
             links,
         )
     except TopologyError as error:
-        raise TopologyError(
-            f"{path}: {error.problem}", kind=error.kind, hint=error.hint, fields=error.fields
-        ) from None
+        raise error.reworded(f"{path}: {error.problem}") from None
     return Topology(core, routing="ecmp")
 
 

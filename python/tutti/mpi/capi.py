@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 NOT_COVERED: Final = -1
-_BAD_PLAN: Final = -2
 _MESSAGE_SIZE: Final = 512
 
 Call = dict[str, Any]

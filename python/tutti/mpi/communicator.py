@@ -23,7 +23,6 @@ from tutti.mpi.plan import COLLECTIVES, CollectivePlan
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
-    from types import TracebackType
 
     from mpi4py import MPI
 
@@ -246,12 +245,7 @@ class Communicator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:  # other ranks may not reach this point: skip the collective cleanup

@@ -79,8 +79,8 @@ class Periodic(OfKind):
     """Periodic detours, such as the timer ticks of an operating system."""
 
     kind: Literal["periodic"] = "periodic"
-    period: Annotated[Time, Field(description="Time between the starts of consecutive detours.")]
-    duration: Annotated[Time, Field(description="Duration of each detour.")]
+    period: Time = Field(description="Time between the starts of consecutive detours.")
+    duration: Time = Field(description="Duration of each detour.")
     aligned: Aligned = False
 
     @property
@@ -97,8 +97,8 @@ class Poisson(OfKind):
     """Detours at random times, such as interrupts or bursts that block a node's link."""
 
     kind: Literal["poisson"] = "poisson"
-    interval: Annotated[Time, Field(description="Mean time between starts.")]
-    duration: Annotated[Distribution, Field(description="Duration of each detour.")]
+    interval: Time = Field(description="Mean time between starts.")
+    duration: Distribution = Field(description="Duration of each detour.")
     aligned: Aligned = False
 
     @property
@@ -118,11 +118,10 @@ class NoiseTrace(RecordedValues):
     detours: list[tuple[Time, Time]] = Field(
         default_factory=list, description="Detours, each as [start, duration]."
     )
-    cycle: Annotated[
-        Time | None,
-        Field(description="Length of the cycle; the end of the last detour if absent."),
-    ] = None
-    unit: Annotated[str, Field(repr=False, description="Unit of the numbers in the file.")] = "ns"
+    cycle: Time | None = Field(
+        None, description="Length of the cycle; the end of the last detour if absent."
+    )
+    unit: str = Field("ns", repr=False, description="Unit of the numbers in the file.")
     aligned: Aligned = False
 
     @model_validator(mode="after")
@@ -159,27 +158,22 @@ class NoiseTrace(RecordedValues):
 class Noise(Parameters):
     """Random delays, for example from the operating system."""
 
-    step: Annotated[
-        Distribution | None, Field(description="Delay of a rank at the start of a step.")
-    ] = None
-    message: Annotated[
-        Distribution | None, Field(description="Additional latency of a message.")
-    ] = None
-    detours: Annotated[
-        Annotated[Periodic | Poisson | NoiseTrace, Field(discriminator="kind")] | None,
-        Field(description="Times in which a rank's processor is taken by other work."),
-    ] = None
+    step: Distribution | None = Field(None, description="Delay of a rank at the start of a step.")
+    message: Distribution | None = Field(None, description="Additional latency of a message.")
+    detours: Annotated[Periodic | Poisson | NoiseTrace, Field(discriminator="kind")] | None = Field(
+        None, description="Times in which a rank's processor is taken by other work."
+    )
 
 
 class Flow(Parameters):
     """Background messages between the NPUs of two ranks."""
 
-    source: Annotated[Rank, Field(description="The rank of the source NPU.")]
-    destination: Annotated[Rank, Field(description="The rank of the destination NPU.")]
-    size: Annotated[Size, Field(description="Size of each message.")]
-    start: Annotated[Time, Field(description="Time of the first message.")] = Time(ps=0)
-    period: Annotated[Time, Field(description="Time between messages.")] = Time(ps=0)
-    count: Annotated[int, Strict(), Field(ge=1, lt=1 << 63, description="Number of messages.")] = 1
+    source: Rank = Field(description="The rank of the source NPU.")
+    destination: Rank = Field(description="The rank of the destination NPU.")
+    size: Size = Field(description="Size of each message.")
+    start: Time = Field(Time(ps=0), description="Time of the first message.")
+    period: Time = Field(Time(ps=0), description="Time between messages.")
+    count: Annotated[int, Strict()] = Field(1, ge=1, lt=1 << 63, description="Number of messages.")
 
     @model_validator(mode="after")
     def _moves(self) -> Self:
@@ -210,26 +204,20 @@ class Background(Parameters):
     With a load, a message waits at each link of its route as in an M/M/1 queue.
     """
 
-    load: Annotated[
-        Share | list[Share] | None,
-        Field(
-            description="Utilisation of links by background traffic, from 0 to below 1: one for "
-            "all links, or one per link class, by descending rate, then by latency.",
-        ),
-    ] = None
-    burst: Annotated[Size, Field(description="Mean size of a burst.")] = Size(bytes=4096)
+    load: Share | list[Share] | None = Field(
+        None,
+        description="Utilisation of links by background traffic, from 0 to below 1: one for "
+        "all links, or one per link class, by descending rate, then by latency.",
+    )
+    burst: Size = Field(Size(bytes=4096), description="Mean size of a burst.")
     flows: list[Flow] = Field(
         default_factory=list,
         description="Background messages, which share links with others; may be combined with "
         "a load.",
     )
-    file: Annotated[
-        str | None,
-        Field(
-            repr=False,
-            description="A CSV, Parquet or text file with further flows.",
-        ),
-    ] = None
+    file: str | None = Field(
+        None, repr=False, description="A CSV, Parquet or text file with further flows."
+    )
 
     @model_validator(mode="after")
     def _with_file(self, info: ValidationInfo) -> Self:
@@ -268,25 +256,21 @@ class Conditions(Parameters):
     """Noise, arrival skew, slow ranks and background traffic of a run; by default none."""
 
     noise: Noise = Field(default_factory=Noise, description="Random delays.")
-    arrival: Annotated[
-        Distribution | PerRank | None,
-        Field(
-            discriminator="kind", description="Delay of each rank before it enters the collective."
-        ),
-    ] = None
+    arrival: Distribution | PerRank | None = Field(
+        None,
+        discriminator="kind",
+        description="Delay of each rank before it enters the collective.",
+    )
     speed: dict[Rank, Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]] = Field(
         default_factory=dict,
         description="Relative speed of the local work of ranks; above 1 is faster.",
     )
     background: Background = Field(default_factory=Background, description="Background traffic.")
-    wait_for_sends: Annotated[
-        bool,
-        Strict(),
-        Field(
-            description="Whether a step ends only when all its messages have arrived, as if the "
-            "rank waits for puts; otherwise it ends when they are handed to the network.",
-        ),
-    ] = False
+    wait_for_sends: Annotated[bool, Strict()] = Field(
+        False,
+        description="Whether a step ends only when all its messages have arrived, as if the "
+        "rank waits for puts; otherwise it ends when they are handed to the network.",
+    )
 
     _cores: dict[int, _core.Conditions] = PrivateAttr(default_factory=dict)
 

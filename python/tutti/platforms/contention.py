@@ -129,20 +129,16 @@ class Flits(Parameters):
     no_links: ClassVar[str] = "flits need a topology, but the platform has none"
     """The error for a platform without routes."""
 
-    cycle: Annotated[Time, Field(description="The clock period.")] = Time(ps=1000)
-    flit: Annotated[Size, Field(description="The size of a flit.")] = Size(bytes=16)
-    packet: Annotated[
-        Count, Field(description="The most flits of a packet, including its header.")
-    ] = 4
-    header: Annotated[Count, Field(description="Flits of a packet that carry no payload.")] = 0
-    routing: Annotated[
-        Annotated[str, Strict()] | None,
-        Field(
-            description="The routing, as `name` or `name:argument`; docs/models/flit.md lists "
-            "them. If absent, that of the topology."
-        ),
-    ] = None
-    router: Annotated[Router, Field(description="The parameters of all routers.")] = Router()
+    cycle: Time = Field(Time(ps=1000), description="The clock period.")
+    flit: Size = Field(Size(bytes=16), description="The size of a flit.")
+    packet: Count = Field(4, description="The most flits of a packet, including its header.")
+    header: Count = Field(0, description="Flits of a packet that carry no payload.")
+    routing: Annotated[str, Strict()] | None = Field(
+        None,
+        description="The routing, as `name` or `name:argument`; docs/models/flit.md lists "
+        "them. If absent, that of the topology.",
+    )
+    router: Router = Field(Router(), description="The parameters of all routers.")
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
     technology: Technology | None = None
@@ -205,11 +201,11 @@ class MeshFlits(Parameters):
     """The key in platform files."""
 
     mesh: SmartMesh
-    cycle: Annotated[Time, Field(description="The clock period.")] = Time(ps=1000)
-    flit: Annotated[Size, Field(description="Payload of a flit.")] = Size(bytes=16)
-    packet: Annotated[
-        Count, Field(description="The most flits of a unicast packet, at most the depth of a VC.")
-    ] = 1
+    cycle: Time = Field(Time(ps=1000), description="The clock period.")
+    flit: Size = Field(Size(bytes=16), description="Payload of a flit.")
+    packet: Count = Field(
+        1, description="The most flits of a unicast packet, at most the depth of a VC."
+    )
 
     @property
     def carrying(self) -> SmartMesh:

@@ -30,13 +30,9 @@ class OfKind(Parameters):
 class RecordedValues(OfKind):
     """Values that may be read from a file, when they are validated."""
 
-    file: Annotated[
-        str | None,
-        Field(
-            repr=False,
-            description="A CSV, Parquet or text file that holds the values.",
-        ),
-    ] = None
+    file: str | None = Field(
+        None, repr=False, description="A CSV, Parquet or text file that holds the values."
+    )
 
     def _read(self, values: str, reader: str, info: ValidationInfo, **options: str | None) -> Self:
         """Sets the values from the file, read by a function of `tutti.platforms.recordings`.
@@ -86,7 +82,7 @@ class Fixed(OfKind):
     """A constant time."""
 
     kind: Literal["fixed"] = "fixed"
-    time: Annotated[Time, Field(description="The time.")]
+    time: Time = Field(description="The time.")
 
     def __str__(self) -> str:
         return f"fixed({self.time})"
@@ -96,8 +92,8 @@ class Uniform(OfKind):
     """A uniform distribution between two times."""
 
     kind: Literal["uniform"] = "uniform"
-    low: Annotated[Time, Field(description="The shortest time.")] = Time(ps=0)
-    high: Annotated[Time, Field(description="The longest time.")]
+    low: Time = Field(Time(ps=0), description="The shortest time.")
+    high: Time = Field(description="The longest time.")
 
     def __str__(self) -> str:
         return f"uniform({self.low}, {self.high})"
@@ -107,7 +103,7 @@ class Exponential(OfKind):
     """An exponential distribution."""
 
     kind: Literal["exponential"] = "exponential"
-    mean: Annotated[Time, Field(description="The mean time.")]
+    mean: Time = Field(description="The mean time.")
 
     def __str__(self) -> str:
         return f"exponential({self.mean})"
@@ -117,8 +113,8 @@ class Normal(OfKind):
     """A normal distribution, truncated at zero."""
 
     kind: Literal["normal"] = "normal"
-    mean: Annotated[Time, Field(description="The mean, before truncation.")]
-    deviation: Annotated[Time, Field(description="The standard deviation, before truncation.")]
+    mean: Time = Field(description="The mean, before truncation.")
+    deviation: Time = Field(description="The standard deviation, before truncation.")
 
     def __str__(self) -> str:
         return f"normal({self.mean}, {self.deviation})"
@@ -128,14 +124,10 @@ class Lognormal(OfKind):
     """A lognormal distribution: skewed, with a long tail."""
 
     kind: Literal["lognormal"] = "lognormal"
-    median: Annotated[Time, Field(description="The median time.")]
-    sigma: Annotated[
-        float,
-        Strict(),
-        Field(
-            ge=0, allow_inf_nan=False, description="Standard deviation of the natural logarithm."
-        ),
-    ]
+    median: Time = Field(description="The median time.")
+    sigma: Annotated[float, Strict()] = Field(
+        ge=0, allow_inf_nan=False, description="Standard deviation of the natural logarithm."
+    )
 
     def __str__(self) -> str:
         return f"lognormal({self.median}, {self.sigma!r})"
@@ -145,20 +137,13 @@ class Pareto(OfKind):
     """A Pareto distribution with P(time > t) = (least / t) ** shape: a heavy tail."""
 
     kind: Literal["pareto"] = "pareto"
-    least: Annotated[Time, Field(description="The shortest time.")]
-    shape: Annotated[
-        float,
-        Strict(),
-        Field(
-            gt=0,
-            allow_inf_nan=False,
-            description="The shape parameter; larger values have a lighter tail.",
-        ),
-    ]
-    most: Annotated[
-        Time | None,
-        Field(description="The longest time; unlimited if absent."),
-    ] = None
+    least: Time = Field(description="The shortest time.")
+    shape: Annotated[float, Strict()] = Field(
+        gt=0,
+        allow_inf_nan=False,
+        description="The shape parameter; larger values have a lighter tail.",
+    )
+    most: Time | None = Field(None, description="The longest time; unlimited if absent.")
 
     def __str__(self) -> str:
         most = f", {self.most}" if self.most else ""
@@ -170,10 +155,7 @@ class Recorded(RecordedValues):
 
     kind: Literal["recorded"] = "recorded"
     times: list[Time] = Field(default_factory=list, description="The measured times.")
-    column: Annotated[
-        str | None,
-        Field(repr=False, description="The column of the file."),
-    ] = None
+    column: str | None = Field(None, repr=False, description="The column of the file.")
     unit: Unit = None
 
     @model_validator(mode="after")
@@ -196,8 +178,8 @@ class Recorded(RecordedValues):
 class Part(Parameters):
     """A component of a mixture."""
 
-    chance: Annotated[Share, Field(description="The probability of the component.")]
-    distribution: Annotated[Distribution, Field(description="The distribution of the component.")]
+    chance: Share = Field(description="The probability of the component.")
+    distribution: Distribution = Field(description="The distribution of the component.")
 
 
 class Mixture(OfKind):
@@ -207,7 +189,7 @@ class Mixture(OfKind):
     """
 
     kind: Literal["mixture"] = "mixture"
-    parts: Annotated[list[Part], Field(min_length=1, description="The components.")]
+    parts: list[Part] = Field(min_length=1, description="The components.")
 
     def __str__(self) -> str:
         parts = (f"{part.chance!r} {part.distribution}" for part in self.parts)

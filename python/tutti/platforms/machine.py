@@ -85,7 +85,7 @@ class Platform(Parameters):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    name: Annotated[str, Strict(), Field(min_length=1)]
+    name: Annotated[str, Strict()] = Field(min_length=1)
     model: Model
     routes: Routes | None = None
     contention: Contention | None = None

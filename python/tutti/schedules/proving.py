@@ -104,10 +104,8 @@ def prove(
         try:
             reason = verify(case.schedule, skip=skip)
         except VerificationError as error:
-            problem = f"{case.notation} on {case.schedule.ranks} ranks: {error.problem}"
-            raise VerificationError(
-                problem, kind=error.kind, hint=error.hint, fields=error.fields
-            ) from None
+            case_name = f"{case.notation} on {case.schedule.ranks} ranks"
+            raise error.reworded(f"{case_name}: {error.problem}") from None
         if reason:
             unverified.append(Unverified(case, reason))
         if done is not None:

@@ -58,10 +58,7 @@ def verify_schedule(notation: str, **layout: Any) -> None:  # noqa: ANN401 - of 
     try:
         schedule, proof = read("verifying", proved)
     except VerificationError as error:
-        problem = f"{notation}: {error.problem}"
-        raise VerificationError(
-            problem, kind=error.kind, hint=error.hint, fields=error.fields
-        ) from None
+        raise error.reworded(f"{notation}: {error.problem}") from None
     Study().present(proof_view(schedule, proof))
 
 

@@ -14,7 +14,6 @@ from tutti.study.interrupts import bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
 _EVERY_SECONDS: Final = 10.0
 """Seconds between the lines of a task without a terminal."""
@@ -71,12 +70,7 @@ class Progress:
         self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._context.close()
 
     def advance(self, work: int, finished: int = 0) -> None:

@@ -47,23 +47,16 @@ Values = Annotated[list[Any], Field(min_length=1)]
 class SweptKeys(Table):
     """Keys and their values; a key is a quoted path, such as `"platform.compute.gamma"`."""
 
-    grid: Annotated[
-        dict[str, Values],
-        Field(
-            default_factory=dict, description="Lists of values by key; all combinations are run."
-        ),
-    ]
-    zip: Annotated[
-        dict[str, Values],
-        Field(
-            default_factory=dict,
-            description="Lists of equal length by key; values at equal positions are combined.",
-        ),
-    ]
-    cases: Annotated[
-        list[Annotated[dict[str, Any], Field(min_length=1)]],
-        Field(default_factory=list, description="A list of cases, each with values by key."),
-    ]
+    grid: dict[str, Values] = Field(
+        default_factory=dict, description="Lists of values by key; all combinations are run."
+    )
+    zip: dict[str, Values] = Field(
+        default_factory=dict,
+        description="Lists of equal length by key; values at equal positions are combined.",
+    )
+    cases: list[Annotated[dict[str, Any], Field(min_length=1)]] = Field(
+        default_factory=list, description="A list of cases, each with values by key."
+    )
 
 
 _Base = Annotated[
@@ -74,33 +67,24 @@ _Base = Annotated[
 class RawSweep(Table):
     """An experiment or a training step that is run for several values of its keys."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
-    experiment: Annotated[
-        _Base | None,
-        Field(
-            default=None,
-            description="The path of an experiment file, or a table of its keys. Swept keys may be "
-            "absent. Relative paths in the experiment, and among the swept values, start from the "
-            "folder of its file.",
-        ),
-    ]
-    training: Annotated[
-        _Base | None,
-        Field(
-            default=None,
-            description="A training step instead of an experiment: the path of its file, or a "
-            "table of its keys.",
-        ),
-    ]
-    sweep: Annotated[SweptKeys, Field(description="The swept keys.")]
-    output: Annotated[
-        str,
-        Field(
-            default="out/sweep",
-            min_length=1,
-            description="The folder for results, relative to the working directory.",
-        ),
-    ]
+    title: str = Field(default="", description="Title of reports.")
+    experiment: _Base | None = Field(
+        default=None,
+        description="The path of an experiment file, or a table of its keys. Swept keys may be "
+        "absent. Relative paths in the experiment, and among the swept values, start from the "
+        "folder of its file.",
+    )
+    training: _Base | None = Field(
+        default=None,
+        description="A training step instead of an experiment: the path of its file, or a "
+        "table of its keys.",
+    )
+    sweep: SweptKeys = Field(description="The swept keys.")
+    output: str = Field(
+        default="out/sweep",
+        min_length=1,
+        description="The folder for results, relative to the working directory.",
+    )
 
 
 @dataclass(frozen=True)

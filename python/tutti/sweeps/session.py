@@ -148,5 +148,4 @@ class Session:
 def _named(plan: SweepPlan | StepPlan, item: Item, error: TuttiError) -> TuttiError:
     if plan.sweep.source in error.problem:
         return error
-    problem = f"{plan.label(item)}: {error.problem}"
-    return type(error)(problem, kind=error.kind, hint=error.hint, fields=error.fields)
+    return error.reworded(f"{plan.label(item)}: {error.problem}")

@@ -444,9 +444,7 @@ def _built(notation: str, links: list[Any]) -> _core.Topology:
         if family is None:
             raise
         hint = f"{family.name}:{family.argument}, such as `{family.example}`"
-        raise TopologyError(
-            error.problem, kind=error.kind, hint=hint, fields=error.fields
-        ) from None
+        raise error.reworded(error.problem, hint=hint) from None
 
 
 def _parameters(

@@ -71,7 +71,7 @@ def core_of(graph: nx.Graph[Any], *, name: str | None, source: str) -> _core.Top
             links,
         )
     except TopologyError as error:
-        raise _at(source, error) from None
+        raise error.reworded(f"{source}: {error.problem}", source=source) from None
 
 
 def routing_of(graph: nx.Graph[Any], rules: Sequence[R], *, source: str) -> R | None:
@@ -107,15 +107,6 @@ def unread_attributes(graph: nx.Graph[Any]) -> list[str]:
             listed = ", ".join(shown(name)[1:-1] for name in sorted(others)[:9])
             lines.append(f"attributes of {kind}: {listed}{', ...' if len(others) > 9 else ''}")
     return lines
-
-
-def _at(source: str, error: TopologyError) -> TopologyError:
-    return TopologyError(
-        f"{source}: {error.problem}",
-        kind=error.kind,
-        hint=error.hint,
-        fields={**error.fields, "source": source},
-    )
 
 
 def _vertices(

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from tutti import _core
 from tutti.base.errors import UnitError
-from tutti.base.files.described import Positive  # noqa: TC001 - pydantic needs it at run time
+from tutti.base.files.described import Positive, key
 from tutti.base.files.limits import MOST
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import read_rows
@@ -174,14 +174,12 @@ class Chiplet:
 
     array: Systolic = field(default_factory=_element)
     elements: int = 16
-    share: Annotated[
-        Share,
-        Field(
-            description="Division of work among arrays. `samples`: each array processes "
-            "complete samples. `folds`: arrays share each product, and each "
-            "processes complete folds; the folds have the size of the array.",
-        ),
-    ] = "samples"
+    share: Share = key(
+        "samples",
+        description="Division of work among arrays. `samples`: each array processes "
+        "complete samples. `folds`: arrays share each product, and each "
+        "processes complete folds; the folds have the size of the array.",
+    )
 
     def time(
         self,

@@ -8,7 +8,7 @@ optionally `weights` and `steps`. :class:`tutti.workloads.model.ModelLayer` docu
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -31,7 +31,7 @@ class _Gemm(Table):
 
 
 class _Layer(Table):
-    name: Annotated[str, Field(min_length=1)]
+    name: str = Field(min_length=1)
     gemms: list[_Gemm] = Field(default_factory=list)
     parameters: Count
     inputs: Count
@@ -41,10 +41,10 @@ class _Layer(Table):
 
 
 class _Model(Table):
-    name: Annotated[str, Field(min_length=1)]
+    name: str = Field(min_length=1)
     samples: str = "samples"
     source: str = ""
-    layers: Annotated[list[_Layer], Field(min_length=1)]
+    layers: list[_Layer] = Field(min_length=1)
 
 
 def read_model(path: Path) -> Model:

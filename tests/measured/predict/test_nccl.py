@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from columns import read_columns
 from predictors.nccl import NcclFabric, cross_validate, fit, interpolated
 
 from tutti.base.errors import ConfigError
-from tutti.formats.measurements.columns import read_columns
 from tutti.measured.errors import CalibrationError
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ mod systolic;
 #[cfg(test)]
 mod tests;
 mod training;
+mod training_loop;
 
 pub use layer::{Content, Layer, Message, Pass, Rings, Transfer};
 pub use pipeline::{Direction, Pipeline, PipelineError, PipelineOrder, Slot};
 pub use program::{Lane, Program, ProgramError, Task, TaskId, What};
 pub use roofline::{Roofline, Work};
 pub use systolic::{Dataflow, Gemm, SystolicArray, SystolicError};
-pub use training::{Embedding, TrainingError, TrainingLoop};
+pub use training_loop::{Embedding, TrainingError, TrainingLoop};

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, Strict, StrictBool, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from tutti.base.parameters import Parameters
 from tutti.base.units import Size, Time, TimePerByte
@@ -22,30 +22,25 @@ class LocalCosts(Parameters):
         launch: Fixed time from the call of a collective until its first step, on every rank.
     """
 
-    gamma: Annotated[
-        TimePerByte, Field(description="Time per byte of reducing one operand into another.")
-    ] = TimePerByte.parse("0 ns/B")
-    gamma_memory: Annotated[
-        TimePerByte | None, Field(description="As gamma, for operands above cache; at least gamma.")
-    ] = None
-    cache: Annotated[
-        Size | None,
-        Field(
-            description="The largest operand that is reduced in the cache. Required with gamma_memory."
-        ),
-    ] = None
-    reduce_overhead: Annotated[Time, Field(description="Fixed time of each reduction.")] = (
-        Time.parse("0 ns")
+    gamma: TimePerByte = Field(
+        TimePerByte.parse("0 ns/B"),
+        description="Time per byte of reducing one operand into another.",
     )
-    copy_: Annotated[TimePerByte, Field(description="Time per byte of copying.", alias="copy")] = (
-        TimePerByte.parse("0 ns/B")
+    gamma_memory: TimePerByte | None = Field(
+        None, description="As gamma, for operands above cache; at least gamma."
     )
-    launch: Annotated[
-        Time,
-        Field(
-            description="Fixed time from the call of a collective until its first step, on every rank."
-        ),
-    ] = Time.parse("0 ns")
+    cache: Size | None = Field(
+        None,
+        description="The largest operand that is reduced in the cache. Required with gamma_memory.",
+    )
+    reduce_overhead: Time = Field(Time.parse("0 ns"), description="Fixed time of each reduction.")
+    copy_: TimePerByte = Field(
+        TimePerByte.parse("0 ns/B"), description="Time per byte of copying.", alias="copy"
+    )
+    launch: Time = Field(
+        Time.parse("0 ns"),
+        description="Fixed time from the call of a collective until its first step, on every rank.",
+    )
 
 
 class FlowParameters(Parameters):
@@ -61,27 +56,19 @@ class FlowParameters(Parameters):
             one result; or the names of the switches that do, with `*` for any characters.
     """
 
-    injection: Annotated[
-        TimePerByte | None,
-        Field(
-            description="Rate of the injection port of each NPU; without it, only the model and the links limit injection."
-        ),
-    ] = None
-    ejection: Annotated[
-        TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
-    ] = None
-    multicast: Annotated[
-        StrictBool | tuple[StrictStr, ...],
-        Field(
-            description="Whether switches fork a multicast, so that each link of its tree carries one copy; or the names of the switches that do, with `*` for any characters."
-        ),
-    ] = False
-    reduce: Annotated[
-        StrictBool | tuple[StrictStr, ...],
-        Field(
-            description="Whether switches reduce the contributions to a combine, so that each link carries one result; or the names of the switches that do, with `*` for any characters."
-        ),
-    ] = False
+    injection: TimePerByte | None = Field(
+        None,
+        description="Rate of the injection port of each NPU; without it, only the model and the links limit injection.",
+    )
+    ejection: TimePerByte | None = Field(None, description="Rate of the ejection port of each NPU.")
+    multicast: StrictBool | tuple[StrictStr, ...] = Field(
+        False,
+        description="Whether switches fork a multicast, so that each link of its tree carries one copy; or the names of the switches that do, with `*` for any characters.",
+    )
+    reduce: StrictBool | tuple[StrictStr, ...] = Field(
+        False,
+        description="Whether switches reduce the contributions to a combine, so that each link carries one result; or the names of the switches that do, with `*` for any characters.",
+    )
 
 
 class PacketParameters(Parameters):
@@ -101,37 +88,27 @@ class PacketParameters(Parameters):
             the switches that do, with `*` for any characters.
     """
 
-    size: Annotated[Size, Field(description="Maximum payload of a packet.")] = Size.parse("4 KiB")
-    buffer: Annotated[
-        Size,
-        Field(
-            description="Buffer space at the end of each link in addition to the bytes on its wire; separate for each number of hops (one virtual channel per hop, which prevents deadlock)."
-        ),
-    ] = Size.parse("64 KiB")
-    header: Annotated[
-        Size, Field(description="Header bytes of each packet, in addition to its payload.")
-    ] = Size.parse("0 B")
-    injection: Annotated[
-        TimePerByte | None,
-        Field(
-            description="Rate of the injection port of each NPU; without it, only the links limit injection."
-        ),
-    ] = None
-    ejection: Annotated[
-        TimePerByte | None, Field(description="Rate of the ejection port of each NPU.")
-    ] = None
-    multicast: Annotated[
-        StrictBool | tuple[StrictStr, ...],
-        Field(
-            description="Whether switches copy the packets of a multicast to several links; or the names of the switches that do, with `*` for any characters."
-        ),
-    ] = False
-    reduce: Annotated[
-        StrictBool | tuple[StrictStr, ...],
-        Field(
-            description="Whether switches reduce the packets of contributions to a combine; or the names of the switches that do, with `*` for any characters."
-        ),
-    ] = False
+    size: Size = Field(Size.parse("4 KiB"), description="Maximum payload of a packet.")
+    buffer: Size = Field(
+        Size.parse("64 KiB"),
+        description="Buffer space at the end of each link in addition to the bytes on its wire; separate for each number of hops (one virtual channel per hop, which prevents deadlock).",
+    )
+    header: Size = Field(
+        Size.parse("0 B"), description="Header bytes of each packet, in addition to its payload."
+    )
+    injection: TimePerByte | None = Field(
+        None,
+        description="Rate of the injection port of each NPU; without it, only the links limit injection.",
+    )
+    ejection: TimePerByte | None = Field(None, description="Rate of the ejection port of each NPU.")
+    multicast: StrictBool | tuple[StrictStr, ...] = Field(
+        False,
+        description="Whether switches copy the packets of a multicast to several links; or the names of the switches that do, with `*` for any characters.",
+    )
+    reduce: StrictBool | tuple[StrictStr, ...] = Field(
+        False,
+        description="Whether switches reduce the packets of contributions to a combine; or the names of the switches that do, with `*` for any characters.",
+    )
 
 
 class Speculation(Parameters):
@@ -148,13 +125,13 @@ class Speculation(Parameters):
             are not granted.
     """
 
-    check_vc: Annotated[
-        bool, Strict(), Field(description="Request the switch only where a VC is free.")
-    ] = True
-    check_credit: Annotated[
-        bool, Strict(), Field(description="Request the switch only where a free VC has a credit.")
-    ] = False
-    allocator: Annotated[
+    check_vc: bool = Field(
+        True, strict=True, description="Request the switch only where a VC is free."
+    )
+    check_credit: bool = Field(
+        False, strict=True, description="Request the switch only where a free VC has a credit."
+    )
+    allocator: (
         Literal[
             "separable_input_first",
             "separable_output_first",
@@ -163,18 +140,16 @@ class Speculation(Parameters):
             "pim",
             "maximum",
         ]
-        | None,
-        Field(
-            description="A separate allocator for speculative requests; without one they share the switch allocator at lower priority."
-        ),
-    ] = None
-    yield_to_requests: Annotated[
-        bool,
-        Strict(),
-        Field(
-            description="Speculative requests lose an output that others request, even if those are not granted."
-        ),
-    ] = False
+        | None
+    ) = Field(
+        None,
+        description="A separate allocator for speculative requests; without one they share the switch allocator at lower priority.",
+    )
+    yield_to_requests: bool = Field(
+        False,
+        strict=True,
+        description="Speculative requests lose an output that others request, even if those are not granted.",
+    )
 
 
 class RouterParameters(Parameters):
@@ -218,160 +193,114 @@ class RouterParameters(Parameters):
             the traffic class, `age` prefers older packets.
     """
 
-    vcs: Annotated[
-        int, Strict(), Field(ge=1, le=64, description="Virtual channels of each port.")
-    ] = 4
-    buffer: Annotated[
-        int, Strict(), Field(ge=1, le=32768, description="Flits that the buffer of each VC holds.")
-    ] = 8
-    routing_delay: Annotated[
-        int,
-        Strict(),
-        Field(ge=0, le=65536, description="Cycles for routing; none with look-ahead."),
-    ] = 0
-    vc_delay: Annotated[
-        int, Strict(), Field(ge=1, le=65536, description="Cycles for VC allocation.")
-    ] = 1
-    switch_delay: Annotated[
-        int, Strict(), Field(ge=1, le=65536, description="Cycles for switch allocation.")
-    ] = 1
-    traversal_delay: Annotated[
-        int,
-        Strict(),
-        Field(
-            ge=0,
-            le=65536,
-            description="Cycles in the switch; none when a flit crosses switch and link in one cycle.",
-        ),
-    ] = 1
-    credit_delay: Annotated[
-        int,
-        Strict(),
-        Field(ge=0, le=65536, description="Cycles until a router uses a credit that has arrived."),
-    ] = 1
-    port_latency: Annotated[
-        int,
-        Strict(),
-        Field(
-            ge=1,
-            le=65536,
-            description="Cycles between an NPU and a dedicated router, in each direction.",
-        ),
-    ] = 1
-    injection: Annotated[
-        float,
-        Strict(),
-        Field(
-            ge=1e-06,
-            le=64.0,
-            description="Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in `ejection` it has as many ports there, for different messages where there are several; schedules only.",
-        ),
-    ] = 1.0
-    ejection: Annotated[
-        float,
-        Strict(),
-        Field(
-            ge=1e-06,
-            le=64.0,
-            description="Flits per cycle that an NPU takes from a dedicated router; more than 1 as for `injection`.",
-        ),
-    ] = 1.0
-    vc_allocator: Annotated[
-        Literal[
-            "separable_input_first",
-            "separable_output_first",
-            "islip",
-            "wavefront",
-            "pim",
-            "maximum",
-        ],
-        Field(description="The VC allocator."),
-    ] = "separable_input_first"
-    switch_allocator: Annotated[
-        Literal[
-            "separable_input_first",
-            "separable_output_first",
-            "islip",
-            "wavefront",
-            "pim",
-            "maximum",
-        ],
-        Field(description="The switch allocator."),
-    ] = "separable_input_first"
-    arbiter: Annotated[
-        str,
-        Strict(),
-        Field(
-            description="The arbiters in both allocators: `round_robin`, `matrix`, `tree_round_robin:GROUPS` or `tree_matrix:GROUPS`."
-        ),
-    ] = "round_robin"
-    iterations: Annotated[
-        int, Strict(), Field(ge=1, le=64, description="Iterations of iterative allocators.")
-    ] = 1
-    input_speedup: Annotated[
-        int,
-        Strict(),
-        Field(
-            ge=1,
-            le=64,
-            description="Switch inputs per input port: the port's VCs are distributed among them.",
-        ),
-    ] = 1
-    output_speedup: Annotated[
-        int,
-        Strict(),
-        Field(
-            ge=1,
-            le=64,
-            description="Switch outputs per output port: input ports are distributed among them.",
-        ),
-    ] = 1
-    internal_speedup: Annotated[
-        float,
-        Strict(),
-        Field(
-            ge=1.0,
-            le=64.0,
-            description="Allocation rounds per cycle. Fractions add up over cycles: with 1.7, a cycle has one or two rounds.",
-        ),
-    ] = 1.0
-    output_buffer: Annotated[
-        int | None,
-        Strict(),
-        Field(
-            ge=1,
-            le=32768,
-            description="The most flits that wait behind a switch output; unlimited if absent.",
-        ),
-    ] = None
-    wait_for_tail_credit: Annotated[
-        bool,
-        Strict(),
-        Field(
-            description="Allocate a VC to the next packet only when the last one has left the buffer behind it."
-        ),
-    ] = False
-    busy_when_full: Annotated[
-        bool, Strict(), Field(description="Do not allocate a VC that has no credits.")
-    ] = False
-    prioritize_empty: Annotated[bool, Strict(), Field(description="Allocate empty VCs first.")] = (
-        False
+    vcs: int = Field(4, strict=True, ge=1, le=64, description="Virtual channels of each port.")
+    buffer: int = Field(
+        8, strict=True, ge=1, le=32768, description="Flits that the buffer of each VC holds."
     )
-    hold_switch: Annotated[
-        bool,
-        Strict(),
-        Field(description="A packet holds its path through the switch until its tail has passed."),
-    ] = False
-    cut_through: Annotated[
-        bool,
-        Strict(),
-        Field(
-            description="Virtual cut-through: a packet advances only into a buffer that has space for all of it."
-        ),
-    ] = False
-    priority: Annotated[
-        Literal["none", "ordered", "age"],
-        Field(
-            description="Packet priority: `none` treats all packets alike, `ordered` uses the priority of the traffic class, `age` prefers older packets."
-        ),
-    ] = "none"
+    routing_delay: int = Field(
+        0, strict=True, ge=0, le=65536, description="Cycles for routing; none with look-ahead."
+    )
+    vc_delay: int = Field(1, strict=True, ge=1, le=65536, description="Cycles for VC allocation.")
+    switch_delay: int = Field(
+        1, strict=True, ge=1, le=65536, description="Cycles for switch allocation."
+    )
+    traversal_delay: int = Field(
+        1,
+        strict=True,
+        ge=0,
+        le=65536,
+        description="Cycles in the switch; none when a flit crosses switch and link in one cycle.",
+    )
+    credit_delay: int = Field(
+        1,
+        strict=True,
+        ge=0,
+        le=65536,
+        description="Cycles until a router uses a credit that has arrived.",
+    )
+    port_latency: int = Field(
+        1,
+        strict=True,
+        ge=1,
+        le=65536,
+        description="Cycles between an NPU and a dedicated router, in each direction.",
+    )
+    injection: float = Field(
+        1.0,
+        strict=True,
+        ge=1e-06,
+        le=64.0,
+        description="Flits per cycle that an NPU sends to a dedicated router. With more than 1 here or in `ejection` it has as many ports there, for different messages where there are several; schedules only.",
+    )
+    ejection: float = Field(
+        1.0,
+        strict=True,
+        ge=1e-06,
+        le=64.0,
+        description="Flits per cycle that an NPU takes from a dedicated router; more than 1 as for `injection`.",
+    )
+    vc_allocator: Literal[
+        "separable_input_first", "separable_output_first", "islip", "wavefront", "pim", "maximum"
+    ] = Field("separable_input_first", description="The VC allocator.")
+    switch_allocator: Literal[
+        "separable_input_first", "separable_output_first", "islip", "wavefront", "pim", "maximum"
+    ] = Field("separable_input_first", description="The switch allocator.")
+    arbiter: str = Field(
+        "round_robin",
+        strict=True,
+        description="The arbiters in both allocators: `round_robin`, `matrix`, `tree_round_robin:GROUPS` or `tree_matrix:GROUPS`.",
+    )
+    iterations: int = Field(
+        1, strict=True, ge=1, le=64, description="Iterations of iterative allocators."
+    )
+    input_speedup: int = Field(
+        1,
+        strict=True,
+        ge=1,
+        le=64,
+        description="Switch inputs per input port: the port's VCs are distributed among them.",
+    )
+    output_speedup: int = Field(
+        1,
+        strict=True,
+        ge=1,
+        le=64,
+        description="Switch outputs per output port: input ports are distributed among them.",
+    )
+    internal_speedup: float = Field(
+        1.0,
+        strict=True,
+        ge=1.0,
+        le=64.0,
+        description="Allocation rounds per cycle. Fractions add up over cycles: with 1.7, a cycle has one or two rounds.",
+    )
+    output_buffer: int | None = Field(
+        None,
+        strict=True,
+        ge=1,
+        le=32768,
+        description="The most flits that wait behind a switch output; unlimited if absent.",
+    )
+    wait_for_tail_credit: bool = Field(
+        False,
+        strict=True,
+        description="Allocate a VC to the next packet only when the last one has left the buffer behind it.",
+    )
+    busy_when_full: bool = Field(
+        False, strict=True, description="Do not allocate a VC that has no credits."
+    )
+    prioritize_empty: bool = Field(False, strict=True, description="Allocate empty VCs first.")
+    hold_switch: bool = Field(
+        False,
+        strict=True,
+        description="A packet holds its path through the switch until its tail has passed.",
+    )
+    cut_through: bool = Field(
+        False,
+        strict=True,
+        description="Virtual cut-through: a packet advances only into a buffer that has space for all of it.",
+    )
+    priority: Literal["none", "ordered", "age"] = Field(
+        "none",
+        description="Packet priority: `none` treats all packets alike, `ordered` uses the priority of the traffic class, `age` prefers older packets.",
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict
+from pydantic import Field
 
 from tutti.base.declared.network_model import NetworkModel
 from tutti.base.units import Size, Time, TimePerByte
@@ -21,8 +21,8 @@ class Postal(NetworkModel):
     """
 
     kind: Literal["postal"] = "postal"
-    alpha: Annotated[Time, Field(description="Time of an empty message.")]
-    beta: Annotated[TimePerByte, Field(description="Time per byte.")] = TimePerByte.parse("0 ns/B")
+    alpha: Time = Field(description="Time of an empty message.")
+    beta: TimePerByte = Field(TimePerByte.parse("0 ns/B"), description="Time per byte.")
 
 
 class PipeliningPostal(NetworkModel):
@@ -37,13 +37,12 @@ class PipeliningPostal(NetworkModel):
     """
 
     kind: Literal["pipelining_postal"] = "pipelining_postal"
-    alpha_p: Annotated[
-        Time,
-        Field(description="The part of a message's latency that overlaps with further messages."),
-    ]
-    alpha_r: Annotated[Time, Field(description="The part of the latency that does not overlap.")]
-    beta: Annotated[TimePerByte, Field(description="Time per byte; does not overlap.")] = (
-        TimePerByte.parse("0 ns/B")
+    alpha_p: Time = Field(
+        description="The part of a message's latency that overlaps with further messages."
+    )
+    alpha_r: Time = Field(description="The part of the latency that does not overlap.")
+    beta: TimePerByte = Field(
+        TimePerByte.parse("0 ns/B"), description="Time per byte; does not overlap."
     )
 
 
@@ -59,14 +58,11 @@ class LogP(NetworkModel):
     """
 
     kind: Literal["logp"] = "logp"
-    L: Annotated[Time, Field(description="Latency of the wire.")]
-    o: Annotated[
-        Time,
-        Field(description="Overhead: how long a message occupies its sender and its receiver."),
-    ]
-    g: Annotated[
-        Time, Field(description="Gap: the minimum time between consecutive messages of a rank.")
-    ]
+    L: Time = Field(description="Latency of the wire.")
+    o: Time = Field(
+        description="Overhead: how long a message occupies its sender and its receiver."
+    )
+    g: Time = Field(description="Gap: the minimum time between consecutive messages of a rank.")
 
 
 class LoP(NetworkModel):
@@ -84,24 +80,19 @@ class LoP(NetworkModel):
     """
 
     kind: Literal["lop"] = "lop"
-    L: Annotated[Time, Field(description="Latency that messages of a burst share.")]
-    o_first: Annotated[Time, Field(description="Overhead of the first message of a burst.")]
-    o_next: Annotated[
-        Time, Field(description="Overhead of each later message, and of each received message.")
-    ]
-    processing: Annotated[Time, Field(description="Processing time of the adapter per message.")]
-    saturation: Annotated[
-        Time, Field(description="Additional processing time per message beyond the knee.")
-    ]
-    knee: Annotated[
-        int,
-        Strict(),
-        Field(
-            ge=1,
-            le=4294967295,
-            description="Messages of a burst before the adapter saturates, at least 1.",
-        ),
-    ]
+    L: Time = Field(description="Latency that messages of a burst share.")
+    o_first: Time = Field(description="Overhead of the first message of a burst.")
+    o_next: Time = Field(
+        description="Overhead of each later message, and of each received message."
+    )
+    processing: Time = Field(description="Processing time of the adapter per message.")
+    saturation: Time = Field(description="Additional processing time per message beyond the knee.")
+    knee: int = Field(
+        strict=True,
+        ge=1,
+        le=4294967295,
+        description="Messages of a burst before the adapter saturates, at least 1.",
+    )
 
 
 class LogfP(NetworkModel):
@@ -117,23 +108,17 @@ class LogfP(NetworkModel):
     """
 
     kind: Literal["logfp"] = "logfp"
-    L: Annotated[Time, Field(description="Latency of the wire.")]
-    o: Annotated[
-        Time,
-        Field(description="Overhead: how long a message occupies its sender and its receiver."),
-    ]
-    g: Annotated[
-        Time, Field(description="Gap: the minimum time between consecutive messages of a rank.")
-    ]
-    f: Annotated[
-        int,
-        Strict(),
-        Field(
-            ge=1,
-            le=4294967295,
-            description="Messages of a burst that are exempt from the gap, at least 1.",
-        ),
-    ]
+    L: Time = Field(description="Latency of the wire.")
+    o: Time = Field(
+        description="Overhead: how long a message occupies its sender and its receiver."
+    )
+    g: Time = Field(description="Gap: the minimum time between consecutive messages of a rank.")
+    f: int = Field(
+        strict=True,
+        ge=1,
+        le=4294967295,
+        description="Messages of a burst that are exempt from the gap, at least 1.",
+    )
 
 
 class LogGP(NetworkModel):
@@ -149,15 +134,12 @@ class LogGP(NetworkModel):
     """
 
     kind: Literal["loggp"] = "loggp"
-    L: Annotated[Time, Field(description="Latency of the wire.")]
-    o: Annotated[
-        Time,
-        Field(description="Overhead: how long a message occupies its sender and its receiver."),
-    ]
-    g: Annotated[
-        Time, Field(description="Gap: the minimum time between consecutive messages of a rank.")
-    ]
-    G: Annotated[TimePerByte, Field(description="Gap per byte: the inverse of a port's rate.")]
+    L: Time = Field(description="Latency of the wire.")
+    o: Time = Field(
+        description="Overhead: how long a message occupies its sender and its receiver."
+    )
+    g: Time = Field(description="Gap: the minimum time between consecutive messages of a rank.")
+    G: TimePerByte = Field(description="Gap per byte: the inverse of a port's rate.")
 
 
 class Protocols(NetworkModel):
@@ -178,41 +160,33 @@ class Protocols(NetworkModel):
     """
 
     kind: Literal["protocols"] = "protocols"
-    eager_limit: Annotated[Size, Field(description="The largest eager message, at least 1 B.")]
-    alpha_p: Annotated[
-        Time,
-        Field(
-            description="The part of an eager message's latency that overlaps with further messages."
-        ),
-    ]
-    alpha_r: Annotated[
-        Time, Field(description="The part of an eager message's latency that does not overlap.")
-    ]
-    beta: Annotated[
-        TimePerByte, Field(description="Time per byte of eager messages; does not overlap.")
-    ] = TimePerByte.parse("0 ns/B")
-    alpha_p_rendezvous: Annotated[
-        Time | None,
-        Field(description="As alpha_p, for messages above eager_limit. If absent, alpha_p."),
-    ] = None
-    alpha_r_rendezvous: Annotated[
-        Time | None,
-        Field(description="As alpha_r, for messages above eager_limit. If absent, alpha_r."),
-    ] = None
-    beta_rendezvous: Annotated[
-        TimePerByte | None,
-        Field(description="As beta, for messages above eager_limit. If absent, beta."),
-    ] = None
-    beta_long: Annotated[
-        TimePerByte | None,
-        Field(description="As beta, for messages of at least long_from, which leave the cache."),
-    ] = None
-    long_from: Annotated[
-        Size | None,
-        Field(
-            description="The smallest message that takes beta_long per byte; more than eager_limit."
-        ),
-    ] = None
+    eager_limit: Size = Field(description="The largest eager message, at least 1 B.")
+    alpha_p: Time = Field(
+        description="The part of an eager message's latency that overlaps with further messages."
+    )
+    alpha_r: Time = Field(
+        description="The part of an eager message's latency that does not overlap."
+    )
+    beta: TimePerByte = Field(
+        TimePerByte.parse("0 ns/B"),
+        description="Time per byte of eager messages; does not overlap.",
+    )
+    alpha_p_rendezvous: Time | None = Field(
+        None, description="As alpha_p, for messages above eager_limit. If absent, alpha_p."
+    )
+    alpha_r_rendezvous: Time | None = Field(
+        None, description="As alpha_r, for messages above eager_limit. If absent, alpha_r."
+    )
+    beta_rendezvous: TimePerByte | None = Field(
+        None, description="As beta, for messages above eager_limit. If absent, beta."
+    )
+    beta_long: TimePerByte | None = Field(
+        None, description="As beta, for messages of at least long_from, which leave the cache."
+    )
+    long_from: Size | None = Field(
+        None,
+        description="The smallest message that takes beta_long per byte; more than eager_limit.",
+    )
 
 
 MODELS: tuple[type[NetworkModel], ...] = (

@@ -1,14 +1,14 @@
 """Tables of files that describe classes: each parameter is declared once for both.
 
-A field of a pydantic class, and a field of a dataclass that is `Annotated` with a pydantic `Field`,
-is a key of the table, with the same type, range, default and description. Other fields of
-dataclasses are not in files.
+A field of a pydantic class is a key of the table, with the same type, range, default and
+description. So is a field of a dataclass whose default is a `key`, or that is `Annotated` with a
+pydantic `Field`. Other fields of dataclasses are not in files.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields
 from functools import cache
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -28,9 +28,21 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 T = TypeVar("T", bound=Table)
+D = TypeVar("D")
 
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 32)]
+
+
+def key(default: D, **described: Any) -> D:  # noqa: ANN401 - the parameters of `Field`
+    """Returns the default of a field of a dataclass that is in files.
+
+    Args:
+        default: The default.
+        described: The description and the limits, as of a pydantic `Field`.
+    """
+    found: D = field(default=default, metadata={"key": Field(**described)})
+    return found
 
 
 @cache
@@ -106,10 +118,16 @@ def beyond_bounds(described: object) -> Iterator[tuple[str, object, int, int]]:
 def _annotated(described: type[Any]) -> list[tuple[DataclassField[Any], Any]]:
     """Returns the fields that are in files, with their annotations."""
     hints = get_type_hints(described, include_extras=True)
-    return [
-        (one, hints[one.name])
+    annotated = {
+        one.name: Annotated[hints[one.name], one.metadata["key"]]
+        if "key" in one.metadata
+        else hints[one.name]
         for one in fields(described)
-        if get_origin(hints[one.name]) is Annotated
+    }
+    return [
+        (one, annotated[one.name])
+        for one in fields(described)
+        if get_origin(annotated[one.name]) is Annotated
     ]
 
 

@@ -27,28 +27,26 @@ if TYPE_CHECKING:
 class Sourced(Table):
     """The source of a value."""
 
-    source: Annotated[str, Field(min_length=1, description="The source of the value.")]
-    inferred: Annotated[
-        bool, Field(default=False, description="Whether the value is derived or assumed.")
-    ]
+    source: str = Field(min_length=1, description="The source of the value.")
+    inferred: bool = Field(default=False, description="Whether the value is derived or assumed.")
 
 
 class SourcedTime(Sourced):
     """A time with its source."""
 
-    value: Annotated[Time, Field(description="The time.")]
+    value: Time = Field(description="The time.")
 
 
 class SourcedTimePerByte(Sourced):
     """A time per byte, or a rate, with its source."""
 
-    value: Annotated[TimePerByte, Field(description="The time per byte, or the rate.")]
+    value: TimePerByte = Field(description="The time per byte, or the rate.")
 
 
 class SourcedSize(Sourced):
     """A size with its source."""
 
-    value: Annotated[Size, Field(description="The size.")]
+    value: Size = Field(description="The size.")
 
 
 Count = Annotated[int, Field(ge=0, lt=1 << 32)]
@@ -60,13 +58,13 @@ Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
 class SourcedSwitches(Sourced):
     """Names of switches, or whether all are meant, with the source."""
 
-    value: Annotated[bool | Names, Field(description="All or none, or the names.")]
+    value: bool | Names = Field(description="All or none, or the names.")
 
 
 class SourcedCount(Sourced):
     """A count with its source."""
 
-    value: Annotated[Count, Field(description="The count.")]
+    value: Count = Field(description="The count.")
 
 
 TimeParameter = Annotated[

@@ -152,12 +152,12 @@ class _RawSystem(Table):
     model_shared_bus: Annotated[int, _off("a shared bus", False)] = 0
     # `Sys.cc` compares with 0, so that `false` switches a replay on.
     replay_only: Annotated[int, _off("a replay of recorded durations of all nodes")] = 0
-    endpoint_delay: Annotated[_Integer, Field(ge=0, le=1 << 40)] = 10
+    endpoint_delay: _Integer = Field(10, ge=0, le=1 << 40)
     preferred_dataset_splits: _Chunks = 1
     active_chunks_per_dimension: _Chunks = 1
     local_mem_bw: Annotated[float, Field(ge=1e-9, le=1e9)] | None = None
     roofline_enabled: _Switch = 0
-    peak_perf: Annotated[float, Field(ge=0, le=1e6)] = 0
+    peak_perf: float = Field(0, ge=0, le=1e6)
     boost_mode: _Unused
     trace_enabled: _Unused
     track_local_mem: _Unused

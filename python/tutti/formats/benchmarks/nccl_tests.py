@@ -289,7 +289,7 @@ _Number = Annotated[float, Field(ge=0, le=1e15)]
 class _Half(Table):
     model_config = ConfigDict(extra="ignore")
 
-    time: Annotated[_Number, Field(description="A time; CPU times (-C) are not read.")]
+    time: _Number = Field(description="A time; CPU times (-C) are not read.")
     alg_bw: _Number
     bus_bw: _Number | None = None
     nwrong: int | float | str | None = None
@@ -317,15 +317,15 @@ class _Config(Table):
 
     model_config = ConfigDict(extra="ignore")
 
-    nthreads: Annotated[int, Field(ge=1, le=RANKS)] = 1
-    ngpus: Annotated[int, Field(ge=1, le=RANKS)] = 1
+    nthreads: int = Field(1, ge=1, le=RANKS)
+    ngpus: int = Field(1, ge=1, le=RANKS)
     devices: list[Any] = Field(default_factory=list)
 
 
 class _Written(Table):
     model_config = ConfigDict(extra="ignore")
 
-    results: Annotated[list[_Result], Field(description="The output of nccl-tests with -J FILE.")]
+    results: list[_Result] = Field(description="The output of nccl-tests with -J FILE.")
     args: list[Any] = Field(default_factory=list)
     config: _Config = Field(default_factory=_Config)
     devices: list[Any] = Field(default_factory=list)

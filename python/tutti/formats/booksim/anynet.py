@@ -142,12 +142,8 @@ def built(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> Topol
             links,
         )
     except TopologyError as error:
-        raise TopologyError(
-            f"{anynet.source}: {error.problem}",
-            kind=error.kind,
-            hint=error.hint,
-            fields={**error.fields, "source": anynet.source},
-        ) from None
+        problem = f"{anynet.source}: {error.problem}"
+        raise error.reworded(problem, source=anynet.source) from None
     return Topology(core)
 
 

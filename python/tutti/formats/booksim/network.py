@@ -1,7 +1,7 @@
 """Converts a BookSim 2 configuration to a network: topology, routers, traffic and measurement.
 
-Each key is converted, listed as ignored if it does not affect results, or rejected. Names on the
-left of tables are those of `booksim_config.cpp`, `routefunc.cpp` and `traffic.cpp`.
+Each key is converted, listed as ignored if it does not affect results, or rejected, as
+`equivalents.toml` defines.
 
 Examples:
     >>> from pathlib import Path
@@ -22,6 +22,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_text
 from tutti.formats.booksim import anynet
+from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse, repeated_keys
 from tutti.formats.booksim.recorded import REPLACED_BY_TRACE
 from tutti.formats.booksim.router import router
@@ -39,113 +40,6 @@ CYCLE = "1 ns"
 FLIT = "16 B"
 RATE = "16 GB/s"
 """BookSim counts cycles and flits; with these values a channel carries one flit per cycle."""
-
-_WITHOUT_MEANING = frozenset(
-    (
-        "sim_count",
-        "measure_stats",
-        "pair_stats",
-        "include_queuing",
-        "latency_thres",
-        "warmup_thres",
-        "acc_warmup_thres",
-        "stopping_thres",
-        "acc_stopping_thres",
-        "deadlock_warn_timeout",
-        "max_samples",
-        "sim_power",
-        "power_output_file",
-        "tech_file",
-        "channel_width",
-        "channel_sweep",
-        "print_activity",
-        "print_csv_results",
-        "viewer_trace",
-        "watch_file",
-        "watch_flits",
-        "watch_packets",
-        "watch_transactions",
-        "watch_out",
-        "stats_out",
-        "injected_flits_out",
-        "received_flits_out",
-        "stored_flits_out",
-        "sent_flits_out",
-        "outstanding_credits_out",
-        "ejected_flits_out",
-        "active_packets_out",
-        "used_credits_out",
-        "free_credits_out",
-        "max_credits_out",
-        "sent_packets_out",
-        "output_delay",
-        "channel_file",
-        "in_ports",
-        "out_ports",
-        "alloc_iters",
-        "arb_type",
-    )
-)
-"""Keys of the output and of BookSim's stopping rule, which affect neither network nor traffic.
-
-`alloc_iters` and `arb_type` have no effect either: `IQRouter` creates its allocators without the
-configuration (iq_router.cpp:110 and 121), so that only arguments in parentheses count: `islip(2)`.
-"""
-
-_MUST_BE: dict[str, tuple[Any, ...]] = {
-    "router": ("iq",),
-    "buffer_policy": ("private",),
-    "subnets": (1,),
-    "link_failures": (0,),
-    "noq": (0,),
-    "vct": (0,),
-    "vc_priority_donation": (0,),
-    "vc_shuffle_requests": (0,),
-    "sim_type": ("latency", "throughput"),
-}
-"""Keys that support only these values; other values would change results."""
-
-_ROUTINGS: dict[str, dict[str, str]] = {
-    "mesh": {
-        "dor": "dimension_order",
-        "dim_order": "dimension_order",
-        "xy_yx": "o1_turn",
-        "adaptive_xy_yx": "o1_turn:adaptive",
-        "romm": "romm",
-        "valiant": "valiant",
-        "min_adapt": "minimal_adaptive:first_dimension",
-    },
-    "torus": {
-        "dim_order": "dimension_order",
-        "dim_order_bal": "dimension_order:balanced",
-        "valiant": "valiant",
-        "min_adapt": "minimal_adaptive:one_vc",
-    },
-    "cmesh": {
-        "dor": "dimension_order",
-        "dor_no_express": "dimension_order",
-        "xy_yx_no_express": "o1_turn",
-    },
-    "flatfly": {"ran_min": "dimension_order", "valiant": "valiant", "ugal": "ugal"},
-    "fly": {"dest_tag": "shortest_path"},
-    "fattree": {"nca": "nca", "anca": "nca:adaptive"},
-    "dragonflynew": {"min": "minimal:one_vc", "ugal": "ugal:90"},
-    "anynet": {"min": "least_latency"},
-}
-
-_PARTS_OF_VCS = {
-    "xy_yx_mesh": 2,
-    "adaptive_xy_yx_mesh": 2,
-    "romm_mesh": 2,
-    "valiant_mesh": 2,
-    "dim_order_torus": 2,
-    "dim_order_bal_torus": 2,
-    "valiant_torus": 4,
-    "xy_yx_no_express_cmesh": 2,
-    "valiant_flatfly": 2,
-    "ugal_flatfly": 2,
-}
-"""Routings that separate packets by VC, and into how many parts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +85,7 @@ def noc_of(
         noc = resolve_noc(tables, source=source, folder=folder, topology=file, texts=given.texts)
     except ConfigError as error:
         raise _with_booksim_key(error, given) from None
-    ignored = _WITHOUT_MEANING | (REPLACED_BY_TRACE if given.window else frozenset())
+    ignored = TABLES.without_meaning | (REPLACED_BY_TRACE if given.window else frozenset())
     return FromBookSim(
         noc=noc,
         tables=tables,
@@ -265,28 +159,6 @@ def write(path: Path, converted: FromBookSim) -> list[Path]:
     return paths
 
 
-_ITS_KEYS = {
-    "router.vcs": "num_vcs",
-    "router.buffer": "vc_buf_size",
-    "router.vc_delay": "vc_alloc_delay",
-    "router.switch_delay": "sw_alloc_delay",
-    "router.routing_delay": "routing_delay",
-    "router.credit_delay": "credit_delay",
-    "router.input_speedup": "input_speedup",
-    "router.output_speedup": "output_speedup",
-    "router.internal_speedup": "internal_speedup",
-    "router.output_buffer": "output_buffer_size",
-    "topology.routing": "routing_function",
-    "traffic.rate": "injection_rate",
-    "traffic.packet": "packet_size",
-    "traffic.pattern": "traffic",
-    "traffic.process": "injection_process",
-    "measure.warmup": "warmup_periods",
-    "measure.measure": "sample_period",
-}
-"""The key of BookSim that each key of the network file comes from."""
-
-
 def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
     """Returns an error of the converted tables, with the BookSim key that it comes from."""
     ours = str(error.fields.get("key", ""))
@@ -294,7 +166,7 @@ def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
     if packet:
         place = given.places.get(int(packet[1]), given.source)
         return mistake(str(error.fields["problem"])[packet.end() :], source=place)
-    key = _ITS_KEYS.get(ours)
+    key = TABLES.keys.get(ours)
     if key is None:
         return error
     problem = error.problem.removeprefix(f"{given.source}: {ours}: ").partition("\n")[0]
@@ -312,7 +184,7 @@ def _refuse_others(given: BookSimInput) -> None:
     for key in given.config.unknown:
         hint = did_you_mean(key, KEYS) or "BookSim 2.0 stops, too: remove the line"
         raise mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
-    for key, known in _MUST_BE.items():
+    for key, known in TABLES.must_be.items():
         if getattr(given.config, key) not in known:
             raise given.refused(key, " or ".join(f"`{value}`" for value in known))
     if any(given.config.per_class("use_read_write")):
@@ -336,10 +208,12 @@ def _seed(given: BookSimInput) -> int:
 def _topology(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
     """Returns the topology table, and the graph if it is read from a file."""
     config = given.config
-    routings = _ROUTINGS.get(config.topology)
+    routings = TABLES.routings.get(config.topology)
     if routings is None:
         raise given.refused(
-            "topology", ", ".join(_ROUTINGS), hint=did_you_mean(config.topology, _ROUTINGS)
+            "topology",
+            ", ".join(TABLES.routings),
+            hint=did_you_mean(config.topology, TABLES.routings),
         )
     if config.routing_function not in routings:
         known = ", ".join(routings)
@@ -412,7 +286,7 @@ def _check_vcs(given: BookSimInput) -> None:
         raise given.refused("num_vcs", "3: BookSim's `ugal` stops with any other number")
     if routing == "min_adapt_torus" and vcs < 4:
         raise given.refused("num_vcs", "4 or more: BookSim's `min_adapt` routes on VC 3")
-    parts = _PARTS_OF_VCS.get(routing, 1)
+    parts = TABLES.parts_of_vcs.get(routing, 1)
     if vcs >= parts and vcs % parts:
         share = "halves" if parts == 2 else "quarters"
         given.remarks.append(

@@ -1,26 +1,15 @@
-"""Converts the routers of a BookSim 2 configuration to a tutti table.
-
-Keys of `_ALLOCATORS` are names of `booksim_config.cpp`, its allocators and arbiters.
-"""
+"""Converts the routers of a BookSim 2 configuration to a tutti table."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
 
+from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.traffic import call
 
 if TYPE_CHECKING:
     from tutti.formats.booksim.traffic import BookSimInput
-
-_ALLOCATORS = {
-    "separable_input_first": "separable_input_first",
-    "separable_output_first": "separable_output_first",
-    "islip": "islip",
-    "pim": "pim",
-    "wavefront": "wavefront",
-    "max_size": "maximum",
-}
 
 
 def router(given: BookSimInput) -> dict[str, Any]:
@@ -105,8 +94,8 @@ def _allocators(given: BookSimInput) -> dict[str, Any]:
 def _allocator(given: BookSimInput, key: str) -> tuple[str, int | None, str | None]:
     """Returns tutti's name of an allocator, its iterations and its arbiter, if any."""
     name, argument = call(getattr(given.config, key))
-    if name not in _ALLOCATORS:
-        raise given.refused(key, ", ".join(_ALLOCATORS))
+    if name not in TABLES.allocators:
+        raise given.refused(key, ", ".join(TABLES.allocators))
     if name in {"islip", "pim"}:
         text = argument or "1"
         if not re.fullmatch(r"[0-9]{1,9}", text):
@@ -114,7 +103,7 @@ def _allocator(given: BookSimInput, key: str) -> tuple[str, int | None, str | No
         return name, int(text), None
     if name.startswith("separable"):
         return name, None, _arbiter(given, key, argument or "round_robin")
-    return _ALLOCATORS[name], None, None
+    return TABLES.allocators[name], None, None
 
 
 def _arbiter(given: BookSimInput, key: str, text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.reader import split
 from tutti.formats.booksim.recorded import matrix_table, trace_table
 
@@ -17,16 +18,6 @@ if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
     from tutti.formats.booksim.reader import BookSimConfig
 
-_PATTERNS = {
-    "uniform": "uniform",
-    "bitcomp": "bit_complement",
-    "bitrev": "bit_reverse",
-    "shuffle": "bit_shuffle",
-    "transpose": "transpose",
-    "diagonal": "diagonal",
-    "asymmetric": "asymmetric",
-    "taper64": "taper64",
-}
 _ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
 _WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
 _OF_A_FILE = {"matrix": matrix_table, "trace": trace_table}
@@ -148,8 +139,8 @@ def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> dict[s
 
 
 def _named_pattern(given: BookSimInput, name: str, argument: str, topology: dict[str, Any]) -> str:
-    if name in _PATTERNS:
-        return _PATTERNS[name]
+    if name in TABLES.patterns:
+        return TABLES.patterns[name]
     if name in _ALONG_A_GRID:
         config = given.config
         k, n, xr = _numbers(given, argument, (config.k, config.n, config.xr))
@@ -160,7 +151,7 @@ def _named_pattern(given: BookSimInput, name: str, argument: str, topology: dict
             raise given.refused("traffic", "the same grid in every class")
         return _ALONG_A_GRID[name]
     if name not in _WITH_NODES:
-        known = (*_PATTERNS, *_ALONG_A_GRID, *_WITH_NODES, *_OF_A_FILE)
+        known = (*TABLES.patterns, *_ALONG_A_GRID, *_WITH_NODES, *_OF_A_FILE)
         raise given.refused("traffic", ", ".join(known), hint=did_you_mean(name, known))
     return _pattern_with_nodes(given, name, argument)
 

@@ -12,6 +12,7 @@ Source: the schema of mlcommons/chakra 1.0.0 (``et_def.proto``). Files may be gz
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import re
 import zlib
@@ -317,16 +318,19 @@ def write_nodes(
     attributes: dict[str, Attribute] | None = None,
 ) -> Path:
     """Writes the nodes of a rank, as `write` does."""
+    from google.protobuf.proto import serialize_length_prefixed
+
     head = schema()["GlobalMetadata"](version=version)
     _put_attributes(head.attr, attributes or {})
-    parts = [head.SerializeToString(deterministic=True), *map(_serialised, nodes)]
-    stream = b"".join(part for each in parts for part in (_length(len(each)), each))
-    target = Path(path)
-    target.write_bytes(gzip.compress(stream, mtime=0) if target.suffix == ".gz" else stream)
+    stream = io.BytesIO()
+    for message in chain((head,), map(_message, nodes)):
+        serialize_length_prefixed(message, stream)
+    target, content = Path(path), stream.getvalue()
+    target.write_bytes(gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
     return target
 
 
-def _serialised(node: Node) -> bytes:
+def _message(node: Node) -> Any:  # noqa: ANN401 - generated at run time
     classes = schema()
     message = classes["Node"](
         id=node.id,
@@ -344,8 +348,7 @@ def _serialised(node: Node) -> bytes:
             info = classes["IOInfo"](values=values, shapes=shapes, types=types)
             getattr(message, name).CopyFrom(info)
     _put_attributes(message.attr, node.attributes)
-    found: bytes = message.SerializeToString(deterministic=True)
-    return found
+    return message
 
 
 def load_messages(source: Path) -> tuple[Any, Iterator[bytes]]:
@@ -415,14 +418,6 @@ def messages(stream: bytes, source: Path) -> Iterator[bytes]:
 def _cut(source: Path, start: int) -> TraceError:
     message = f"{source}: the message at byte {start} is truncated"
     return TraceError(message, kind="truncated", fields={"byte": start})
-
-
-def _length(value: int) -> bytes:
-    parts = []
-    while value > 0x7F:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*parts, value])
 
 
 def parsed(kind: Any, part: bytes, source: Path, what: str) -> Any:  # noqa: ANN401 - generated at run time

@@ -32,7 +32,6 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
 from tutti.formats.measurements import bench, osu_frames, pico
 from tutti.formats.measurements.logs import parse_log
-from tutti.formats.measurements.questions import read_questions
 from tutti.formats.measurements.schema import MEASUREMENTS, OMITTED, Measurements, concatenated
 from tutti.formats.measurements.tables import header
 
@@ -46,7 +45,6 @@ __all__ = [
     "Measurements",
     "parse_log",
     "read_measurements",
-    "read_questions",
     "read_reported",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -12,7 +12,7 @@ from tutti.base.files.limits import RANKS
 from tutti.base.files.mistakes import mistake, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from tutti.base.errors import ConfigError
 
@@ -161,15 +161,6 @@ class Measurements:
         reasons = counts.sort("len", descending=True, maintain_order=True)["reason"]
         more = len(reasons) - _MOST_REASONS
         return "; ".join(reasons[:_MOST_REASONS]) + (f"; {more} more reasons" if more > 0 else "")
-
-    def of_algorithms(self, known: Collection[str]) -> Measurements:
-        """Leaves out rows whose library algorithm is not among `known`, except null."""
-        unknown = ~pl.col("library_algorithm").is_in(list(known)).fill_null(value=True)
-        rows, omitted = partition(
-            self.rows.with_columns(text=pl.col("library_algorithm")),
-            [(unknown, "unknown algorithm")],
-        )
-        return replace(self, rows=rows.drop("text"), omitted=pl.concat([self.omitted, omitted]))
 
     def require_complete(self) -> None:
         """Checks that no row was left out.

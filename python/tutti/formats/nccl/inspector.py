@@ -65,17 +65,17 @@ class Inspected(NamedTuple):
 class _Header(Table):
     model_config = ConfigDict(extra="ignore")
 
-    id: Annotated[str, Field(description="The communicator.", max_length=64)]
-    rank: Annotated[int, Field(ge=0, lt=limits.RANKS)]
-    n_ranks: Annotated[int, Field(ge=1, lt=limits.RANKS)]
-    nnodes: Annotated[int, Field(ge=0, lt=limits.RANKS)] = 0
+    id: str = Field(description="The communicator.", max_length=64)
+    rank: int = Field(ge=0, lt=limits.RANKS)
+    n_ranks: int = Field(ge=1, lt=limits.RANKS)
+    nnodes: int = Field(0, ge=0, lt=limits.RANKS)
 
 
 class _Metadata(Table):
     model_config = ConfigDict(extra="ignore")
 
-    inspector_output_format_version: Annotated[str, Field(max_length=16)]
-    hostname: Annotated[str, Field(max_length=256)] = ""
+    inspector_output_format_version: str = Field(max_length=16)
+    hostname: str = Field("", max_length=256)
 
 
 _Rate = Annotated[float, Field(ge=0, le=1e9)]
@@ -86,11 +86,11 @@ class _Operation(Table):
 
     model_config = ConfigDict(extra="ignore")
 
-    name: Annotated[str, Field(max_length=64)]
+    name: str = Field(max_length=64)
     sn: Count
     msg_size_bytes: Count
-    exec_time_us: Annotated[float, Field(ge=0, le=1e15)]
-    timing_source: Annotated[str, Field(max_length=64)] = ""
+    exec_time_us: float = Field(ge=0, le=1e15)
+    timing_source: str = Field("", max_length=64)
     algobw_gbs: _Rate = 0.0
     busbw_gbs: _Rate = 0.0
     peer: Annotated[int, Field(ge=-1, lt=limits.RANKS)] | None = None

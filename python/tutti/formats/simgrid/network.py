@@ -343,12 +343,8 @@ class Network:
                 )
             )
         except TopologyError as error:
-            raise TopologyError(
-                f"{self._source}: {error.problem}",
-                kind=error.kind,
-                hint=error.hint,
-                fields={**error.fields, "source": self._source},
-            ) from None
+            problem = f"{self._source}: {error.problem}"
+            raise error.reworded(problem, source=self._source) from None
 
     def _label(self, point: int, number: int) -> str:
         """Returns the name of a vertex, or one that no host or router has."""

@@ -34,20 +34,17 @@ _Count = Annotated[int, Field(ge=1, le=RANKS)]
 class ManifestFile(Table):
     """A file of measurements, or several of one pattern, and what they do not state."""
 
-    path: Annotated[_Text, Field(description="File, folder or pattern, from the manifest on.")]
-    collective: Annotated[_Text | None, Field(default=None, description="The collective.")]
-    ranks: Annotated[_Count | None, Field(default=None, description="The number of ranks.")]
-    ranks_per_node: Annotated[
-        _Count | None, Field(default=None, description="The number of ranks on each node.")
-    ]
-    library: Annotated[
-        _Text | None,
-        Field(default=None, description="MPI library with version, such as `Open MPI 5.0.7`."),
-    ]
-    algorithm: Annotated[
-        _Text | None, Field(default=None, description="The algorithm that was forced.")
-    ]
-    system: Annotated[_Text | None, Field(default=None, description="The name of the system.")]
+    path: _Text = Field(description="File, folder or pattern, from the manifest on.")
+    collective: _Text | None = Field(default=None, description="The collective.")
+    ranks: _Count | None = Field(default=None, description="The number of ranks.")
+    ranks_per_node: _Count | None = Field(
+        default=None, description="The number of ranks on each node."
+    )
+    library: _Text | None = Field(
+        default=None, description="MPI library with version, such as `Open MPI 5.0.7`."
+    )
+    algorithm: _Text | None = Field(default=None, description="The algorithm that was forced.")
+    system: _Text | None = Field(default=None, description="The name of the system.")
 
     @property
     def stated(self) -> dict[str, str | int]:
@@ -66,7 +63,7 @@ class ManifestFile(Table):
 class Manifest(Table):
     """The files of an advice."""
 
-    file: Annotated[list[ManifestFile], Field(min_length=1, description="The files.")]
+    file: list[ManifestFile] = Field(min_length=1, description="The files.")
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ interfaces, past MPI.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from tutti.base.bundled import bundled
 from tutti.measured.predict.forms import stages_of_form
 from tutti.measured.predict.stages import Partners, Stage, closed_form, divided, segmented, striped
 from tutti.measured.tune.library_algorithms import TITLES, every_algorithm
@@ -132,8 +131,7 @@ class Execution:
 @cache
 def known_algorithms() -> dict[tuple[str, str], KnownAlgorithm]:
     """Returns all algorithms, by collective and normalised name."""
-    text = resources.files("tutti.measured.predict").joinpath("libraries.toml").read_text("utf-8")
-    entries: list[dict[str, Any]] = tomllib.loads(text)["algorithm"]
+    entries: list[dict[str, Any]] = bundled("measured/predict/libraries.toml")["algorithm"]
     listed = {(entry["collective"], name) for entry in entries for name in entry["names"]}
     found: dict[tuple[str, str], KnownAlgorithm] = {}
     for entry in entries:

@@ -182,7 +182,7 @@ def write_all(
             files = writer.write(target, extended(decisions) if extend else decisions)
         except TuningError as error:
             removed = earlier(writer.clear(target))
-            left[target] = TuningError(error.problem + removed, kind=error.kind, hint=error.hint)
+            left[target] = error.reworded(error.problem + removed)
             continue
         notes = [*_of_other_mpis(decisions, times), *of_defaults(target, decisions, least_gain),
                  *files.notes]  # fmt: skip

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from tutti.base.bundled import bundled
 from tutti.measured.errors import TuningError
 
 if TYPE_CHECKING:
@@ -288,8 +288,7 @@ def variables(algorithm: LibraryAlgorithm, *, segment: int = 0, fan: int = 0) ->
 
 @cache
 def _table() -> dict[str, Any]:
-    file = resources.files("tutti.measured.tune").joinpath("library_algorithms.toml")
-    return tomllib.loads(file.read_text("utf-8"))
+    return bundled("measured/tune/library_algorithms.toml")
 
 
 def release_lines(library: str) -> tuple[str, ...]:

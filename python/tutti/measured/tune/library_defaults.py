@@ -6,11 +6,10 @@ selection trees of MPICH.
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from tutti.base.bundled import bundled
 from tutti.measured.tune.forced import ChosenAlgorithm
 from tutti.measured.tune.library_algorithms import library_algorithm, release_line, release_lines
 from tutti.measured.tune.targets import library_of
@@ -116,5 +115,4 @@ def default_schedules(
 
 @cache
 def _table() -> dict[str, Any]:
-    file = resources.files("tutti.measured.tune").joinpath("library_defaults.toml")
-    return tomllib.loads(file.read_text("utf-8"))
+    return bundled("measured/tune/library_defaults.toml")

@@ -11,7 +11,6 @@ import polars as pl
 import typer
 
 from tutti.base.errors import ExitCode
-from tutti.measured.errors import TuningError
 from tutti.measured.tune.files import Writer, earlier, write_all
 from tutti.measured.tune.late import Lateness
 from tutti.measured.tune.live import LiveRules, raced
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from tutti.measured.errors import TuningError
     from tutti.measured.tune.confirm import Comparison
     from tutti.measured.tune.files import Written
     from tutti.measured.tune.measure import Question
@@ -135,7 +135,7 @@ def _report(left: Mapping[str, TuningError], *, strict: bool) -> None:
     """
     for number, (target, error) in enumerate(left.items(), start=1):
         if strict and number == len(left):
-            raise TuningError(f"{target}: {error.problem}", kind=error.kind, hint=error.hint)
+            raise error.reworded(f"{target}: {error.problem}")
         remark(f"nothing for {target}: {error.problem}")
         if error.hint and strict:
             remark(f"hint: {error.hint}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from tutti.base.files.described import Count, beyond_bounds
+from tutti.base.files.described import Count, beyond_bounds, key
 from tutti.networks.errors import CoherenceError
 
 _Count = Annotated[int | None, Field(ge=0, lt=1 << 32)]
@@ -23,60 +23,47 @@ class Chip:
         CoherenceError: A number is out of range.
     """
 
-    homes: Annotated[
-        Annotated[tuple[Count, ...], Strict(strict=False)] | None,
-        Field(description="Home nodes, each with a memory controller; default: the four corners."),
-    ] = None
-    l1_bytes: Annotated[_Count, Field(description="L1 cache size in bytes.")] = None
-    l1_ways: Annotated[_Count, Field(description="L1 associativity.")] = None
-    l1_cycles: Annotated[_Count, Field(description="L1 hit latency.")] = None
-    l2_bytes: Annotated[
-        _Count, Field(description="L2 cache size in bytes; private and exclusive of the L1.")
-    ] = None
-    l2_ways: Annotated[_Count, Field(description="L2 associativity.")] = None
-    l2_cycles: Annotated[_Count, Field(description="L2 lookup latency.")] = None
-    snoop_cycles: Annotated[
-        _Count, Field(description="Latency from another core's request to the response.")
-    ] = None
-    data_cycles: Annotated[
-        _Count, Field(description="Latency from the response to the data message.")
-    ] = None
-    home_cycles: Annotated[_Count, Field(description="Latency of a request at its home node.")] = (
-        None
+    homes: Annotated[tuple[Count, ...], Strict(strict=False)] | None = key(
+        None, description="Home nodes, each with a memory controller; default: the four corners."
     )
-    dram_cycles: Annotated[_Count, Field(description="DRAM read latency of a line.")] = None
-    dram_interval: Annotated[
-        _Count, Field(description="Cycles between the starts of memory accesses.")
-    ] = None
-    collector: Annotated[
-        Literal["requester", "home"] | None,
-        Field(description="With ht: the node that collects the responses."),
-    ] = None
-    shared_hint: Annotated[
-        Literal["or", "never"] | None,
-        Field(description="With ht: whether combined responses report other sharers."),
-    ] = None
-    reissues: Annotated[
-        _Count, Field(description="With tc: transient requests before a persistent request.")
-    ] = None
-    shortest_timeout: Annotated[
-        _Count, Field(description="With tc: minimum timeout before a request is reissued.")
-    ] = None
-    data_flits: Annotated[_Count, Field(description="Flits of a data message.")] = None
-    work_per_miss: Annotated[
-        _Count,
-        Field(
-            description="Cycles that a core computes after each miss, in addition to the "
-            "program's work."
-        ),
-    ] = None
-    check: Annotated[
-        bool, Field(description="Check invariants on every access and message; slower.")
-    ] = False
-    patience: Annotated[
-        _Count, Field(description="Cycles without a completed access after which a run fails.")
-    ] = None
-    limit: Annotated[_Count, Field(description="Cycles after which a run fails.")] = None
+    l1_bytes: _Count = key(None, description="L1 cache size in bytes.")
+    l1_ways: _Count = key(None, description="L1 associativity.")
+    l1_cycles: _Count = key(None, description="L1 hit latency.")
+    l2_bytes: _Count = key(
+        None, description="L2 cache size in bytes; private and exclusive of the L1."
+    )
+    l2_ways: _Count = key(None, description="L2 associativity.")
+    l2_cycles: _Count = key(None, description="L2 lookup latency.")
+    snoop_cycles: _Count = key(
+        None, description="Latency from another core's request to the response."
+    )
+    data_cycles: _Count = key(None, description="Latency from the response to the data message.")
+    home_cycles: _Count = key(None, description="Latency of a request at its home node.")
+    dram_cycles: _Count = key(None, description="DRAM read latency of a line.")
+    dram_interval: _Count = key(None, description="Cycles between the starts of memory accesses.")
+    collector: Literal["requester", "home"] | None = key(
+        None, description="With ht: the node that collects the responses."
+    )
+    shared_hint: Literal["or", "never"] | None = key(
+        None, description="With ht: whether combined responses report other sharers."
+    )
+    reissues: _Count = key(
+        None, description="With tc: transient requests before a persistent request."
+    )
+    shortest_timeout: _Count = key(
+        None, description="With tc: minimum timeout before a request is reissued."
+    )
+    data_flits: _Count = key(None, description="Flits of a data message.")
+    work_per_miss: _Count = key(
+        None,
+        description="Cycles that a core computes after each miss, in addition to the "
+        "program's work.",
+    )
+    check: bool = key(False, description="Check invariants on every access and message; slower.")
+    patience: _Count = key(
+        None, description="Cycles without a completed access after which a run fails."
+    )
+    limit: _Count = key(None, description="Cycles after which a run fails.")
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""

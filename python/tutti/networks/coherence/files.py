@@ -18,7 +18,7 @@ from tutti.base.files.tables import Table, kind_of
 from tutti.networks.coherence import Case, Chip, check
 from tutti.networks.coherence.runs import Protocol, Scale
 from tutti.networks.coherence.traces import PREFIX
-from tutti.networks.errors import CoherenceError, NocError
+from tutti.networks.errors import CoherenceError, NocError, keys_of_errors
 from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
 
 if TYPE_CHECKING:
@@ -47,41 +47,31 @@ _Names = Annotated[
 class RawCoherence(Table):
     """Kernels on a chip with coherent caches."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
-    kernel: Annotated[
-        _Names,
-        Field(
-            description="The kernel or kernels; docs/models/coherence.md lists them. `trace:FILE` "
-            "repeats the accesses of a file, relative to this file."
-        ),
-    ]
+    title: str = Field(default="", description="Title of reports.")
+    kernel: _Names = Field(
+        description="The kernel or kernels; docs/models/coherence.md lists them. `trace:FILE` "
+        "repeats the accesses of a file, relative to this file."
+    )
     scale: Annotated[Scale, _CASE["scale"]]
     cores: Annotated[int | None, _CASE["cores"]]
     seed: Annotated[int, _CASE["seed"]]
-    designs: Annotated[
-        list[str] | None,
-        Field(
-            default=None,
-            min_length=1,
-            max_length=100,
-            description="Mesh designs to compare, instead of the design in `[mesh]`.",
-        ),
-    ]
-    mesh: Annotated[
-        SmartMeshTable,
-        Field(default_factory=SmartMeshTable, description="The mesh between the caches."),
-    ]
+    designs: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Mesh designs to compare, instead of the design in `[mesh]`.",
+    )
+    mesh: SmartMeshTable = Field(
+        default_factory=SmartMeshTable, description="The mesh between the caches."
+    )
     chip: Annotated[
         ChipTable, Field(default_factory=ChipTable, description="Caches, protocol and memory.")
     ]
-    output: Annotated[
-        str,
-        Field(
-            default="out/coherence",
-            min_length=1,
-            description="The folder for results, relative to the working directory.",
-        ),
-    ]
+    output: str = Field(
+        default="out/coherence",
+        min_length=1,
+        description="The folder for results, relative to the working directory.",
+    )
 
     @property
     def kernels(self) -> list[str]:
@@ -196,7 +186,8 @@ def _case(raw: RawCoherence, kernel: str, mesh: SmartMesh, source: str) -> Case:
     try:
         case = _checked(raw, kernel, mesh)
     except CoherenceError as error:
-        key = _PLACES.get(error.kind, f"chip.{error.fields.get('what', '')}".rstrip("."))
+        of_chip = f"chip.{error.fields.get('what', '')}".rstrip(".")
+        key = keys_of_errors("coherence").get(error.kind, of_chip)
         hint = error.hint
         if error.kind == "unknown_kernel" and "," in kernel:
             names = ", ".join(f'"{name.strip()}"' for name in kernel.split(","))
@@ -241,12 +232,3 @@ _NO_REDUCER = (
     "acknowledgements of `ht` report whether a core has a copy, so routers that combine them need "
     'a reducer; `chip.shared_hint = "never"` needs no reducer'
 )
-
-_PLACES = {
-    "unknown_kernel": "kernel",
-    "unknown_scale": "scale",
-    "cores": "kernel",
-    "threads": "cores",
-    "trace": "kernel",
-}
-"""The key of each kind of error; other errors belong to the chip."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
-from tutti.base.files.described import beyond_bounds
+from tutti.base.files.described import beyond_bounds, key
 from tutti.networks.coherence.chip import Chip
 from tutti.networks.coherence.results import CoherenceRun
 from tutti.networks.coherence.traces import PREFIX, read_trace
@@ -39,24 +37,17 @@ class Case:
     """
 
     kernel: str
-    protocol: Annotated[
-        Protocol,
-        Field(
-            description="`ht`: the home node broadcasts each request and all caches respond; "
-            "`tc`: token coherence, the requester broadcasts.",
-        ),
-    ] = "ht"
+    protocol: Protocol = key(
+        "ht",
+        description="`ht`: the home node broadcasts each request and all caches respond; "
+        "`tc`: token coherence, the requester broadcasts.",
+    )
     mesh: SmartMesh = field(default_factory=SmartMesh)
-    scale: Annotated[
-        Scale, Field(description="Problem size: about 10^4, 10^6 or 10^7 instructions.")
-    ] = "small"
-    cores: Annotated[
-        int | None,
-        Field(ge=0, lt=1 << 32, description="Number of cores with a thread; default: all."),
-    ] = None
-    seed: Annotated[
-        int, Field(ge=0, lt=1 << 62, description="Random seed of the kernel's input.")
-    ] = 1
+    scale: Scale = key("small", description="Problem size: about 10^4, 10^6 or 10^7 instructions.")
+    cores: int | None = key(
+        None, ge=0, lt=1 << 32, description="Number of cores with a thread; default: all."
+    )
+    seed: int = key(1, ge=0, lt=1 << 62, description="Random seed of the kernel's input.")
     chip: Chip = field(default_factory=Chip)
 
     @property

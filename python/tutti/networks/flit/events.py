@@ -145,36 +145,25 @@ class Powered:
         self,
     ) -> Iterator[tuple[tutti.energy.NetworkHardware, tutti.energy.EventCounts]]:
         """Yields the hardware and event counts of each group of routers with their links."""
-        from tutti.base.units import Length, Size, Time
-        from tutti.energy.technology import (
-            EventCounts,
-            LinkHardware,
-            NetworkHardware,
-            RouterHardware,
-        )
+        from tutti.base.units import Length, Time
+        from tutti.energy.technology import EventCounts, LinkHardware, NetworkHardware
 
         groups = self._by_ports()
         sent = [sum(router.out for router in group) for group in groups.values()]
         grants = _distribute(self.vc_grants, sent)
-        settings = self.network.router
         for (ports, group), out, granted in zip(groups.items(), sent, grants, strict=True):
             by_length: dict[int, list[int]] = {}
             for one in group:
                 for length, count in one.wires:
                     by_length.setdefault(length, []).append(count)
-            kind = RouterHardware(
-                ports=ports,
-                vcs=settings.vcs,
-                buffer_flits=settings.vcs * settings.buffer,
-                flit_bits=8 * Size.of_any(self.network.flit).bytes,
+            links = tuple(
+                LinkHardware(length=Length(um=um), count=len(flits))
+                for um, flits in by_length.items()
             )
             network = NetworkHardware(
-                router=kind,
+                router=self._router(ports),
                 routers=len(group),
-                links=tuple(
-                    LinkHardware(length=Length(um=um), count=len(flits))
-                    for um, flits in by_length.items()
-                ),
+                links=links,
                 cycle=Time.of_any(self.network.cycle),
             )
             events = EventCounts(
@@ -187,6 +176,18 @@ class Powered:
                 link_flits=tuple(sum(flits) for flits in by_length.values()),
             )
             yield network, events
+
+    def _router(self, ports: int) -> tutti.energy.RouterHardware:
+        from tutti.base.units import Size
+        from tutti.energy.technology import RouterHardware
+
+        settings = self.network.router
+        return RouterHardware(
+            ports=ports,
+            vcs=settings.vcs,
+            buffer_flits=settings.vcs * settings.buffer,
+            flit_bits=8 * Size.of_any(self.network.flit).bytes,
+        )
 
     def _by_ports(self) -> dict[int, list[_Router]]:
         """Returns the routers by number of ports."""

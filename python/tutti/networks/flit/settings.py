@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from tutti.base.declared.groups import RouterParameters, Speculation
-from tutti.base.files.described import Count, beyond_bounds
+from tutti.base.files.described import Count, beyond_bounds, key
 from tutti.networks.errors import NocError
 
 __all__ = [
@@ -75,8 +75,7 @@ class Router(RouterParameters):
     speculation: Annotated[
         Speculation | None,
         BeforeValidator(_switched, json_schema_input_type=Speculation | bool | None),
-        Field(description="Head flits request a VC and the switch in the same cycle."),
-    ] = None
+    ] = Field(None, description="Head flits request a VC and the switch in the same cycle.")
 
     def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
         """Returns the settings for the core."""
@@ -100,30 +99,24 @@ class Traffic:
     rate: Annotated[
         float, Field(ge=0, allow_inf_nan=False, description="Flits per node and cycle.")
     ]
-    pattern: Annotated[
-        str,
-        Field(
-            description="Traffic pattern, as `name` or `name:argument`; see docs/models/flit.md."
-        ),
-    ] = "uniform"
+    pattern: str = key(
+        "uniform",
+        description="Traffic pattern, as `name` or `name:argument`; see docs/models/flit.md.",
+    )
     process: Process = "bernoulli"
-    packet: Annotated[
-        PacketFlits,
-        Field(
-            description='Packet size in flits: a number, several equally likely sizes, "1,5", or '
-            'weighted sizes, "1,5/3,1".'
-        ),
-    ] = 1
+    packet: PacketFlits = key(
+        1,
+        description='Packet size in flits: a number, several equally likely sizes, "1,5", or '
+        'weighted sizes, "1,5/3,1".',
+    )
     vcs: tuple[int, int] | None = None
-    priority: Annotated[
-        int,
-        Field(
-            ge=-(1 << 62),
-            le=1 << 62,
-            description="Packets of higher priority win arbitration if the routers' priority is "
-            "`ordered`.",
-        ),
-    ] = 0
+    priority: int = key(
+        0,
+        ge=-(1 << 62),
+        le=1 << 62,
+        description="Packets of higher priority win arbitration if the routers' priority is "
+        "`ordered`.",
+    )
 
     def core_load(self, share: float = 1.0) -> tuple[str, str, float, str, int]:
         """Returns the load for the core, with the rate multiplied by `share`."""
@@ -148,31 +141,25 @@ class Trace:
 class MeasurementPlan:
     """The phases of a run, in cycles; `NocRun.vcs_over_time` needs `keep_vcs`."""
 
-    warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 5_000
-    measure: Annotated[Cycles, Field(description="Cycles of the measurement window.")] = 20_000
-    batches: Annotated[
-        Count,
-        Field(
-            description="Batches of the window, 2 or more, for confidence intervals by batch means."
-        ),
-    ] = 20
-    drain: Annotated[
-        Cycles,
-        Field(description="Cycles after the window in which all its packets must arrive."),
-    ] = 20_000
-    patience: Annotated[
-        Cycles,
-        Field(
-            description="Cycles without flit movement after which packets in flight count as "
-            "deadlocked."
-        ),
-    ] = 5_000
-    sample: Annotated[
-        Cycles, Field(description="Cycles between samples of the buffers; 0 for no samples.")
-    ] = 100
-    keep_vcs: Annotated[
-        bool, Field(description="Record the occupancy and flits of every VC at each sample.")
-    ] = False
+    warmup: Cycles = key(5_000, description="Cycles before the measurement window.")
+    measure: Cycles = key(20_000, description="Cycles of the measurement window.")
+    batches: Count = key(
+        20, description="Batches of the window, 2 or more, for confidence intervals by batch means."
+    )
+    drain: Cycles = key(
+        20_000, description="Cycles after the window in which all its packets must arrive."
+    )
+    patience: Cycles = key(
+        5_000,
+        description="Cycles without flit movement after which packets in flight count as "
+        "deadlocked.",
+    )
+    sample: Cycles = key(
+        100, description="Cycles between samples of the buffers; 0 for no samples."
+    )
+    keep_vcs: bool = key(
+        False, description="Record the occupancy and flits of every VC at each sample."
+    )
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range.

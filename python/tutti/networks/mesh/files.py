@@ -15,7 +15,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.overrides import read_changed
 from tutti.base.files.reader import read_toml
 from tutti.base.files.tables import Table, kind_of
-from tutti.networks.errors import NocError
+from tutti.networks.errors import NocError, keys_of_errors
 from tutti.networks.experiment import Experiment
 from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.networks.mesh.mesh import SmartMesh
@@ -36,10 +36,6 @@ _TOLERANCE = 0.02
 @described_by(SmartMesh)
 class SmartMeshTable(Table):
     """A mesh with several hops per cycle; absent keys take the value of the design."""
-
-
-_PLACES = {"unknown_design": "design", "fan_out": "fan_out", "priority": "priority"}
-"""The key of each kind of error; other errors name their key."""
 
 
 def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
@@ -69,7 +65,7 @@ def mesh_mistake(error: TuttiError, *, source: str, key: str, hint: str = "") ->
         key: The key of the mesh's table, used for errors without a key.
         hint: Replaces the hint of the error.
     """
-    what = _PLACES.get(error.kind) or str(error.fields.get("what", ""))
+    what = keys_of_errors("mesh").get(error.kind) or str(error.fields.get("what", ""))
     hint = hint or error.hint
     if what not in SmartMeshTable.model_fields:
         return mistake(error.problem, source=source, key=key, hint=hint)
@@ -93,27 +89,22 @@ class SmartMeasureTable(Table):
 class RawSmart(Table):
     """A mesh with several hops per cycle, and its traffic."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
+    title: str = Field(default="", description="Title of reports.")
     seed: Annotated[int, table_of(ReplicationPlan).model_fields["seed"]]
-    mesh: Annotated[SmartMeshTable, Field(description="The mesh.")]
+    mesh: SmartMeshTable = Field(description="The mesh.")
     traffic: Annotated[
         Annotated[SmartTrafficTable, Tag("table")]
         | Annotated[Annotated[list[SmartTrafficTable], Field(min_length=1)], Tag("list")],
         Discriminator(kind_of),
-        Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per kind."),
-    ]
-    measure: Annotated[
-        SmartMeasureTable,
-        Field(default_factory=SmartMeasureTable, description="Length of the run."),
-    ]
-    output: Annotated[
-        str,
-        Field(
-            default="out/noc",
-            min_length=1,
-            description="The folder for results, relative to the working directory.",
-        ),
-    ]
+    ] = Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per kind.")
+    measure: SmartMeasureTable = Field(
+        default_factory=SmartMeasureTable, description="Length of the run."
+    )
+    output: str = Field(
+        default="out/noc",
+        min_length=1,
+        description="The folder for results, relative to the working directory.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,20 +206,6 @@ _ONLY = {
 }
 """Keys that apply only to some kinds of traffic."""
 
-_TRAFFIC_PLACES = {
-    "chance": "rate",
-    "unknown_process": "process",
-    "bursts": "process",
-    "out_of_reach": "process",
-    "stuck": "process",
-    "no_flits": "packet",
-    "no_weight": "packet",
-    "buffer_smaller_than_packet": "packet",
-    "bad_packet": "message_class",
-    "malformed": "",
-}
-"""The key of each kind of error; `pattern` for other kinds."""
-
 
 def _check(found: Smart, names: list[str]) -> None:
     """Checks mesh and traffic in the core, first each kind of traffic, then all together."""
@@ -241,7 +218,7 @@ def _check(found: Smart, names: list[str]) -> None:
             if error.kind in {"clash", "out_of_range"}:
                 key = "mesh" if error.fields.get("what") == "vcs" else name
                 raise mesh_mistake(error, source=found.source, key=key) from None
-            place = _TRAFFIC_PLACES.get(error.kind, "pattern")
+            place = keys_of_errors("mesh_traffic").get(error.kind, "pattern")
             key = f"{name}.{place}" if place else name
             problem, hint = error.problem, error.hint
             if error.kind == "buffer_smaller_than_packet":

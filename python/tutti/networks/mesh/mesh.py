@@ -10,12 +10,10 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
-from tutti.base.files.described import beyond_bounds
+from tutti.base.files.described import beyond_bounds, key
 from tutti.networks.errors import NocError
 
 if TYPE_CHECKING:
@@ -35,140 +33,95 @@ class SmartMesh:
         NocError: The design is unknown, or settings are out of range or conflict.
     """
 
-    design: Annotated[str, Field(description="Design; docs/models/smart.md lists them.")] = (
-        "sfo_greedy"
+    design: str = key("sfo_greedy", description="Design; docs/models/smart.md lists them.")
+    columns: int = key(8, ge=2, le=64, description="Routers in a row.")
+    rows: int = key(
+        8, ge=2, le=64, description="Routers in a column. Node x + columns * y is at (x, y)."
     )
-    columns: Annotated[int, Field(ge=2, le=64, description="Routers in a row.")] = 8
-    rows: Annotated[
-        int,
-        Field(
-            ge=2,
-            le=64,
-            description="Routers in a column. Node x + columns * y is at (x, y).",
-        ),
-    ] = 8
-    hpc_max: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=64,
-            description="Maximum hops per cycle (HPC_max); with `reducer` at most 9.",
-        ),
-    ] = None
-    priority: Annotated[
-        str | None,
-        Field(
-            description="Arbitration between path requests for a port. `local`: the nearer router "
-            "wins. `bypass`: the farther one. `bypass_responses`: the farther one among responses, "
-            "then the nearer one among other flits. Else an expression over `distance`, "
-            "`response`, `multicast`, `class` and `age`, whose largest value wins.",
-        ),
-    ] = None
-    arbiter: Annotated[
-        Literal["round_robin", "oldest"] | None,
-        Field(
-            description="Arbitration within a router: in turn (`round_robin`), or the packet or "
-            "reduction that was created first (`oldest`).",
-        ),
-    ] = None
-    fan_out: Annotated[
-        str | None,
-        Field(
-            description="Multicast mode of routers: `unicasts`, `greedy:svt`, `greedy:pvt` or "
-            "`complete:N` with an interval of N cycles.",
-        ),
-    ] = None
-    fan_in: Annotated[
-        Literal["unicasts", "greedy", "complete"] | None,
-        Field(description="Reduction mode of routers, for responses."),
-    ] = None
-    merge: Annotated[
-        Literal["landing", "buffered"] | None,
-        Field(
-            description="The responses that a landing one merges into, if `fan_in` is `greedy`: "
-            "those buffered or landing in the same cycle (`landing`), or those buffered in the "
-            "switch allocation of this cycle (`buffered`).",
-        ),
-    ] = None
-    hold: Annotated[
-        str | None,
-        Field(
-            description="When a buffered response waits for others of its flow, if `fan_in` is "
-            "`greedy`: an expression over `stay`, `count`, `missing` and `age`, such as "
-            '"missing and stay < 8". Default: never.',
-        ),
-    ] = None
-    yx: Annotated[bool | None, Field(description="YX instead of XY routing.")] = None
-    vcs: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=64,
-            description="Virtual channels per message class and port; on private trees per stage "
-            "of a broadcast.",
-        ),
-    ] = None
-    depth: Annotated[
-        int | None,
-        Field(ge=1, le=1 << 10, description="Depth of a VC in flits; the largest packet size."),
-    ] = None
-    split_vcs: Annotated[
-        bool | None,
-        Field(
-            description="Divide `vcs` (3 or more) among the three stages of a broadcast.",
-        ),
-    ] = None
-    credit_delay: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=_MOST_DELAY,
-            description="Cycles, after the next one, from release of a VC until upstream routers "
-            "can allocate it.",
-        ),
-    ] = None
-    sag_extra_cycle: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=1,
-            description="Cycles of path setup in addition to switch allocation.",
-        ),
-    ] = None
-    eject_cost: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=_MOST_DELAY,
-            description="Cycles from the grant of the ejection port to arrival.",
-        ),
-    ] = None
-    art_entries: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=1 << 16,
-            description="Entries of the aggregation reduction table (ART) of a router with "
-            "`fan_in` `complete`, which limit the reductions in flight. The minimum is one per "
-            "root: 4 on private trees, else one per node.",
-        ),
-    ] = None
-    reducer: Annotated[
-        bool | None,
-        Field(
-            description="Routers combine operands with bypassing flits; `hpc_max` is then at most "
-            "9.",
-        ),
-    ] = None
-    patience: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            lt=1 << 32,
-            description="Cycles without flit movement after which packets in flight count as "
-            "deadlocked.",
-        ),
-    ] = None
+    hpc_max: int | None = key(
+        None, ge=1, le=64, description="Maximum hops per cycle (HPC_max); with `reducer` at most 9."
+    )
+    priority: str | None = key(
+        None,
+        description="Arbitration between path requests for a port. `local`: the nearer router "
+        "wins. `bypass`: the farther one. `bypass_responses`: the farther one among responses, "
+        "then the nearer one among other flits. Else an expression over `distance`, "
+        "`response`, `multicast`, `class` and `age`, whose largest value wins.",
+    )
+    arbiter: Literal["round_robin", "oldest"] | None = key(
+        None,
+        description="Arbitration within a router: in turn (`round_robin`), or the packet or "
+        "reduction that was created first (`oldest`).",
+    )
+    fan_out: str | None = key(
+        None,
+        description="Multicast mode of routers: `unicasts`, `greedy:svt`, `greedy:pvt` or "
+        "`complete:N` with an interval of N cycles.",
+    )
+    fan_in: Literal["unicasts", "greedy", "complete"] | None = key(
+        None, description="Reduction mode of routers, for responses."
+    )
+    merge: Literal["landing", "buffered"] | None = key(
+        None,
+        description="The responses that a landing one merges into, if `fan_in` is `greedy`: "
+        "those buffered or landing in the same cycle (`landing`), or those buffered in the "
+        "switch allocation of this cycle (`buffered`).",
+    )
+    hold: str | None = key(
+        None,
+        description="When a buffered response waits for others of its flow, if `fan_in` is "
+        "`greedy`: an expression over `stay`, `count`, `missing` and `age`, such as "
+        '"missing and stay < 8". Default: never.',
+    )
+    yx: bool | None = key(None, description="YX instead of XY routing.")
+    vcs: int | None = key(
+        None,
+        ge=1,
+        le=64,
+        description="Virtual channels per message class and port; on private trees per stage "
+        "of a broadcast.",
+    )
+    depth: int | None = key(
+        None, ge=1, le=1 << 10, description="Depth of a VC in flits; the largest packet size."
+    )
+    split_vcs: bool | None = key(
+        None, description="Divide `vcs` (3 or more) among the three stages of a broadcast."
+    )
+    credit_delay: int | None = key(
+        None,
+        ge=0,
+        le=_MOST_DELAY,
+        description="Cycles, after the next one, from release of a VC until upstream routers "
+        "can allocate it.",
+    )
+    sag_extra_cycle: int | None = key(
+        None, ge=0, le=1, description="Cycles of path setup in addition to switch allocation."
+    )
+    eject_cost: int | None = key(
+        None,
+        ge=0,
+        le=_MOST_DELAY,
+        description="Cycles from the grant of the ejection port to arrival.",
+    )
+    art_entries: int | None = key(
+        None,
+        ge=1,
+        le=1 << 16,
+        description="Entries of the aggregation reduction table (ART) of a router with "
+        "`fan_in` `complete`, which limit the reductions in flight. The minimum is one per "
+        "root: 4 on private trees, else one per node.",
+    )
+    reducer: bool | None = key(
+        None,
+        description="Routers combine operands with bypassing flits; `hpc_max` is then at most 9.",
+    )
+    patience: int | None = key(
+        None,
+        ge=1,
+        lt=1 << 32,
+        description="Cycles without flit movement after which packets in flight count as "
+        "deadlocked.",
+    )
 
     def __post_init__(self) -> None:
         """Refuses invalid settings."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.base.files.described import beyond_bounds
+from tutti.base.files.described import beyond_bounds, key
 from tutti.networks.errors import NocError, TrafficError
 from tutti.networks.flit.settings import Cycles, PacketFlits, Process  # noqa: TC001 - needed at run time
 
@@ -55,49 +55,35 @@ class Traffic:
             "multicasts: messages per source and cycle; reductions: messages per cycle.",
         ),
     ]
-    sources: Annotated[
-        Literal["all", "corners"],
-        Field(description="Source nodes of broadcasts and multicasts."),
-    ] = "all"
-    members: Annotated[
-        Literal["any_number", "half"],
-        Field(
-            description="Destinations of multicasts: `any_number` draws the number of nodes "
-            "uniformly, `half` includes each node with probability 0.5.",
-        ),
-    ] = "any_number"
-    pattern: Annotated[
-        str,
-        Field(
-            description="Traffic pattern of unicasts, as `name` or `name:argument`; see "
-            "docs/models/flit.md.",
-        ),
-    ] = "uniform"
-    packet: Annotated[
-        PacketFlits,
-        Field(
-            description="Packet size of unicasts in flits: a number, several equally likely sizes, "
-            '"1,5", or weighted sizes, "1,5/3,1".',
-        ),
-    ] = 1
+    sources: Literal["all", "corners"] = key(
+        "all", description="Source nodes of broadcasts and multicasts."
+    )
+    members: Literal["any_number", "half"] = key(
+        "any_number",
+        description="Destinations of multicasts: `any_number` draws the number of nodes "
+        "uniformly, `half` includes each node with probability 0.5.",
+    )
+    pattern: str = key(
+        "uniform",
+        description="Traffic pattern of unicasts, as `name` or `name:argument`; see "
+        "docs/models/flit.md.",
+    )
+    packet: PacketFlits = key(
+        1,
+        description="Packet size of unicasts in flits: a number, several equally likely sizes, "
+        '"1,5", or weighted sizes, "1,5/3,1".',
+    )
     process: Process = "bernoulli"
-    message_class: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=_MOST_CLASSES - 1,
-            description="Message class; messages of a class share VCs.",
-        ),
-    ] = 0
-    outstanding: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            lt=1 << 32,
-            description="Maximum reductions in flight; further ones wait at their source, as if "
-            "each reserved a table entry at its NIC. Default: no limit.",
-        ),
-    ] = None
+    message_class: int = key(
+        0, ge=0, le=_MOST_CLASSES - 1, description="Message class; messages of a class share VCs."
+    )
+    outstanding: int | None = key(
+        None,
+        ge=1,
+        lt=1 << 32,
+        description="Maximum reductions in flight; further ones wait at their source, as if "
+        "each reserved a table entry at its NIC. Default: no limit.",
+    )
 
     def core(self) -> _core._SmartLoad:
         """Returns the traffic for the core.
@@ -136,26 +122,18 @@ class ReplicationPlan:
         NocError: A number is out of range.
     """
 
-    warmup: Annotated[Cycles, Field(description="Cycles before the measurement window.")] = 2_000
-    measure: Annotated[
-        int,
-        Field(ge=1, le=1 << 40, description="Cycles of the measurement window."),
-    ] = 10_000
-    drain: Annotated[
-        Cycles,
-        Field(description="Cycles after the window in which all its messages must complete."),
-    ] = 10_000
-    seeds: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=10_000,
-            description="Replications with different seeds, for confidence intervals.",
-        ),
-    ] = 5
-    seed: Annotated[
-        int, Field(ge=0, lt=1 << 62, description="Random seed of the first replication.")
-    ] = 1
+    warmup: Cycles = key(2_000, description="Cycles before the measurement window.")
+    measure: int = key(10_000, ge=1, le=1 << 40, description="Cycles of the measurement window.")
+    drain: Cycles = key(
+        10_000, description="Cycles after the window in which all its messages must complete."
+    )
+    seeds: int = key(
+        5,
+        ge=1,
+        le=10_000,
+        description="Replications with different seeds, for confidence intervals.",
+    )
+    seed: int = key(1, ge=0, lt=1 << 62, description="Random seed of the first replication.")
 
     def __post_init__(self) -> None:
         """Refuses numbers out of range."""

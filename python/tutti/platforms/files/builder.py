@@ -46,8 +46,12 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     try:
         return found.checked()
     except TuttiError as error:
+        from tutti.networks.errors import keys_of_errors
+        from tutti.platforms.files.flits import FlitsTable
+
         key = f"platform {platform.name}: topology.flits"
-        path = f"{key}.{_PLACES[error.kind]}" if error.kind in _PLACES else key
+        what = keys_of_errors("flit").get(error.kind, "").removeprefix("topology.")
+        path = f"{key}.{what}" if what.partition(".")[0] in FlitsTable.model_fields else key
         raise mistake(error.problem, source=source, key=path, hint=error.hint) from None
 
 
@@ -126,25 +130,6 @@ def npus(platform: RawPlatform, *, source: str) -> int | None:
         return mesh.mesh.nodes
     routes = _routes(platform, source)
     return routes.topology.ranks if routes else None
-
-
-_PLACES = {
-    "no_cycle": "cycle",
-    "flit_too_wide": "flit",
-    "buffer_smaller_than_packet": "router.buffer",
-    "unknown_routing": "routing",
-    "routing_argument": "routing",
-    "routing_does_not_fit": "routing",
-    "no_dimensions": "routing",
-    "not_a_dragonfly": "routing",
-    "not_a_fat_tree": "routing",
-    "can_deadlock": "routing",
-    "deadlock_unknown": "routing",
-    "too_few_vcs": "router.vcs",
-    "unknown_arbiter": "router.arbiter",
-    "groups": "router.arbiter",
-}
-"""The key of each kind of error that the core reports."""
 
 
 def _routes(platform: RawPlatform, source: str) -> Routes | None:

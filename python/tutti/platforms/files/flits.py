@@ -5,7 +5,7 @@ The keys have the names of network files (`tutti noc`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import Field
 
@@ -23,10 +23,9 @@ else:
 class FlitsTable(_Flits):
     """Splits messages into packets of flits, which pass the routers cycle by cycle."""
 
-    energy: Annotated[
-        EnergyTable | None,
-        Field(default=None, description="Energy of events; if absent, energy is not reported."),
-    ]
+    energy: EnergyTable | None = Field(
+        default=None, description="Energy of events; if absent, energy is not reported."
+    )
 
 
 def flits_of(table: FlitsTable, *, source: str, key: str) -> Flits:

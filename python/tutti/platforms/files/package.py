@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -22,28 +22,18 @@ if TYPE_CHECKING:
 class PackageTable(EnergyTable):
     """Identical routers, one per chiplet; docs/models/energy.md documents their energy and area."""
 
-    router: Annotated[
-        str, Field(default="aries_45nm", description="The technology of the routers.")
-    ]
-    link: Annotated[
-        str, Field(default="muchisim_interposer", description="The technology of the links.")
-    ]
-    on_chip: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="The technology of links inside the chiplets of a `chiplet_mesh`; that of "
-            "`link` if absent.",
-        ),
-    ]
-    pitch: Annotated[
-        Length | None,
-        Field(
-            default=None,
-            description="Distance between chiplets of a square grid, from which lengths of links "
-            "follow; if absent, links use `length`.",
-        ),
-    ]
+    router: str = Field(default="aries_45nm", description="The technology of the routers.")
+    link: str = Field(default="muchisim_interposer", description="The technology of the links.")
+    on_chip: str | None = Field(
+        default=None,
+        description="The technology of links inside the chiplets of a `chiplet_mesh`; that of "
+        "`link` if absent.",
+    )
+    pitch: Length | None = Field(
+        default=None,
+        description="Distance between chiplets of a square grid, from which lengths of links "
+        "follow; if absent, links use `length`.",
+    )
 
 
 def package_of(table: PackageTable, *, source: str, key: str) -> Package:

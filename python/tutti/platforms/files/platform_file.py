@@ -68,10 +68,9 @@ class FlowTable(_Flow):
 class PacketsTable(_Packets):
     """Splits messages into packets, which queue for the links of the topology."""
 
-    package: Annotated[
-        PackageTable | None,
-        Field(default=None, description="The routers; if absent, energy is not reported."),
-    ]
+    package: PackageTable | None = Field(
+        default=None, description="The routers; if absent, energy is not reported."
+    )
 
 
 class TopologyTable(Table):
@@ -82,22 +81,17 @@ class TopologyTable(Table):
     unless `packets`, `flits` or `contention_free` selects another.
     """
 
-    build: Annotated[
-        str | None,
-        Field(default=None, description="A family, such as `torus:4x4` or `hierarchical:...`."),
-    ]
-    file: Annotated[
-        str | None,
-        Field(default=None, description="A GraphML or node-link JSON file, instead of `build`."),
-    ]
-    links: Annotated[
-        list[LinksTable],
-        Field(
-            default_factory=list,
-            description="For a family: one table for all links, or one per level of a hierarchy.",
-        ),
-    ]
-    routing: Annotated[
+    build: str | None = Field(
+        default=None, description="A family, such as `torus:4x4` or `hierarchical:...`."
+    )
+    file: str | None = Field(
+        default=None, description="A GraphML or node-link JSON file, instead of `build`."
+    )
+    links: list[LinksTable] = Field(
+        default_factory=list,
+        description="For a family: one table for all links, or one per level of a hierarchy.",
+    )
+    routing: (
         Literal[
             "shortest_path",
             "dimension_order",
@@ -108,79 +102,51 @@ class TopologyTable(Table):
             "valiant",
             "ugal",
         ]
-        | None,
-        Field(
-            default=None,
-            description="The routing of messages. If absent, that of the file, such as `ecmp` of "
-            "an imported fabric, or else `shortest_path`.",
-        ),
-    ]
-    routing_seed: Annotated[
-        int | None,
-        Field(
-            default=None,
-            ge=0,
-            lt=1 << 64,
-            description="For `ecmp`: the random seed; 0 if absent.",
-        ),
-    ]
-    ranks_per_node: Annotated[
-        int | None,
-        Field(
-            default=None,
-            ge=1,
-            lt=1 << 32,
-            description="Consecutive NPUs that share a node; it divides their number. If absent, "
-            "it is not known.",
-        ),
-    ]
-    paths: Annotated[
-        list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2)]],
-        Field(
-            default_factory=list,
-            description="Where all vertices are NPUs: paths between ranks, each as its ranks, "
-            "ends included. Other pairs take the shortest path.",
-        ),
-    ]
-    multicast: Annotated[
-        SwitchesParameter,
-        Field(
-            default=False,
-            description="Whether switches fork a multicast, with flows or packets; or the names of "
-            "the switches that do, with `*` for any characters.",
-        ),
-    ]
-    reduce: Annotated[
-        SwitchesParameter,
-        Field(
-            default=False,
-            description="Whether switches reduce the contributions to a combine, with flows or "
-            "packets; or the names of the switches that do, with `*` for any characters.",
-        ),
-    ]
-    flow: Annotated[
-        FlowTable | None,
-        Field(default=None, description="Ports of the flow model, which is the default."),
-    ]
-    packets: Annotated[
-        PacketsTable | None,
-        Field(
-            default=None,
-            description="Contention in queues of packets at links, instead of `flow`.",
-        ),
-    ]
-    flits: Annotated[
-        FlitsTable | None,
-        Field(default=None, description="Contention in routers, flit by flit, instead of `flow`."),
-    ]
-    contention_free: Annotated[
-        bool,
-        Field(
-            default=False,
-            description="Whether messages do not share links: several may use the full rate of a "
-            "link together.",
-        ),
-    ]
+        | None
+    ) = Field(
+        default=None,
+        description="The routing of messages. If absent, that of the file, such as `ecmp` of "
+        "an imported fabric, or else `shortest_path`.",
+    )
+    routing_seed: int | None = Field(
+        default=None, ge=0, lt=1 << 64, description="For `ecmp`: the random seed; 0 if absent."
+    )
+    ranks_per_node: int | None = Field(
+        default=None,
+        ge=1,
+        lt=1 << 32,
+        description="Consecutive NPUs that share a node; it divides their number. If absent, "
+        "it is not known.",
+    )
+    paths: list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2)]] = Field(
+        default_factory=list,
+        description="Where all vertices are NPUs: paths between ranks, each as its ranks, "
+        "ends included. Other pairs take the shortest path.",
+    )
+    multicast: SwitchesParameter = Field(
+        default=False,
+        description="Whether switches fork a multicast, with flows or packets; or the names of "
+        "the switches that do, with `*` for any characters.",
+    )
+    reduce: SwitchesParameter = Field(
+        default=False,
+        description="Whether switches reduce the contributions to a combine, with flows or "
+        "packets; or the names of the switches that do, with `*` for any characters.",
+    )
+    flow: FlowTable | None = Field(
+        default=None, description="Ports of the flow model, which is the default."
+    )
+    packets: PacketsTable | None = Field(
+        default=None, description="Contention in queues of packets at links, instead of `flow`."
+    )
+    flits: FlitsTable | None = Field(
+        default=None, description="Contention in routers, flit by flit, instead of `flow`."
+    )
+    contention_free: bool = Field(
+        default=False,
+        description="Whether messages do not share links: several may use the full rate of a "
+        "link together.",
+    )
 
     @model_validator(mode="after")
     def _one_origin(self) -> TopologyTable:
@@ -223,22 +189,17 @@ class TopologyTable(Table):
 class CalibrationTable(Table):
     """What the numbers of a platform were fitted to, and how far its default model is off."""
 
-    error: Annotated[
-        str,
-        Field(
-            pattern=r"^[0-9]{1,6}(\.[0-9]{1,3})? %$",
-            description="Median absolute relative error of the default model over the "
-            "measurements, such as `16 %`.",
-        ),
-    ]
-    hosts: Annotated[
-        int | None,
-        Field(default=None, ge=1, lt=1 << 32, description="Hosts measured; if absent, unknown."),
-    ]
-    cores: Annotated[
-        int | None,
-        Field(default=None, ge=1, lt=1 << 32, description="Cores of a host; if absent, unknown."),
-    ]
+    error: str = Field(
+        pattern=r"^[0-9]{1,6}(\.[0-9]{1,3})? %$",
+        description="Median absolute relative error of the default model over the "
+        "measurements, such as `16 %`.",
+    )
+    hosts: int | None = Field(
+        default=None, ge=1, lt=1 << 32, description="Hosts measured; if absent, unknown."
+    )
+    cores: int | None = Field(
+        default=None, ge=1, lt=1 << 32, description="Cores of a host; if absent, unknown."
+    )
 
     @property
     def share(self) -> float:
@@ -249,57 +210,39 @@ class CalibrationTable(Table):
 class LibraryTable(Table):
     """The communication library that runs on a machine."""
 
-    name: Annotated[Literal["nccl"], Field(description="The library.")]
-    version: Annotated[str, Field(min_length=1, description="The version, such as `2.28`.")]
-    system: Annotated[
-        str,
-        Field(
-            default="",
-            description="The library's description of the nodes, such as `dgx_h100` of `tutti nccl "
-            "systems`; if absent, it is not known, and the library predicts nothing.",
-        ),
-    ]
-    source: Annotated[
-        str, Field(default="", description="Why the description holds for the machine.")
-    ]
+    name: Literal["nccl"] = Field(description="The library.")
+    version: str = Field(min_length=1, description="The version, such as `2.28`.")
+    system: str = Field(
+        default="",
+        description="The library's description of the nodes, such as `dgx_h100` of `tutti nccl "
+        "systems`; if absent, it is not known, and the library predicts nothing.",
+    )
+    source: str = Field(default="", description="Why the description holds for the machine.")
 
 
 class RawPlatform(Table):
     """A machine: one or more network models, and the costs of local work."""
 
-    name: Annotated[str, Field(min_length=1, description="Name in results.")]
-    summary: Annotated[str, Field(default="", description="Description in one sentence.")]
-    source: Annotated[
-        str, Field(default="", description="The publication that describes the machine.")
-    ]
-    default_model: Annotated[
-        str | None,
-        Field(default=None, description="The model for experiments that name no model."),
-    ]
-    models: Annotated[dict[str, Model], Field(min_length=1, description="Network models by name.")]
-    compute: Annotated[
-        Compute, Field(default_factory=Compute, description="Costs of local work on a rank.")
-    ]
-    topology: Annotated[
-        TopologyTable | None,
-        Field(
-            default=None, description="The topology; if absent, all ranks are at equal distance."
-        ),
-    ]
-    mesh: Annotated[
-        MeshTable | None,
-        Field(
-            default=None, description="A mesh with multicast and reduction, instead of `topology`."
-        ),
-    ]
-    calibration: Annotated[
-        CalibrationTable | None,
-        Field(default=None, description="Of fitted numbers: their error, and what was measured."),
-    ]
-    library: Annotated[
-        LibraryTable | None,
-        Field(default=None, description="The communication library; if absent, it is not known."),
-    ]
+    name: str = Field(min_length=1, description="Name in results.")
+    summary: str = Field(default="", description="Description in one sentence.")
+    source: str = Field(default="", description="The publication that describes the machine.")
+    default_model: str | None = Field(
+        default=None, description="The model for experiments that name no model."
+    )
+    models: dict[str, Model] = Field(min_length=1, description="Network models by name.")
+    compute: Compute = Field(default_factory=Compute, description="Costs of local work on a rank.")
+    topology: TopologyTable | None = Field(
+        default=None, description="The topology; if absent, all ranks are at equal distance."
+    )
+    mesh: MeshTable | None = Field(
+        default=None, description="A mesh with multicast and reduction, instead of `topology`."
+    )
+    calibration: CalibrationTable | None = Field(
+        default=None, description="Of fitted numbers: their error, and what was measured."
+    )
+    library: LibraryTable | None = Field(
+        default=None, description="The communication library; if absent, it is not known."
+    )
 
     @model_validator(mode="after")
     def _one_network(self) -> RawPlatform:

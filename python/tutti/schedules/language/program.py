@@ -15,7 +15,6 @@ from tutti.schedules.language.trace import Location, Region, Statement, caller
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from tutti.base.units import Time
     from tutti.schedules.block_sizes import Matrix
@@ -193,13 +192,8 @@ class Exchange:
     def __enter__(self) -> None:
         self._record.start_exchange(caller())
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
             self._record.end_exchange()
 
 
@@ -302,12 +296,7 @@ class Program(RankGroup):
         self._record.is_open = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Compiles and verifies the program, unless an exception ends the block.
 
         Raises:
@@ -315,7 +304,7 @@ class Program(RankGroup):
             VerificationError: The result is not that of the collective.
         """
         self._record.is_open = False
-        if error is not None:
+        if kind is not None:
             return
         self._record.check_received()
         schedule = compile_program(

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
     from .layout import Layout, Position
 
+COLOUR_BAR = {
+    "title": {"text": "utilisation"}, "tickformat": ".0%", "thickness": 14, "orientation": "h",
+    "yref": "container", "y": 0, "yanchor": "bottom",
+}  # fmt: skip
 SCALE = [[place / (len(UTILISATION) - 1), colour] for place, colour in enumerate(UTILISATION)]
 """The colour scale of utilisation."""
 _STEPS = len(UTILISATION)
@@ -121,15 +125,7 @@ def _dots(dots: Sequence[_Mark], busiest: float) -> Trace:
         "cmin": 0,
         "cmax": busiest,
         "colorscale": SCALE,
-        "colorbar": {
-            "title": {"text": "utilisation"},
-            "tickformat": ".0%",
-            "thickness": 14,
-            "orientation": "h",
-            "yref": "container",
-            "y": 0,
-            "yanchor": "bottom",
-        },
+        "colorbar": COLOUR_BAR,
     }
     return marks(xs, ys, marker, customdata=texts, hovertemplate=TEXT)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.topologies.view.heat_map import SCALE, LinkUse, heat_map
+from tutti.topologies.view.heat_map import COLOUR_BAR, SCALE, LinkUse, heat_map
 from tutti.training.links import link_times
 from tutti.view.charts import TEXT, Axis, chart, heat
 from tutti.view.page import Choice, Section, captioned
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_LISTED = 10
 """Links of a configuration in the table."""
-_BAR = {
-    "title": {"text": "utilisation"},
-    "tickformat": ".0%",
-    "thickness": 14,
-    "orientation": "h",
-    "yref": "container",
-    "y": 0,
-    "yanchor": "bottom",
-}
 
 
 def links_section(runs: Sequence[TrainingResult]) -> Section:
@@ -120,7 +111,7 @@ def _map(
         zmin=0,
         zmax=most,
         colorscale=SCALE,
-        colorbar=_BAR,
+        colorbar=COLOUR_BAR,
         xgap=1,
         ygap=1,
     )

@@ -237,37 +237,6 @@ def _refuse_keys_of_trace(tables: list[TrafficTable], names: list[str], source: 
             raise mistake(problem, source=source, key=name, expected="one trace for all classes")
 
 
-_PLACES = {
-    "no_cycle": "cycle",
-    "too_many_cycles": "topology.links",
-    "buffer_smaller_than_packet": "router.buffer",
-    "flit_too_wide": "flit",
-    "can_deadlock": "topology.routing",
-    "deadlock_unknown": "topology.routing",
-    "no_such_vcs": "traffic.vcs",
-    "unknown_routing": "topology.routing",
-    "routing_argument": "topology.routing",
-    "routing_does_not_fit": "topology.routing",
-    "too_few_vcs": "router.vcs",
-    "flow": "topology.routing",
-    "unknown_arbiter": "router.arbiter",
-    "groups": "router.arbiter",
-    "no_dimensions": "topology.routing",
-    "not_a_dragonfly": "topology.routing",
-    "not_a_fat_tree": "topology.routing",
-    "trace": "traffic.trace",
-    "unknown_process": "traffic.process",
-    "chance": "traffic.rate",
-    "bursts": "traffic.process",
-    "out_of_reach": "traffic.process",
-    "stuck": "traffic.process",
-    "no_flits": "traffic.packet",
-    "no_grid": "topology.grid",
-    "grid_size": "topology.grid",
-}
-"""The key of each kind of error that the core reports."""
-
-
 def _check_ports(found: Noc) -> None:
     """Rejects NPUs of several ports, which traffic does not support."""
     router = found.network.router
@@ -285,14 +254,14 @@ def _check_ports(found: Noc) -> None:
 
 def _check(found: Noc) -> None:
     """Checks the network, its traffic and the measurement in the core."""
-    from tutti.networks.errors import NocError, TrafficError
+    from tutti.networks.errors import NocError, TrafficError, keys_of_errors
     from tutti.networks.flit.runs import check
 
     _check_ports(found)
     try:
         check(found.network, found.traffic, found.plan)
     except TuttiError as error:
-        key = _PLACES.get(error.kind, "")
+        key = keys_of_errors("flit").get(error.kind, "")
         if error.kind == "out_of_range":
             what = str(error.fields.get("what", ""))
             key = f"measure.{what}" if what in MeasureTable.model_fields else f"router.{what}"

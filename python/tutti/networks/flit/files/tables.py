@@ -19,76 +19,58 @@ VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
 class ConstantTable(Table):
     """A constant that replaces the value of a technology."""
 
-    value: Annotated[float, Field(description="The value, in the unit of the constant's name.")]
-    source: Annotated[str, Field(min_length=1, description="The source of the value.")]
-    low_factor: Annotated[
-        float, Field(default=1.0, description="The lower bound, as a factor of the value.")
-    ]
-    high_factor: Annotated[
-        float, Field(default=1.0, description="The upper bound, as a factor of the value.")
-    ]
+    value: float = Field(description="The value, in the unit of the constant's name.")
+    source: str = Field(min_length=1, description="The source of the value.")
+    low_factor: float = Field(default=1.0, description="The lower bound, as a factor of the value.")
+    high_factor: float = Field(
+        default=1.0, description="The upper bound, as a factor of the value."
+    )
 
 
 class EnergyTable(Table):
     """Energy and area of routers and links; docs/models/energy.md lists the technologies."""
 
-    router: Annotated[
-        str, Field(description="The technology of the routers, such as `dsent_45nm`.")
-    ]
-    link: Annotated[str, Field(description="The technology of the links, such as `dsent_45nm`.")]
-    constants: Annotated[
-        dict[str, ConstantTable],
-        Field(default_factory=dict, description="Constants to replace, by name."),
-    ]
+    router: str = Field(description="The technology of the routers, such as `dsent_45nm`.")
+    link: str = Field(description="The technology of the links, such as `dsent_45nm`.")
+    constants: dict[str, ConstantTable] = Field(
+        default_factory=dict, description="Constants to replace, by name."
+    )
 
 
 class LinksTable(Table):
     """The parameters of a link class."""
 
-    rate: Annotated[PerByteParameter, Field(description="Bandwidth in each direction.")]
-    latency: Annotated[
-        TimeParameter,
-        Field(description="Latency of the link; routers round it up to cycles, at least one."),
-    ]
-    length: Annotated[
-        Length | None,
-        Field(default=None, description="Length of the link, for the energy of wires."),
-    ]
+    rate: PerByteParameter = Field(description="Bandwidth in each direction.")
+    latency: TimeParameter = Field(
+        description="Latency of the link; routers round it up to cycles, at least one."
+    )
+    length: Length | None = Field(
+        default=None, description="Length of the link, for the energy of wires."
+    )
 
 
 class NocTopology(Table):
     """Routers and links, from a family or a graph file, and the routing."""
 
-    build: Annotated[str | None, Field(default=None, description="A family, such as `mesh:8x8`.")]
-    file: Annotated[
-        str | None,
-        Field(default=None, description="A GraphML or node-link JSON file, instead of `build`."),
-    ]
-    links: Annotated[
-        list[LinksTable],
-        Field(
-            default_factory=list,
-            description="For a family: one table for all links, or one per link class.",
-        ),
-    ]
-    routing: Annotated[
-        str,
-        Field(
-            default="shortest_path",
-            description="The routing, as `name` or `name:argument`; "
-            "docs/models/flit.md lists them.",
-        ),
-    ]
+    build: str | None = Field(default=None, description="A family, such as `mesh:8x8`.")
+    file: str | None = Field(
+        default=None, description="A GraphML or node-link JSON file, instead of `build`."
+    )
+    links: list[LinksTable] = Field(
+        default_factory=list,
+        description="For a family: one table for all links, or one per link class.",
+    )
+    routing: str = Field(
+        default="shortest_path",
+        description="The routing, as `name` or `name:argument`; docs/models/flit.md lists them.",
+    )
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
-    grid: Annotated[
-        list[Positive] | None,
-        Field(
-            default=None,
-            description="Nodes in each dimension, for patterns that use coordinates; the default "
-            "is the grid of the mesh or torus.",
-        ),
-    ]
+    grid: list[Positive] | None = Field(
+        default=None,
+        description="Nodes in each dimension, for patterns that use coordinates; the default "
+        "is the grid of the mesh or torus.",
+    )
 
     @model_validator(mode="after")
     def _one_origin(self) -> NocTopology:
@@ -107,26 +89,19 @@ class TrafficTable(Table):
     """The packets of a traffic class: generated, or from a trace."""
 
     rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
-    vcs: Annotated[
-        VcRange | None,
-        Field(default=None, description="First and last VC of the class; all VCs if absent."),
-    ]
-    trace: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="A CSV file of cycle, source, destination and flits; replaces all keys but "
-            "`vcs`.",
-        ),
-    ]
-    matrix: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="A file with a row of weights for each source and a column for each "
-            "destination; replaces `pattern`.",
-        ),
-    ]
+    vcs: VcRange | None = Field(
+        default=None, description="First and last VC of the class; all VCs if absent."
+    )
+    trace: str | None = Field(
+        default=None,
+        description="A CSV file of cycle, source, destination and flits; replaces all keys but "
+        "`vcs`.",
+    )
+    matrix: str | None = Field(
+        default=None,
+        description="A file with a row of weights for each source and a column for each "
+        "destination; replaces `pattern`.",
+    )
 
 
 @described_by(MeasurementPlan)
@@ -137,35 +112,23 @@ class MeasureTable(Table):
 class RawNoc(Table):
     """A network of routers, simulated flit by flit, and its traffic."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
-    cycle: Annotated[Time, Field(default=Time(ps=1000), description="The clock period.")]
-    flit: Annotated[Size, Field(default=Size(bytes=16), description="The size of a flit.")]
-    seed: Annotated[
-        int,
-        Field(default=1, ge=0, lt=1 << 63, description="The random seed."),
-    ]
-    topology: Annotated[NocTopology, Field(description="Routers, links and routing.")]
-    router: Annotated[
-        Router, Field(default_factory=Router, description="The parameters of all routers.")
-    ]
+    title: str = Field(default="", description="Title of reports.")
+    cycle: Time = Field(default=Time(ps=1000), description="The clock period.")
+    flit: Size = Field(default=Size(bytes=16), description="The size of a flit.")
+    seed: int = Field(default=1, ge=0, lt=1 << 63, description="The random seed.")
+    topology: NocTopology = Field(description="Routers, links and routing.")
+    router: Router = Field(default_factory=Router, description="The parameters of all routers.")
     traffic: Annotated[
         Annotated[TrafficTable, Tag("table")]
         | Annotated[Annotated[list[TrafficTable], Field(min_length=1)], Tag("list")],
         Discriminator(kind_of),
-        Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per class."),
-    ]
-    measure: Annotated[
-        MeasureTable, Field(default_factory=MeasureTable, description="Length of the run.")
-    ]
-    energy: Annotated[
-        EnergyTable | None,
-        Field(default=None, description="Energy of events; if absent, energy is not reported."),
-    ]
-    output: Annotated[
-        str,
-        Field(
-            default="out/noc",
-            min_length=1,
-            description="The folder for results, relative to the working directory.",
-        ),
-    ]
+    ] = Field(description="The traffic: a table `[traffic]`, or `[[traffic]]` per class.")
+    measure: MeasureTable = Field(default_factory=MeasureTable, description="Length of the run.")
+    energy: EnergyTable | None = Field(
+        default=None, description="Energy of events; if absent, energy is not reported."
+    )
+    output: str = Field(
+        default="out/noc",
+        min_length=1,
+        description="The folder for results, relative to the working directory.",
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from questions import read_questions
 
 from tutti.base.errors import ConfigError
-from tutti.formats.measurements import MEASUREMENTS, read_questions
+from tutti.formats.measurements import MEASUREMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 import typer.main
 from pydantic_core import PydanticUndefined
+from reference_libraries import libraries_page
 
 from tutti.base.errors import ExitCode
 from tutti.base.files import limits
 from tutti.base.files.validate import models_in, range_of
 from tutti.base.units import Frequency, Length, OpRate, Size, Time, TimePerByte
 from tutti.cli.app import app
-from tutti.cli.reference_libraries import libraries_page
 from tutti.cli.schema import File, schema_text
 from tutti.collectives.files.tables import RawExperiment
 from tutti.energy.technology import Technology, technologies
@@ -169,7 +169,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - click's
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     for verb, child in sorted(getattr(command, "commands", {}).items()):
         if getattr(child, "commands", None):
             yield from _commands(child, f"{name} {verb}")
@@ -187,7 +187,7 @@ def _prose(text: str) -> str:
     return "\n".join([prose, "", "```sh", *lines, "```"])
 
 
-def _parameter(parameter: Any) -> str:  # noqa: ANN401 - click's
+def _parameter(parameter: Any) -> str:
     help_text = getattr(parameter, "help", "") or ""
     if parameter.param_type_name == "argument":
         name = parameter.make_metavar_name() if hasattr(parameter, "make_metavar_name") else ""
@@ -265,7 +265,7 @@ def _power(number: re.Match[str]) -> str:
     return f"2^{value.bit_length() - 1}" if value.bit_count() == 1 else number[0]
 
 
-def _words(annotation: Any) -> str:  # noqa: ANN401, PLR0911 - a line for each form of type
+def _words(annotation: Any) -> str:  # noqa: PLR0911 - a line for each form of type
     """Returns the English name of a type."""
     names = {
         str: "text",
