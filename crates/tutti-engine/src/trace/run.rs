@@ -311,11 +311,7 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
     }
 
     /// An operation occupies its stream from a start to an end.
-    fn complete(
-        &mut self,
-        operation: u32,
-        (start, end): (Time, Time),
-    ) -> Result<(), EngineError> {
+    fn complete(&mut self, operation: u32, (start, end): (Time, Time)) -> Result<(), EngineError> {
         let work = self.run.graph.works[operation as usize];
         let rank = work.rank as usize;
         self.streams[work.stream as usize].free = end;

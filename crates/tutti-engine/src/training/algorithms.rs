@@ -50,6 +50,14 @@ impl Algorithms {
         self.least.get(&key).copied().unwrap_or(Time::ZERO)
     }
 
+    /// Whether collectives like this one have a least time, which contains their steps.
+    pub(super) fn has_least(&self, transfer: Transfer) -> bool {
+        let alike = |one: &Transfer| {
+            one.collective.name() == transfer.collective.name() && one.rings == transfer.rings
+        };
+        self.least.keys().any(alike)
+    }
+
     /// The schedules of a collective on groups along `rings`, whose sizes are `sizes`.
     pub(super) fn of(
         &self,

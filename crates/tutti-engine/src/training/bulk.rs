@@ -4,12 +4,13 @@
 //! A collective starts when all NPUs of its group have issued it. A group has a communicator for
 //! activations and one for weights and their gradients, as in Megatron-Core. Each executes one
 //! collective at a time, by priority. A round of flows ends when all of them have been transmitted,
-//! after the latencies of the messages that they stand for; then the next round starts. A collective
-//! may have a least time, such as that of a library, which its flows do not shorten. Collectives
-//! of several rounds are divided into up to eight pieces: a piece starts a round when the previous
-//! piece has transmitted it. In a network that multicasts or reduces, a round has one flow for each
-//! part of a multicast or combine. NPUs relay nothing and handle nothing: links are shared, memory
-//! and processors are not used.
+//! after the latencies of the messages that they stand for; then the next round starts. A
+//! collective may have a least time, such as that of a library, which its flows do not shorten; all
+//! of its flows then start together, as the least time contains its steps. Collectives of several
+//! rounds are divided into up to eight pieces: a piece starts a round when the previous piece has
+//! transmitted it. In a network that multicasts or reduces, a round has one flow for each part of a
+//! multicast or combine. NPUs relay nothing and handle nothing: links are shared, memory and
+//! processors are not used.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
