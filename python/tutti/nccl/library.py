@@ -167,7 +167,7 @@ class NcclLibrary:
         ]
         if not any(row.considered for row in rows):
             refused = next((row.refusal for row in rows if row.refusal), "")
-            why = refused or f"it is no algorithm of {collective}"
+            why = refused or f"it does not perform {collective}"
             raise AlgorithmError(f"NCCL does not consider {notation}: {why}")
         return _best(rows, collective)
 
