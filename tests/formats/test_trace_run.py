@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import tutti
 from tutti.cli.app import app
-from tutti.collectives.lowering import expand
+from tutti.collectives.lowering import expand, timed
 from tutti.collectives.simulation import simulate_trace
 from tutti.formats.astrasim.networks import AstraSimNetwork, Dimension
 from tutti.formats.astrasim.reader import load_workload, simulate
@@ -18,6 +18,7 @@ from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.reader import COLLECTIVES, Attribute, ChakraTrace, Node
 from tutti.formats.chakra.trace import read_trace
 from tutti.formats.formats import Options
+from tutti.nccl.of_platform import LibraryTimes
 from tutti.platforms import PipeliningPostal, platform
 
 if TYPE_CHECKING:
@@ -80,11 +81,53 @@ def test_a_collective_takes_the_time_of_its_simulation(
     assert simulate_trace(trace, machine).completion_ps == alone.completion_ps
 
 
-def test_the_library_of_a_platform_selects_by_size(tmp_path: Path) -> None:
+def test_collectives_take_the_time_of_the_library_of_a_platform(tmp_path: Path) -> None:
+    """By default, and with the option."""
+    sizes = (1 << 13, 1 << 30)
+    path = written(tmp_path, 16, call(1, "all_reduce", sizes[0]), call(2, "barrier", 0, 1),
+                   call(3, "all_reduce", sizes[1], 2))  # fmt: skip
+    model = platform("dgx_h100_cluster").library.model
+    times = [model.default("all_reduce", 16, size).time_ps for size in (sizes[0], 4, sizes[1])]
+    trace = read_trace(path, Options())[0]
+    found = simulate_trace(
+        timed(trace, LibraryTimes.of(platform("dgx_h100_cluster"))), platform("dgx_h100_cluster")
+    )
+    assert set(found.finish_ps) == {sum(times)}
+    for words in ((), ("--library", "platform")):
+        code, output = run(path, "-p", "dgx_h100_cluster", *words)
+        assert code == 0, output
+        assert "NCCL 2.28.9 selects for all_reduce on 16 ranks: NVLSTree Simple" in output
+        assert "they share no links" in output
+
+
+def test_algorithms_of_the_library_become_messages(tmp_path: Path) -> None:
+    path = written(tmp_path, 16, call(1, "all_reduce", 1 << 20))
+    code, output = run(path, "-p", "dgx_h100_cluster", "-a", "nccl:ring")
+    assert code == 0, output
+    for notation, machine, problem in (
+        ("nccl:nvls_tree", "dgx_h100_cluster", "multicasts and reduces in switches"),
+        ("nccl:pat", "dgx_h100_cluster", "is not implemented with PAT"),
+        ("nccl:ring", "loggp_cluster", "a library that loggp_cluster does not have"),
+    ):
+        code, output = run(path, "-p", machine, "-a", notation)
+        assert code == 2
+        assert problem in output
+
+
+def test_ranks_that_never_start_a_collective_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path, 2, call(1, "all_reduce", 1 << 20), call(2, "all_gather", 1 << 20, 1))
+    nodes = (call(1, "all_gather", 1 << 20), call(2, "all_reduce", 1 << 20, 1))
+    chakra.write(tmp_path / "t.1.et", ChakraTrace(nodes=nodes))
+    code, output = run(path, "-p", "dgx_h100")
+    assert code != 0
+    assert "waits for other ranks of its collective" in output
+
+
+def test_nccl_selects_messages_by_size(tmp_path: Path) -> None:
     """Two nodes of NCCL: a tree for the short all_reduce, a ring for the long one."""
     nodes = (call(1, "all_reduce", 1 << 13), call(2, "all_reduce", 1 << 30, 1))
     path = written(tmp_path, 16, *nodes)
-    code, output = run(path, "-p", "dgx_h100_cluster", "--library", "platform")
+    code, output = run(path, "-p", "dgx_h100_cluster", "--library", "nccl")
     assert code == 0, output
     tree = "double_binary_tree:nccl,node=8,channels=8,16"
     assert f"NCCL selects for all_reduce on 16 ranks: {tree}" in output

@@ -10,7 +10,7 @@ use tutti_engine::training::{
     Algorithms, Chosen, Detail, Isolated, Order, Population, Ring, StepNetwork, Torus,
     TrainingFabric,
 };
-use tutti_engine::workload::{Rings, Transfer};
+use tutti_engine::workload::{Content, Rings, Transfer};
 use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
@@ -109,7 +109,20 @@ impl StepFabric {
             })
         };
         let chosen = chosen.into_iter().map(one).collect::<PyResult<_>>()?;
-        let algorithms = Algorithms { chosen };
+        let algorithms = Algorithms { chosen, ..self.algorithms.clone() };
+        Ok(StepFabric { network: self.network.clone(), sizes: self.sizes.clone(), algorithms })
+    }
+
+    /// The fabric with times in picoseconds that collectives take at least as flows.
+    fn with_least(&self, times: Vec<(GivenTransfer, u64)>) -> PyResult<StepFabric> {
+        let one = |(given, ps)| {
+            let found = transfer(given)?;
+            let rings = found.rings.of(&self.sizes);
+            let key = Transfer { rings, level: 0, content: Content::default(), ..found };
+            Ok::<_, PyErr>((key, Time::from_ps(ps)))
+        };
+        let least = times.into_iter().map(one).collect::<PyResult<_>>()?;
+        let algorithms = Algorithms { least, ..self.algorithms.clone() };
         Ok(StepFabric { network: self.network.clone(), sizes: self.sizes.clone(), algorithms })
     }
 

@@ -19,10 +19,10 @@ from tutti.cli.moe_options import (
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.notation import defaults_of
 from tutti.platforms.files.presets import chosen_model, find_platform
+from tutti.platforms.nodes import domain_of
 from tutti.study.console import remark
 from tutti.study.study import Study
-from tutti.training.experts import ExpertTimes, time_experts
-from tutti.training.plan.cluster import domain_of
+from tutti.training.experts import ExpertTimes, all_to_all_of_library, time_experts
 from tutti.training.view.experts import experts_view
 from tutti.workloads.experts import Placement
 
@@ -58,6 +58,9 @@ def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) ->
     network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
     study = Study[ExpertTimes]()
     results, planned = _timed(study, chosen, target, routing, network)
+    for ranks in ranks_of(target.ranks):
+        if text := all_to_all_of_library(chosen, network, ranks):
+            remark(text)
     names = ("routing", "placement", "samples", "seed")
     settings = {name: getattr(routing, name) for name in names}
     if results:

@@ -9,13 +9,14 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.collectives.lowering import expand
+from tutti.collectives.lowering import expand, timed
 from tutti.collectives.simulation import simulate_trace
 from tutti.collectives.view.trace import trace_view
 from tutti.formats.formats import Options
 from tutti.formats.study import read_trace
-from tutti.nccl.of_platform import NAMES, LibraryChoice
+from tutti.nccl.of_platform import NAMES, PLATFORM, LibraryChoice, LibraryTimes, parts_of
 from tutti.platforms import platform as find
+from tutti.platforms.library import is_library
 from tutti.platforms.machine import Platform
 from tutti.study.console import remark
 from tutti.study.progress import Progress
@@ -47,8 +48,9 @@ def run(
     library: Annotated[
         str | None,
         typer.Option("--library", help="MPI library or nccl, whose choice replaces collectives by "
-                     f"messages: {', '.join(NAMES)}. `platform` is that of the platform. A "
-                     "version may follow, as in openmpi:4.1, and a system, as in nccl:dgx_h100."),
+                     f"messages: {', '.join(NAMES)}. `platform` gives collectives the time that "
+                     "the model of the platform's library predicts. A version may follow, as in "
+                     "openmpi:4.1, and a system, as in nccl:dgx_h100."),
     ] = None,
     groups: options.Groups = None,
     repair: Annotated[
@@ -57,7 +59,8 @@ def run(
 ) -> None:  # fmt: skip
     """Simulate a trace on a platform: the completion time of each rank.
 
-    `--algorithm` or `--library` replaces collectives by messages.
+    `--algorithm` or `--library` replaces collectives by messages. By default, collectives take the
+    time that the model of the platform's library predicts.
 
     \b
     Examples:
@@ -88,14 +91,21 @@ def _expanded(
         ConfigError: It has collectives and neither an algorithm nor a library, or a library and no
             collectives.
     """
-    choice = None if library is None else LibraryChoice.of(library, machine)
+    by_default = library is None and algorithm is None
+    times = LibraryTimes.of(machine) if by_default or library == PLATFORM else None
+    choice = None if library is None or times else LibraryChoice.of(library, machine)
     if not trace.collectives:
         for name, value in (("--algorithm", algorithm), ("--library", library)):
             if value is not None:
                 raise mistake("has no effect", source=name, expected=f"no {name}: {file} has no "
                               "collectives")  # fmt: skip
         return trace
-    chosen = algorithm or choice
+    if times is not None:
+        trace = timed(trace, times)
+        for line in times.remarks():
+            remark(line)
+        return trace
+    chosen = parts_of(machine, algorithm) if is_library(algorithm) else algorithm or choice
     if chosen is None:
         hint = '`tutti train run` with `model = "chakra:PREFIX"` or `"kineto:FILES"` simulates '
         hint += "traces of Chakra or PyTorch on the dimensions of a network"

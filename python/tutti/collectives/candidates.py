@@ -191,16 +191,14 @@ def try_plan(
     request: ComparisonRequest,
     *,
     done: Callable[[int], object] | None = None,
-    library: bool = True,
 ) -> PlanResult:
-    """Generates the schedules of a request that fit.
+    """Generates the schedules of a request that fit, also those of the library of the platform.
 
     Args:
         request: The request.
         done: Called with 1 after each rank count, and after each searched size.
-        library: Whether to add the algorithms and the choice of the library of the platform.
     """
-    planner = _Planner(request, LibraryPlan.of(request.platform) if library else None)
+    planner = _Planner(request, LibraryPlan.of(request.platform))
     for ranks in request.ranks:
         named: Iterable[tuple[int, str | Schedule]] = enumerate(
             _everything(request, ranks, done) if request.algorithms is None else request.algorithms

@@ -206,13 +206,10 @@ def measured(
     return (found[index] for index in range(len(cases)))
 
 
-def figures_of(
-    case: _core.Case,
-    laid_out: Schedule,
-    size: Size,
-    figures: Figures,
-) -> dict[str, Any]:
+def timed(case: _core.Case, laid_out: Schedule, size: Size, figures: Figures) -> dict[str, Any]:
     """Returns the figures of a case, named as in :data:`tutti.collectives.frames.MEASUREMENTS`.
+
+    Those of the lower bound are those of :func:`limit_of`.
 
     Args:
         case: The case.
@@ -220,12 +217,6 @@ def figures_of(
         size: Its size.
         figures: Completion time in ps, number of messages, and bytes in them.
     """
-    figures_without_bound = timed(case, laid_out, size, figures)
-    return figures_without_bound | limit_of(case.bound().at_least_ps, figures)
-
-
-def timed(case: _core.Case, laid_out: Schedule, size: Size, figures: Figures) -> dict[str, Any]:
-    """Returns the figures of a case except those of the lower bound; see `figures_of`."""
     time, messages, message_bytes = figures
     return {
         "collective": laid_out.collective,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.files.mistakes import mistake
 from tutti.collectives import candidates as planning
+from tutti.collectives.library import LibraryPlan
 from tutti.collectives.measurement import Rows, measure
 from tutti.collectives.request import ComparisonRequest, LeftOut, MeasurementPoint, TimedSchedule
 from tutti.collectives.request import lay_out as lay_out_notation
@@ -31,6 +32,7 @@ __all__ = [
     "Rows",
     "TimedSchedule",
     "lay_out",
+    "library_case",
     "measure",
     "parts",
     "plan",
@@ -74,20 +76,18 @@ def plan(
     experiment: Experiment,
     *,
     done: Callable[[int], object] | None = None,
-    library: bool = False,
 ) -> ExperimentPlan:
-    """Generates the schedules of an experiment.
+    """Generates the schedules of an experiment, also those of the library of the platform.
 
     Args:
         experiment: The experiment.
         done: Called with 1 after each of the `parts`.
-        library: Whether to add the algorithms and the choice of the library of the platform.
 
     Raises:
         ConfigError: A named algorithm fits none of the rank counts.
         LayoutError: No algorithm supports the parts of every size.
     """
-    tried = try_plan(experiment, done=done, library=library)
+    tried = try_plan(experiment, done=done)
     if tried.misfits:
         raise next(iter(tried.misfits.values()))
     if tried.unequal and not tried.plan.cases:
@@ -99,10 +99,9 @@ def try_plan(
     experiment: Experiment,
     *,
     done: Callable[[int], object] | None = None,
-    library: bool = False,
 ) -> ExperimentPlanResult:
     """Generates the schedules of an experiment that fit; see `plan`."""
-    tried = planning.try_plan(request_of(experiment), done=done, library=library)
+    tried = planning.try_plan(request_of(experiment), done=done)
     named = experiment.algorithms or ()
     misfits = {
         named[place]: _misfit(experiment, place, error)
@@ -168,6 +167,20 @@ def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
         routes=experiment.machine().routes,
         blocks=experiment.blocks,
     )
+
+
+def library_case(experiment: Experiment, notation: str, ranks: int, size: Size) -> TimedSchedule:
+    """Returns the schedule of an algorithm of the platform's library, with its costs.
+
+    Raises:
+        AlgorithmError: The platform has no library, or the algorithm does not fit.
+    """
+    library = LibraryPlan.of(experiment.machine())
+    if library is None:
+        lay_out(experiment, notation, ranks)
+    assert library is not None  # noqa: S101 - `lay_out` refuses
+    request = replace(request_of(experiment), sizes=[size])
+    return library.schedules(notation, request, ranks)[0]
 
 
 def run_once(

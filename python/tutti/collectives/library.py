@@ -20,7 +20,7 @@ from tutti.schedules.ir import Schedule, schedule
 from tutti.view.quantity import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import polars as pl
 
@@ -148,11 +148,15 @@ class LibraryPlan:
             )
         return self._platforms[key]
 
-    def rows(self, plan: ComparisonPlan, measured: pl.DataFrame) -> list[dict[str, Any]]:
-        """Returns the baselines as rows of results; lower bounds are those of measured rows."""
-        bounds = dict(zip(
-            measured.select("ranks", "size_bytes").iter_rows(), measured["bound_ps"], strict=True
-        ))  # fmt: skip
+    def rows(
+        self, plan: ComparisonPlan, bounds: Mapping[tuple[int, int], int | None]
+    ) -> list[dict[str, Any]]:
+        """Returns the baselines as rows of results.
+
+        Args:
+            plan: The plan.
+            bounds: Lower bounds in ps, by rank count and bytes.
+        """
         rows = []
         for (ranks, size), predicted in self.baselines.items():
             time, bound = predicted.time_ps, bounds.get((ranks, size))
@@ -227,4 +231,6 @@ def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame
 
     if plan.library is None or not plan.library.baselines:
         return measured
-    return pl.concat([measured, measurement_frame(plan.library.rows(plan, measured))])
+    cells = measured.select("ranks", "size_bytes").iter_rows()
+    bounds = dict(zip(cells, measured["bound_ps"], strict=True))
+    return pl.concat([measured, measurement_frame(plan.library.rows(plan, bounds))])

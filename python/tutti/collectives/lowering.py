@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.workloads.operations import CollectiveCall
 
-Algorithm: TypeAlias = "str | Callable[[CollectiveCall, int], Sequence[tuple[str, str]]]"
+Algorithm: TypeAlias = "str | Callable[[CollectiveCall, int], Sequence[tuple[str, str | Schedule]]]"
 """A notation for all collectives, or a function of a collective and its bytes, which returns the
-collectives and notations that replace it in turn."""
+collectives and the notations or schedules that replace it in turn."""
 
 _DATATYPES_BY_SIZE = ("float32", "float16", "int8")
 """Datatypes that `expand` tries: the size of a recorded collective need not divide by 4."""
@@ -68,6 +69,37 @@ def lower(
     columns = _core.lower_schedule(schedule.core, size=size.bytes, element=element, model=model)
     ranks = tuple(Operations.from_columns(each) for each in columns)
     return Trace(name=schedule.name, ranks=ranks)
+
+
+def timed(trace: Trace, time_ps: Callable[[CollectiveCall, int], int]) -> Trace:
+    """Gives the collectives of a trace a time, which starts when all ranks have started them.
+
+    They occupy the streams of their ranks, and share no links with other operations.
+
+    Args:
+        trace: The trace.
+        time_ps: Returns the time of a collective and its bytes, in ps.
+
+    Raises:
+        WorkloadError: The ranks of a group call a collective in different numbers or sizes.
+    """
+    calls = [_calls(trace, rank) for rank in range(len(trace.ranks))]
+    numbers = _numbered(trace, calls)
+    times: dict[tuple[int, int], int] = {}
+    ranks = []
+    for of, called in zip(trace.ranks, calls, strict=True):
+        names = ("kinds", "sizes", "durations", "peers", "tags")
+        columns = {name: getattr(of, name).copy() for name in names}
+        for at, call in called.items():
+            key = call.collective, call.size
+            group = trace.collectives[call.collective].group
+            if key not in times:
+                times[key] = time_ps(trace.collectives[call.collective], call.size)
+            values = (Kind.TIMED, 0, times[key], len(group), numbers[call])
+            for name, value in zip(names, values, strict=True):
+                columns[name][at] = value
+        ranks.append(of.replaced(**columns))
+    return replace(trace, ranks=tuple(ranks), collectives=())
 
 
 class _Call(NamedTuple):
@@ -177,12 +209,16 @@ def _lowered(
 
     if len(call.group) == 1:
         return [(Operations.from_columns((b"",) * 6 + (bytes(8),) + (b"",) * 2),)]
-    parts = [(call.collective, algorithm)] if isinstance(algorithm, str) else algorithm(call, size)
+    parts: Sequence[tuple[str, str | Schedule]] = (
+        [(call.collective, algorithm)] if isinstance(algorithm, str) else algorithm(call, size)
+    )
     datatype = next(each for each in _DATATYPES_BY_SIZE if size % DATATYPES[each] == 0)
     payload = Size.of_any(f"{size} B")
     return [
         lower(
-            generate(notation, collective=collective, ranks=len(call.group), root=call.root),
+            generate(notation, collective=collective, ranks=len(call.group), root=call.root)
+            if isinstance(notation, str)
+            else notation,
             payload,
             datatype=datatype,
             platform=platform,

@@ -211,7 +211,9 @@ def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceR
     destination and tag, in order.
 
     Args:
-        trace: The trace, without collectives; see :func:`tutti.collectives.lowering.expand`.
+        trace: The trace, whose collectives have messages or times; see
+            :func:`tutti.collectives.lowering.expand` and
+            :func:`tutti.collectives.lowering.timed`.
         platform: The platform.
         seed: The seed of routing that draws random numbers.
 

@@ -20,10 +20,22 @@ from tutti import _core
 from tutti.base.errors import ConfigError
 from tutti.base.units import Size
 from tutti.collectives import comparison
-from tutti.collectives.experiment import Rows, lay_out, measure, plan, plan_of, prove, run_once
+from tutti.collectives.experiment import (
+    Rows,
+    TimedSchedule,
+    lay_out,
+    library_case,
+    measure,
+    plan,
+    plan_of,
+    prove,
+    run_once,
+)
+from tutti.collectives.library import with_baselines
 from tutti.explore.preview import Preview, fastest, retimed
 from tutti.explore.state import DEFAULTS
 from tutti.explore.styles import styles_of
+from tutti.platforms.library import is_library
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.text import SCHEDULE_SUFFIX
 
@@ -33,8 +45,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.collectives.comparison import Comparison
-    from tutti.collectives.experiment import ExperimentPlan, LeftOut, TimedSchedule
+    from tutti.collectives.experiment import ExperimentPlan, LeftOut
     from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.library import LibraryPlan
     from tutti.collectives.result import Run
     from tutti.explore.state import Base
     from tutti.schedules.ir import Schedule
@@ -193,8 +206,9 @@ class Engine:
         key = (experiment.config_hash, point)
         known = self._runs.get(key)
         if known is None:
-            _, laid_out = self.schedule(state, point)
-            known = run_once(experiment, laid_out, Size(bytes=point.size))
+            _, case = self._case(state, point)
+            size = Size(bytes=point.size)
+            known = run_once(experiment, case.schedule, size, platform=case.platform)
             self._runs.put(key, known)
         return known
 
@@ -204,10 +218,14 @@ class Engine:
         Raises:
             TuttiError: The state is invalid, or the schedule does not fit.
         """
+        experiment, case = self._case(state, point)
+        return experiment, case.schedule
+
+    def _case(self, state: Mapping[str, Any], point: Point) -> tuple[Experiment, TimedSchedule]:
         experiment = self.base.experiment(state)
         self._check_point(experiment, point)
         compared = self._compared.get(experiment.config_hash)
-        return experiment, _schedule_of(experiment, point, compared)
+        return experiment, _case_of(experiment, point, compared)
 
     def _check_point(self, experiment: Experiment, point: Point) -> None:
         if point.ranks not in experiment.ranks:
@@ -227,6 +245,7 @@ class Engine:
         cases: list[TimedSchedule] = []
         left_out: list[LeftOut] = []
         frames: list[pl.DataFrame] = []
+        library: LibraryPlan | None = None
         for names in _batches(experiment.algorithms):
             if frames:
                 emit("partial", _compared(plan_of(experiment, cases), frames, complete=False))
@@ -237,7 +256,9 @@ class Engine:
             if not found.cases:
                 continue
             frames.append(self._measured(found, emit, stop, (cases, frames)))
-        return _compared(plan_of(experiment, cases, left_out), frames, complete=True)
+            library = found.library
+        complete = plan_of(experiment, cases, left_out)
+        return _compared(replace(complete, library=library), frames, complete=True)
 
     def _remembering(self, emit: Emit) -> Emit:
         """Returns `emit` that stores unfinished comparisons for `retime`."""
@@ -263,9 +284,9 @@ class Engine:
         best = self._latest.fastest if self._latest is not None else {}
         cases = sorted(
             found.cases,
-            key=lambda case: ((case.schedule.name, case.schedule.ranks) not in best, _work(case)),
+            key=lambda case: ((case.name, case.schedule.ranks) not in best, _work(case)),
         )
-        return plan_of(experiment, cases, found.left_out)
+        return replace(plan_of(experiment, cases, found.left_out), library=found.library)
 
     def _measured(
         self,
@@ -325,7 +346,8 @@ def _compared(
     import polars as pl
 
     frame = pl.concat(frames) if frames else Rows(laid_out).frame()
-    return Compared(laid_out, frame, comparison.only_case(frame), complete)
+    with_library = with_baselines(laid_out, frame)
+    return Compared(laid_out, frame, comparison.only_case(with_library), complete)
 
 
 def _check(stop: threading.Event) -> None:
@@ -356,7 +378,8 @@ def _key_of_schedules(experiment: Experiment) -> tuple[object, ...] | None:
     names = experiment.algorithms
     on_graphs = _on_graphs()
     if names is None or any(
-        one.endswith(SCHEDULE_SUFFIX) or one.partition(":")[0] in on_graphs for one in names
+        one.endswith(SCHEDULE_SUFFIX) or one.partition(":")[0] in on_graphs or is_library(one)
+        for one in names
     ):
         return None
     return (
@@ -376,13 +399,17 @@ def _work(case: TimedSchedule) -> int:
     return laid_out.verify().messages if laid_out.is_verified else case.work
 
 
-def _schedule_of(experiment: Experiment, point: Point, compared: Compared | None) -> Schedule:
+def _case_of(experiment: Experiment, point: Point, compared: Compared | None) -> TimedSchedule:
     """Returns the schedule of a point: that of a comparison, if there is one."""
     if compared is not None:
         try:
-            return compared.plan.schedule(point.schedule, point.ranks)
+            return compared.plan.case(point.schedule, point.ranks, point.size)
         except KeyError:
             pass
     if point.schedule.endswith(SCHEDULE_SUFFIX):
         raise AlgorithmError(f"unknown schedule {point.schedule!r}", kind="other")
-    return lay_out(experiment, point.schedule, point.ranks)
+    if is_library(point.schedule):
+        size = Size(bytes=point.size)
+        return library_case(experiment, point.schedule, point.ranks, size)
+    laid_out = lay_out(experiment, point.schedule, point.ranks)
+    return TimedSchedule(laid_out.name, laid_out, None, point.schedule)

@@ -13,14 +13,18 @@ from collections import defaultdict
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tutti.base.units import Size
 from tutti.collectives.case import run_all
 from tutti.collectives.comparison import Comparison, Measurement, only_case
-from tutti.collectives.experiment import ExperimentPlan, Rows
+from tutti.collectives.experiment import ExperimentPlan, Rows, library_case
+from tutti.platforms.library import is_library
+from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tutti.collectives.case import Figures
+    from tutti.collectives.experiment import TimedSchedule
     from tutti.collectives.files.resolve import Experiment
     from tutti.explore.engine import Compared
     from tutti.view.palette import Style
@@ -193,12 +197,22 @@ def _measurement(row: Mapping[str, Any]) -> Measurement:
 
 def _plan_of(reference: Compared, experiment: Experiment) -> ExperimentPlan:
     """Returns the plan of the fastest schedules of each cell of a comparison."""
-    schedules = {(one.schedule.name, one.schedule.ranks): one for one in reference.plan.cases}
+    schedules = {(one.name, one.schedule.ranks): one for one in reference.plan.cases}
     # Schedules for a graph are those of the known topology: generating them takes seconds.
-    cases = tuple(replace(schedules[key], sizes=sizes) for key, sizes in reference.fastest.items())
+    cases: list[TimedSchedule] = []
+    for (name, ranks), sizes in reference.fastest.items():
+        if not is_library(name):
+            cases.append(replace(schedules[name, ranks], sizes=sizes))
+            continue
+        for size in sizes:  # the costs of a library's protocol are those of the platform
+            try:
+                case = library_case(experiment, name, ranks, Size(bytes=size))
+            except AlgorithmError:  # another platform
+                continue
+            cases.append(replace(case, sizes=frozenset([size])))
     # The hash of the inputs takes longer than the rest of a plan, and identifies no result here.
     request = replace(reference.plan.request, platform=experiment.machine(), config_hash="")
-    return ExperimentPlan(request, cases, reference.plan.left_out, experiment)
+    return ExperimentPlan(request, tuple(cases), reference.plan.left_out, experiment)
 
 
 def fastest(case: Comparison) -> dict[tuple[str, int], frozenset[int]]:

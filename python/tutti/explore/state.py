@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from tutti.base.files import key_paths as paths
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.collectives.files.resolve import resolve
+from tutti.collectives.library import LibraryPlan
 from tutti.platforms.files.platform_file import numbers
 from tutti.platforms.files.presets import find_platform, platform_names, platform_tables
+from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import candidates
 from tutti.schedules.text import SCHEDULE_SUFFIX
 
@@ -142,16 +144,25 @@ class Base:
 def default_algorithms(experiment: Experiment) -> list[str]:
     """Returns every algorithm that supports one of the rank counts, with default arguments.
 
+    The algorithms of the platform's library are among them.
+
     On a topology with more than :data:`MOST_LINKS` links these do not include algorithms for
     graphs, whose generation takes minutes there.
     """
-    routes = experiment.machine().routes
+    platform = experiment.machine()
+    library = LibraryPlan.of(platform)
+    routes = platform.routes
     if routes is not None and routes.topology.core.link_count > MOST_LINKS:
         routes = None
     found: dict[str, None] = {}
     for ranks in experiment.ranks:
         named = candidates(experiment.collective, ranks, root=experiment.root, routes=routes)
         found |= dict.fromkeys(named)
+        try:
+            of_library = library.model.notations(experiment.collective, ranks) if library else []
+        except AlgorithmError:  # its model has no answer
+            of_library = []
+        found |= dict.fromkeys(of_library)
     return sorted(found)
 
 

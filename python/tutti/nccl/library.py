@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import did_you_mean
 from tutti.measured.errors import TuningError
-from tutti.nccl.presets import preset_of, system
+from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
+from tutti.nccl.presets import partial_system, preset_of
 from tutti.nccl.schedules import CHAINED, MOST_PAIRED, Layout, schedule_of
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
@@ -16,9 +18,11 @@ from tutti.platforms.library import LibrarySchedule, Prediction
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.nccl.system import NcclSystem
     from tutti.nccl.tuning import Candidate
-    from tutti.platforms.library import Library
+    from tutti.platforms.library import Library, Ranks
 
 NAME = "nccl"
 WORDS = {
@@ -29,6 +33,7 @@ WORDS = {
     "pat": "PAT",
     "collnet_direct": "CollNetDirect",
     "collnet_chain": "CollNetChain",
+    "p2p": P2P,
 }
 """NCCL's algorithms by their names in notations."""
 _IN_SWITCHES = ("NVLS", "NVLSTree")
@@ -44,7 +49,7 @@ def model_of(library: Library) -> NcclLibrary:
     """
     if library.system:
         preset_of(library.system)
-    return NcclLibrary(library.system, version(library.version).name)
+    return NcclLibrary(library.system, version(library.version).name, library.node_npus)
 
 
 @dataclass(frozen=True)
@@ -54,10 +59,17 @@ class NcclLibrary:
     Attributes:
         system: The name of the NCCL system; empty if its graphs are not known.
         version: The version.
+        node_npus: The GPUs of a node of the platform; 0 if they are those of the system.
     """
 
     system: str
     version: str
+    node_npus: int = 0
+
+    @property
+    def name(self) -> str:
+        """The notation of NCCL's choice."""
+        return NAME
 
     @property
     def title(self) -> str:
@@ -69,8 +81,8 @@ class NcclLibrary:
         """The GPUs of a node; 0 if they are not known."""
         return preset_of(self.system).gpus_per_node if self.system else 0
 
-    def layout(self, ranks: int) -> Layout:
-        """Returns the nodes of consecutive ranks.
+    def layout(self, ranks: Ranks) -> Layout:
+        """Returns the nodes of a group.
 
         Raises:
             AlgorithmError: The ranks do not fill nodes, or the nodes are not known.
@@ -79,18 +91,27 @@ class NcclLibrary:
             problem = f"the graphs of {self.title} on this platform are not known"
             raise AlgorithmError(problem, kind="wrong_ranks")
         gpus = self.ranks_per_node
-        if ranks > gpus and ranks % gpus:
-            problem = f"{ranks:,} ranks do not fill nodes of {gpus} GPUs"
-            raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": ranks})
+        group = _group(ranks)
+        if self.node_npus not in {0, gpus} and max(group) >= self.node_npus:
+            problem = f"nodes of the platform have {self.node_npus} GPUs, those of {self.system} "
+            raise AlgorithmError(f"{problem}{gpus}", kind="wrong_ranks")
+        widths = Counter(rank // gpus for rank in group)
+        if len(set(widths.values())) > 1:
+            problem = f"{len(group):,} ranks do not fill nodes of {gpus} GPUs equally"
+            raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": len(group)})
         pairs = not preset_of(self.system).nvswitch and gpus <= MOST_PAIRED
-        return Layout(min(ranks, gpus), max(1, ranks // gpus), pairs)
+        return Layout(next(iter(widths.values())), len(widths), pairs)
 
-    def note(self, ranks: int) -> str:
+    def note(self, ranks: Ranks) -> str:
         """Returns that the graphs of an incomplete node are inferred; empty for complete nodes."""
-        if ranks >= self.ranks_per_node:
+        layout = self.layout(ranks)
+        if layout.width == self.ranks_per_node:
             return ""
-        text = f"inferred: the graphs of {self.title} for {ranks} GPUs of a node"
-        return f"{text} are those of the complete node"
+        text = f"inferred: the graphs of {self.title} for {layout.width} GPUs of a node"
+        if layout.nodes == 1 and not layout.pairs:
+            return f"{text} are those of the complete node"
+        share = "NVLinks" if layout.nodes == 1 else "network adapters"
+        return f"{text} are those of the complete node, with the channels of their {share}"
 
     def on(self, layout: Layout) -> NcclSystem:
         """Returns NCCL's view of a communicator; incomplete nodes have the graphs of complete ones.
@@ -102,27 +123,55 @@ class NcclLibrary:
         if layout.nodes > 1 and not preset.several_nodes:
             problem = f"the graphs of {self.title} on several nodes of {self.system} are not known"
             raise AlgorithmError(problem, kind="wrong_ranks", fields={"nodes": layout.nodes})
-        return replace(system(self.system, layout.nodes), gpus_per_node=layout.width)
+        return partial_system(self.system, layout.nodes, layout.width)
 
-    def candidates(self, collective: str, ranks: int, size: int) -> list[Candidate]:
+    def candidates(self, collective: str, ranks: Ranks, size: int) -> list[Candidate]:
         """Returns the candidates of NCCL.
 
         Raises:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
-        if collective not in COLLECTIVES:
+        if collective not in {**COLLECTIVES, **P2P_COLLECTIVES}:
             raise AlgorithmError(f"NCCL has no {collective}", kind="wrong_collective")
         return candidates(self.on(self.layout(ranks)), collective, max(1, size), self.version)
 
-    def default(self, collective: str, ranks: int, size: int) -> Prediction:
+    def default(self, collective: str, ranks: Ranks, size: int) -> Prediction:
         """Returns the choice of NCCL for a size in bytes, and the time that it predicts.
+
+        A group of one rank takes no time. A barrier is an all_reduce of 4 B, as in PyTorch.
 
         Raises:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
-        return _prediction(_best(self.candidates(collective, ranks, size), collective))
+        return self.predict(NAME, collective, ranks, size)
 
-    def notations(self, collective: str, ranks: int) -> list[str]:
+    def predict(self, notation: str, collective: str, ranks: Ranks, size: int) -> Prediction:
+        """Returns the choice of NCCL among the algorithms of `nccl`, `nccl:ALGORITHM` and so on.
+
+        Raises:
+            AlgorithmError: As :meth:`default`, or NCCL does not consider the algorithm.
+        """
+        if len(_group(ranks)) == 1:
+            return Prediction("none", "", 0, 0)
+        if collective == "barrier":
+            collective, size = "all_reduce", 4
+        return _prediction(self._row(notation, collective, ranks, size))
+
+    def _row(self, notation: str, collective: str, ranks: Ranks, size: int) -> Candidate:
+        """Returns the candidate that NCCL chooses among those of a notation."""
+        algorithm, protocol = _read(notation)
+        rows = [
+            row
+            for row in self.candidates(collective, ranks, size)
+            if algorithm in {"", row.algorithm} and protocol in {"", row.protocol}
+        ]
+        if not any(row.considered for row in rows):
+            refused = next((row.refusal for row in rows if row.refusal), "")
+            why = refused or f"it does not perform {collective}"
+            raise AlgorithmError(f"NCCL does not consider {notation}: {why}")
+        return _best(rows, collective)
+
+    def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that NCCL considers.
 
         Raises:
@@ -132,23 +181,14 @@ class NcclLibrary:
         names = {row.algorithm for row in rows if row.considered}
         return [f"{NAME}:{word}" for word, name in WORDS.items() if name in names]
 
-    def schedule(self, notation: str, collective: str, ranks: int, size: int) -> LibrarySchedule:
+    def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of `nccl`, `nccl:ALGORITHM` or `nccl:ALGORITHM,PROTOCOL`.
 
         Raises:
             AlgorithmError: The notation is invalid, NCCL does not consider the algorithm, or tutti
                 has no schedule for it.
         """
-        algorithm, protocol = _read(notation)
-        rows = [
-            row
-            for row in self.candidates(collective, ranks, size)
-            if algorithm in {"", row.algorithm} and protocol in {"", row.protocol}
-        ]
-        refused = next((row.refusal for row in rows if row.refusal), "")
-        if not any(row.considered for row in rows):
-            raise AlgorithmError(f"NCCL does not consider {notation}: {refused}")
-        row, layout = _best(rows, collective), self.layout(ranks)
+        row, layout = self._row(notation, collective, ranks, size), self.layout(ranks)
         laid_out = schedule_of(
             *(row.algorithm, row.protocol, collective, layout), size=size, channels=row.channels
         )
@@ -162,6 +202,10 @@ class NcclLibrary:
             predicted=_prediction(row),
             has_channels=collective not in CHAINED,
         )
+
+
+def _group(ranks: Ranks) -> Sequence[int]:
+    return range(ranks) if isinstance(ranks, int) else ranks
 
 
 def _best(rows: list[Candidate], collective: str) -> Candidate:

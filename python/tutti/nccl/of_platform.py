@@ -1,16 +1,17 @@
 """The communication library of a platform, and the schedules that it selects for collectives.
 
-NCCL's choice is that of :func:`tutti.nccl.candidates`, and the choices of Open MPI and MPICH are
-those of :mod:`tutti.measured.tune.library_defaults`. Traces have messages between ranks, so that
-NVLink SHARP and SHARP (NVLS, CollNet) are left out: the fastest other candidate of NCCL takes their
-place.
+NCCL's choice is that of :func:`tutti.nccl.candidates`. The choices of Open MPI and MPICH are those
+of :mod:`tutti.measured.tune.library_defaults`. :class:`LibraryTimes` has the times that the model of
+a platform's library predicts. :class:`LibraryChoice` has schedules of messages between ranks, so
+that NVLink SHARP and SHARP (NVLS, CollNet) are left out: the fastest other candidate of NCCL takes
+their place.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from tutti.base.files.mistakes import known_word, mistake
 from tutti.measured.tune.library_algorithms import TITLES, release_line
@@ -20,17 +21,25 @@ from tutti.measured.tune.library_defaults import (
     default_schedules,
 )
 from tutti.measured.tune.targets import TARGETS, library_of
-from tutti.nccl.presets import preset_names, preset_of, system
+from tutti.nccl.p2p import P2P
+from tutti.nccl.presets import partial_system, preset_names, preset_of
 from tutti.nccl.schedules import Layout, notation_of
 from tutti.nccl.settings import COLLECTIVES
 from tutti.nccl.tuning import best, candidates
+from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tutti.platforms.library import LibraryModel
     from tutti.platforms.machine import Platform
+    from tutti.schedules.ir import Schedule
     from tutti.workloads.operations import CollectiveCall
 
 Parts = list[tuple[str, str]]
 """The schedules that replace a collective in turn: collectives and notations."""
+LibraryParts: TypeAlias = "list[tuple[str, str | Schedule]]"
+"""The same, with schedules that no notation generates."""
 
 PLATFORM = "platform"
 """The word for the library of a platform."""
@@ -38,7 +47,76 @@ NCCL = "nccl"
 _MPI = tuple(each for each in TARGETS if each != "plan" and library_of(each)[0] in LIBRARIES)
 NAMES = (PLATFORM, NCCL, *_MPI)
 """The names of libraries, as those of `tutti tune --for`."""
-_BY_MESSAGES = ("Ring", "Tree", "PAT")
+_BY_MESSAGES = ("Ring", "Tree", "PAT", P2P)
+
+
+@dataclass
+class LibraryTimes:
+    """The times that the model of a platform's library predicts for the collectives of a trace.
+
+    Attributes:
+        platform: The platform.
+        model: The model of its library.
+        selected: Sizes of collectives by a line that states the choice.
+        notes: What is inferred, a line each.
+    """
+
+    platform: Platform
+    model: LibraryModel
+    selected: dict[str, set[int]] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, platform: Platform) -> LibraryTimes | None:
+        """Returns the times of a platform; None if its library or its nodes are not known."""
+        library = platform.library
+        known = library is not None and library.model.ranks_per_node > 0
+        return cls(platform, library.model) if library is not None and known else None
+
+    def __call__(self, call: CollectiveCall, size: int) -> int:
+        """Returns the time of a collective in ps.
+
+        Args:
+            call: The collective and its ranks.
+            size: The payload in bytes, by the convention of nccl-tests.
+
+        Raises:
+            ConfigError: The library does not have the collective, or its nodes have different
+                numbers of ranks.
+        """
+        collective, group = call.collective, sorted(call.group)
+        if collective == "all_to_all_v":
+            self.notes["inferred: the parts of all_to_all_v are equal"] = None
+            collective = "all_to_all"
+        try:
+            found = self.model.predict(self.model.name, collective, group, size)
+        except AlgorithmError as error:
+            hint = "--algorithm NAME replaces collectives by messages"
+            raise mistake(error.problem, source="--library", hint=hint) from None
+        if len(group) > 1:
+            line = f"{call.collective} on {len(group)} ranks: {found.choice}"
+            self.selected.setdefault(line, set()).add(size)
+            if note := self.model.note(group):
+                self.notes[note] = None
+        return found.time_ps
+
+    def remarks(self) -> tuple[str, ...]:
+        """Returns the choices, what the times are, and what is inferred, a line each."""
+        text = f"collectives take the time that the model of {self.model.title} predicts, from the "
+        lines = [f"{text}start of their last rank; they share no links"]
+        lines += _chosen(self.model.title, self.selected)
+        if self.platform.library is not None and self.platform.library.is_changed:
+            lines.append(f"the model of {self.model.title} is that of the unmodified platform")
+        return (*lines, *self.notes)
+
+
+def _chosen(title: str, selected: dict[str, set[int]]) -> list[str]:
+    """Returns a line for each choice of a library."""
+    lines = []
+    for text, sizes in selected.items():
+        several = f" ({len(sizes):,} sizes)" if len(sizes) > 1 else ""
+        lines.append(f"{title} selects for {text}{several}")
+    return lines
 
 
 @dataclass
@@ -108,11 +186,7 @@ class LibraryChoice:
 
     def remarks(self) -> tuple[str, ...]:
         """Returns the choices and the differences from the library, a line each."""
-        chosen = []
-        for text, sizes in self.selected.items():
-            several = f" ({len(sizes):,} sizes)" if len(sizes) > 1 else ""
-            chosen.append(f"{self._title} selects for {text}{several}")
-        return (*chosen, *self.notes)
+        return (*_chosen(self._title, self.selected), *self.notes)
 
     @property
     def _title(self) -> str:
@@ -137,11 +211,10 @@ class LibraryChoice:
             self.notes[f"NCCL has no {call.collective}: sends and receives, all at once"] = None
             return [(call.collective, "direct")]
         width, nodes = self._layout(call, preset_of(self.detail).gpus_per_node)
-        known = system(self.detail, nodes)
-        if width != known.gpus_per_node:
+        known = partial_system(self.detail, nodes, width)
+        if width != preset_of(self.detail).gpus_per_node:
             text = f"inferred: NCCL's graphs for {width} GPUs per node are those of complete nodes"
             self.notes[text] = None
-            known = replace(known, gpus_per_node=width)
         rows = candidates(known, call.collective, size)
         favourite = best(rows, call.collective).algorithm
         by_messages = [row for row in rows if row.algorithm in _BY_MESSAGES]
@@ -162,3 +235,33 @@ class LibraryChoice:
             problem += f"ranks on {len(widths)} nodes of {gpus} GPUs"
             raise mistake(problem, source="--library", expected="--algorithm NAME")
         return next(iter(widths.values())), len(widths)
+
+
+def parts_of(platform: Platform, notation: str) -> Callable[[CollectiveCall, int], LibraryParts]:
+    """Returns the function of the schedules of an algorithm of a platform's library.
+
+    Args:
+        platform: The platform.
+        notation: The algorithm, such as `nccl:ring`.
+
+    Raises:
+        ConfigError: The platform has no such library. The function raises it where the library does
+            not consider the algorithm, or messages cannot represent it.
+    """
+    library = platform.library
+    if library is None or library.name != notation.partition(":")[0].strip():
+        problem = f"{notation} is an algorithm of a library that {platform.name} does not have"
+        raise mistake(problem, source="--algorithm", expected="an algorithm")
+
+    def parts(call: CollectiveCall, size: int) -> LibraryParts:
+        try:
+            one = library.model.schedule(notation, call.collective, sorted(call.group), size)
+        except AlgorithmError as error:
+            raise mistake(error.problem, source="--algorithm", value=notation) from None
+        if one.predicted.algorithm not in _BY_MESSAGES:
+            problem = f"{one.label} multicasts and reduces in switches, unlike messages"
+            hint = "--library platform takes the time that the library predicts"
+            raise mistake(problem, source="--algorithm", value=notation, hint=hint)
+        return [(call.collective, one.schedule)]
+
+    return parts

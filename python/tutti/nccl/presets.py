@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
@@ -88,8 +89,42 @@ def system(name: str, nodes: int) -> NcclSystem:
         nvswitch=preset.nvswitch,
         collnet=nodes > 1 and preset.collnet_heads > 0,
         collnet_heads=preset.collnet_heads,
+        nvlink=_rate(preset.one_node["ring"]),
         source=preset.source,
     )
+
+
+def partial_system(name: str, nodes: int, width: int) -> NcclSystem:
+    """Returns a preset with the first GPUs of each node.
+
+    Between nodes, their graphs have the share of the channels that their network interfaces carry;
+    on one node without an NVSwitch, the share that their NVLinks carry. Else they are those of the
+    complete node.
+
+    Raises:
+        ConfigError: As :func:`system`.
+    """
+    found = system(name, nodes)
+    complete = found.gpus_per_node
+    share, links = (width, complete) if nodes > 1 else (max(1, width - 1), complete - 1)
+    if width == complete or (nodes == 1 and found.nvswitch):
+        return replace(found, gpus_per_node=width)
+    graphs = {key: _part(graph, share, links) for key, graph in found.graphs.items()}
+    heads = -(-found.collnet_heads * width // complete)
+    # Without an NVSwitch, the NVLinks to the other GPUs are unused.
+    nvlink = found.nvlink if found.nvswitch else found.nvlink * max(1, width - 1) / (complete - 1)
+    return replace(found, gpus_per_node=width, graphs=graphs, collnet_heads=heads, nvlink=nvlink)
+
+
+def _part(graph: Graph, share: int, of: int) -> Graph:
+    """Returns a share of the channels of a graph; less than one channel has less bandwidth."""
+    channels = max(1, graph.channels * share // of)
+    rate = graph.channels * share / of / channels
+    return replace(graph, channels=channels, intra=graph.intra * rate, inter=graph.inter * rate)
+
+
+def _rate(row: _Row) -> float:
+    return row[0] * row[1]
 
 
 def _graph(row: _Row) -> Graph:

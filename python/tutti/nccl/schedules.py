@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.nccl.p2p import P2P
 from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import schedule
@@ -80,6 +81,8 @@ def schedule_of(
     Raises:
         AlgorithmError: tutti has no such schedule.
     """
+    if algorithm == P2P:
+        return "direct"
     if algorithm == "NVLS" and layout.nodes == 1:
         return _nvls(collective, layout, size)
     if algorithm == "NVLSTree":

@@ -95,6 +95,8 @@ class NcclSystem:
         collnet_heads: The number of GPUs of a node that the CollNet graph connects to the network.
         channels: The number of channels that NCCL reports as ``coll channels``; None computes it
             from the graphs.
+        nvlink: The bandwidth between a GPU and the others of its node, in GB/s; 0 for that of the
+            ring, which is less between nodes.
         source: Where the graphs are from.
     """
 
@@ -109,6 +111,7 @@ class NcclSystem:
     collnet: bool = False
     collnet_heads: int = 0
     channels: int | None = None
+    nvlink: float = 0.0
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -142,6 +145,11 @@ class NcclSystem:
         if self.compute_capability >= 90:
             return "hopper"
         return "ampere" if self.compute_capability >= 80 else "volta"
+
+    @property
+    def gpu_rate(self) -> float:
+        """The bandwidth between a GPU and the others of its node, in GB/s."""
+        return self.nvlink or self.graph("ring").channels * self.graph("ring").intra
 
     def graph(self, name: str) -> Graph:
         """Returns a graph by name; one without channels if the system has none."""

@@ -6,7 +6,6 @@ reduction sum of a datatype such as float32, and no tuner plugin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import known_name, mistake
@@ -14,7 +13,9 @@ from tutti.measured.errors import TuningError
 from tutti.nccl.availability import Availability
 from tutti.nccl.channels import channels_and_threads
 from tutti.nccl.model import Model
+from tutti.nccl.p2p import P2P_COLLECTIVES, p2p_candidates
 from tutti.nccl.settings import ALGORITHMS, COLLECTIVES, PROTOCOLS, Settings
+from tutti.nccl.tuned import Candidate
 from tutti.nccl.versions import known_versions, version
 
 if TYPE_CHECKING:
@@ -22,43 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_US = 3.6e9
 """NCCL considers no algorithm that takes an hour."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An algorithm with a protocol.
-
-    Attributes:
-        algorithm: NCCL's name of the algorithm, such as ``NVLSTree``.
-        protocol: ``LL``, ``LL128`` or ``Simple``.
-        refusal: Why NCCL does not consider it; empty if it does.
-        latency: The latency term of the prediction in us; 0 if not considered.
-        bandwidth: The bandwidth of the prediction in GB/s, size / time; 0 if not considered.
-        time: The predicted time in us; infinite if not considered.
-        channels: The number of channels that NCCL uses for the size; 0 if not considered.
-        threads: The number of threads per block; 0 if not considered.
-        fallback: NCCL takes it only because the settings leave no algorithm.
-    """
-
-    algorithm: str
-    protocol: str
-    refusal: str = ""
-    latency: float = 0.0
-    bandwidth: float = 0.0
-    time: float = float("inf")
-    channels: int = 0
-    threads: int = 0
-    fallback: bool = False
-
-    @property
-    def considered(self) -> bool:
-        """NCCL considers it."""
-        return not self.refusal
-
-    @property
-    def transfer(self) -> float:
-        """The bandwidth term of the prediction, in us."""
-        return self.time - self.latency
 
 
 def candidates(
@@ -79,12 +43,21 @@ def candidates(
         settings: NCCL's environment variables.
 
     Returns:
-        Algorithms with protocols, 18 before NCCL 2.23 and 21 from then on.
+        Algorithms with protocols, 18 before NCCL 2.23 and 21 from then on; for collectives of sends
+        and receives, the two protocols of these.
 
     Raises:
         ConfigError: An argument or a setting is invalid.
     """
     model = _model(system, collective, size, nccl, settings or Settings())
+    if collective in P2P_COLLECTIVES:
+        if model.settings != Settings():
+            raise mistake(
+                f"has no effect on {collective}, whose sends and receives it does not change",
+                source="NCCL's environment variables",
+                expected="none",
+            )
+        return p2p_candidates(model, size)
     available = Availability.of(model)
     names = [
         (algorithm, protocol)
@@ -136,7 +109,7 @@ def _model(
     system: NcclSystem, collective: str, size: int, nccl: str | None, settings: Settings
 ) -> Model:
     """Returns the model, after checks of the arguments."""
-    known_name(collective, COLLECTIVES, what="collective", source="NCCL")
+    known_name(collective, {**COLLECTIVES, **P2P_COLLECTIVES}, what="collective", source="NCCL")
     if size < 1:
         raise mistake(
             "is not a size", source="NCCL", value=str(size), expected="a size of 1 byte or more"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
 
 from pydantic import Field, Strict
 
@@ -16,10 +16,15 @@ from tutti.base.declared.models import Model
 from tutti.base.parameters import Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.schedules.ir import Schedule
 
 LIBRARIES = {"nccl": "tutti.nccl.library:model_of"}
 """The function that returns the model of a library, by the name of the library."""
+
+Ranks: TypeAlias = "int | Sequence[int]"
+"""The number of a platform's first ranks, or the ranks of a group."""
 
 
 class Library(Parameters):
@@ -32,6 +37,7 @@ class Library(Parameters):
             systems`; empty if it is not known.
         models: The platform's network models by name, which state the costs of the protocols; empty
             if the model of the platform is not its default.
+        node_npus: The NPUs of a node of the platform's topology; 0 without one.
         is_changed: Whether the platform is a bundled one with other values, which the library's own
             model does not see.
     """
@@ -40,6 +46,7 @@ class Library(Parameters):
     version: Annotated[str, Strict(), Field(min_length=1)]
     system: Annotated[str, Strict()] = ""
     models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
+    node_npus: Annotated[int, Strict()] = Field(default=0, exclude=True)
     is_changed: Annotated[bool, Strict()] = Field(default=False, exclude=True)
 
     @property
@@ -105,6 +112,10 @@ class LibraryModel(Protocol):
     """
 
     @property
+    def name(self) -> str:
+        """The notation of the library's choice, such as ``nccl``."""
+
+    @property
     def title(self) -> str:
         """The name and the version, such as ``NCCL 2.28.9``."""
 
@@ -112,16 +123,19 @@ class LibraryModel(Protocol):
     def ranks_per_node(self) -> int:
         """The ranks of a complete node, which are consecutive; 0 if they are not known."""
 
-    def note(self, ranks: int) -> str:
-        """Returns what is inferred for a number of ranks; empty if nothing is."""
+    def note(self, ranks: Ranks) -> str:
+        """Returns what is inferred for a group; empty if nothing is."""
 
-    def default(self, collective: str, ranks: int, size: int) -> Prediction:
+    def default(self, collective: str, ranks: Ranks, size: int) -> Prediction:
         """Returns what the library selects, and the time that its model predicts."""
 
-    def notations(self, collective: str, ranks: int) -> list[str]:
+    def predict(self, notation: str, collective: str, ranks: Ranks, size: int) -> Prediction:
+        """Returns what the library selects among the algorithms that a notation permits."""
+
+    def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that the library considers."""
 
-    def schedule(self, notation: str, collective: str, ranks: int, size: int) -> LibrarySchedule:
+    def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of a notation for a size in bytes."""
 
 

@@ -15,12 +15,21 @@ from tutti.base.units import Time
 
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform
+    from tutti.topologies import Routes
 
 SWITCHED: Final = "switch"
 """Ranks of a node around a switch, whose links a message between nodes crosses, too."""
 DIRECT: Final = "fully_connected"
 """Ranks of a node with a link to each other, which no message between nodes crosses."""
 _NODES: Final = re.compile(rf"hierarchical:({SWITCHED}|{DIRECT}):(\d+)/switch:(\d+)")
+
+
+def domain_of(routes: Routes) -> int:
+    """Returns the number of first NPUs that reach each other at the rate of the first two."""
+    ranks = routes.topology.ranks
+    first = routes.pair(0, min(1, ranks - 1)).bottleneck
+    slower = (at for at in range(2, ranks) if routes.pair(0, at).bottleneck != first)
+    return next(slower, ranks)
 
 
 def build_of(inner: str, per_node: int, nodes: int) -> str:

@@ -43,9 +43,29 @@ def sweep_frame(plan: SweepPlan, rows: Mapping[str, Mapping[str, Any]]) -> pl.Da
         | {"verified": bool(rows.get(plan.proof_keys[index], {}).get("proved"))}
         for index in finished
     )
-    points = pl.Series([plan.measurements[index].point for index in finished], dtype=pl.UInt32)
+    points = [plan.measurements[index].point for index in finished]
+    baselines = _baselines(plan, frame, points)
+    if baselines:
+        frame = pl.concat([frame, measurement_frame(row for _, row in baselines)])
+        points += [point for point, _ in baselines]
     swept = swept_columns(plan.sweep)
-    return pl.concat([frame, swept[points]], how="horizontal")
+    return pl.concat([frame, swept[pl.Series(points, dtype=pl.UInt32)]], how="horizontal")
+
+
+def _baselines(
+    plan: SweepPlan, frame: pl.DataFrame, points: list[int]
+) -> list[tuple[int, dict[str, Any]]]:
+    """Returns the baselines of libraries with the lower bounds of measured rows, by point."""
+    if not plan.baselines:
+        return []
+    cells = zip(points, frame["ranks"], frame["size_bytes"], strict=True)
+    bounds = dict(zip(cells, frame["bound_ps"], strict=True))
+    found = []
+    for point, row in plan.baselines:
+        bound = bounds.get((point, row["ranks"], row["size_bytes"]))
+        limit = {"bound_ps": bound, "of_limit": bound / row["time_ps"] if bound else None}
+        found.append((point, row | limit))
+    return found
 
 
 def swept_columns(sweep: Sweep) -> pl.DataFrame:

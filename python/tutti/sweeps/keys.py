@@ -11,6 +11,7 @@ from tutti.sweeps.version import FORMAT, simulator
 
 if TYPE_CHECKING:
     from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.request import TimedSchedule
 
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
@@ -47,6 +48,12 @@ class Questions:
         if notation not in self._contents:
             self._contents[notation] = content(notation)
         return self._contents[notation]
+
+
+def proof_key(questions: Questions, case: TimedSchedule) -> str:
+    """Returns the key of the proof of a case; an algorithm of a library has several schedules."""
+    name = f"{case.notation} {case.schedule.name}" if case.label else case.notation
+    return questions.proof(name, case.schedule.ranks)
 
 
 def digest(*parts: object) -> str:

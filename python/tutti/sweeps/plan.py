@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.base.units import Size
 from tutti.collectives.experiment import try_plan
 from tutti.platforms.files.notation import defaults_of
-from tutti.sweeps.keys import Questions
+from tutti.sweeps.keys import Questions, proof_key
 from tutti.sweeps.steps import StepPlan, plan_steps
 from tutti.sweeps.worker import Item
 
@@ -35,6 +35,7 @@ class SweepPlan:
 
         proof_keys: The key of the proof of each measurement.
         labels: The label columns of each measurement.
+        baselines: What the library of a platform predicts for its choice, as rows, by point.
         left_out: Omitted measurements, with their point.
         remarks: Remarks on ranges and machines, to report before the run.
     """
@@ -44,6 +45,7 @@ class SweepPlan:
     proofs: list[Item] = field(default_factory=list)
     proof_keys: list[str] = field(default_factory=list)
     labels: list[dict[str, Any]] = field(default_factory=list)
+    baselines: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     left_out: list[tuple[int, LeftOut]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -101,6 +103,7 @@ def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
     unequal_parts: list[LayoutError] = []
     proofs: dict[str, Item] = {}
     remarks = _Remarks()
+    notes: dict[str, None] = {}
     for index, experiment in enumerate(sweep.experiments()):
         remarks.add(experiment)
         planned, refused, unequal = try_plan(experiment)
@@ -111,8 +114,12 @@ def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
             misfits.setdefault(notation, error)
         laid_out.left_out.extend((index, one) for one in planned.left_out)
         for case in planned.cases:
-            key = questions.proof(case.notation, case.schedule.ranks)
+            key = proof_key(questions, case)
             proofs.setdefault(key, _item(key, index, case, None, 0))
+        if planned.library is not None:
+            rows = planned.library.rows(planned, {})
+            laid_out.baselines.extend((index, row) for row in rows)
+            notes |= planned.library.notes
         _add_measurements(laid_out, index, planned, questions)
     for notation, error in misfits.items():
         if notation not in fitting:
@@ -120,7 +127,7 @@ def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
     if unequal_parts and not laid_out.measurements:
         raise unequal_parts[0]
     laid_out.proofs = list(proofs.values()) if verify else []
-    laid_out.remarks = list(remarks.texts)
+    laid_out.remarks = [*remarks.texts, *notes]
     return laid_out
 
 
@@ -155,7 +162,7 @@ def _add_measurements(
         case, size, repetition = point
         key = questions.measurement(case.notation, case.schedule.ranks, size.bytes, repetition)
         laid_out.measurements.append(_item(key, index, case, size.bytes, repetition))
-        laid_out.proof_keys.append(questions.proof(case.notation, case.schedule.ranks))
+        laid_out.proof_keys.append(proof_key(questions, case))
         laid_out.labels.append(planned.labels(point))
 
 
@@ -163,4 +170,5 @@ def _item(
     key: str, point: int, case: TimedSchedule, size_bytes: int | None, repetition: int
 ) -> Item:
     ranks = case.schedule.ranks
-    return Item(key, point, case.notation, ranks, size_bytes, repetition, case.messages)
+    at = size_bytes or min(case.sizes or [0])
+    return Item(key, point, case.notation, ranks, size_bytes, repetition, case.messages, at)

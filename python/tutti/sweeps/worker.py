@@ -13,19 +13,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.base.units import Size
-from tutti.collectives.case import figures_of
-from tutti.collectives.experiment import MeasurementPoint, TimedSchedule, lay_out, plan_of
+from tutti.collectives.case import limit_of, timed
+from tutti.collectives.experiment import (
+    MeasurementPoint,
+    TimedSchedule,
+    lay_out,
+    library_case,
+    plan_of,
+)
+from tutti.platforms.library import is_library
 from tutti.schedules.proving import verify
 from tutti.sweeps.errors import WorkerError
-from tutti.sweeps.keys import Questions
+from tutti.sweeps.keys import Questions, proof_key
 from tutti.sweeps.version import simulator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tutti.collectives.case import Figures
     from tutti.collectives.experiment import ExperimentPlan
     from tutti.collectives.files.resolve import Experiment
-    from tutti.schedules.ir import Schedule
     from tutti.sweeps.files import Template
 
 Row = dict[str, Any]
@@ -42,6 +49,7 @@ class Item(NamedTuple):
         size_bytes: The size; None for a proof.
         repetition: The repetition, from 0.
         messages: The approximate number of messages, for progress; None if unknown.
+        laid_out_for: The size that selects the schedule of an algorithm of a library.
     """
 
     key: str
@@ -51,6 +59,7 @@ class Item(NamedTuple):
     size_bytes: int | None
     repetition: int
     messages: int | None
+    laid_out_for: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ class _Work:
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._known: dict[int, _Point] = {}
-        self._schedules: dict[tuple[Any, ...], Schedule] = {}
+        self._schedules: dict[tuple[Any, ...], TimedSchedule] = {}
         self._results: list[Row | TuttiError | None] = [None] * len(batch.items)
         self._seconds = 0.0
 
@@ -136,30 +145,38 @@ class _Work:
             self._known[point] = _Point(experiment, Questions(experiment), plan_of(experiment, []))
         return self._known[point]
 
-    def _schedule(self, item: Item) -> Schedule:
+    def _schedule(self, item: Item) -> TimedSchedule:
         experiment = self._point(item.point).experiment
-        key = (item.notation, item.ranks, experiment.collective, experiment.root)
-        if key not in self._schedules:
-            self._schedules[key] = lay_out(experiment, item.notation, item.ranks)
-        return self._schedules[key]
+        key: tuple[Any, ...] = (item.notation, item.ranks, experiment.collective, experiment.root)
+        is_of_library = is_library(item.notation)
+        if is_of_library:  # its costs depend on the platform, the schedule on the size
+            key = (*key, item.point, item.laid_out_for)
+        if key in self._schedules:
+            return self._schedules[key]
+        if is_of_library:
+            size = Size(bytes=item.laid_out_for)
+            case = library_case(experiment, item.notation, item.ranks, size)
+        else:
+            laid_out = lay_out(experiment, item.notation, item.ranks)
+            case = TimedSchedule(laid_out.name, laid_out, item.messages, item.notation)
+        self._schedules[key] = case
+        return case
 
     def _proof(self, item: Item) -> Row:
-        laid_out = self._schedule(item)
-        questions = self._point(item.point).questions
-        self._check(item, questions.proof(item.notation, item.ranks))
+        case = self._schedule(item)
+        self._check(item, proof_key(self._point(item.point).questions, case))
         started = time.perf_counter()
-        reason = verify(laid_out)
+        reason = verify(case.schedule)
         self._seconds += time.perf_counter() - started
         return {"proved": reason is None}
 
     def _case(self, item: Item) -> tuple[_core.Case, MeasurementPoint]:
         assert item.size_bytes is not None  # noqa: S101 - a measurement
-        laid_out = self._schedule(item)
+        case = self._schedule(item)
         known = self._point(item.point)
         size = item.size_bytes
         key = known.questions.measurement(item.notation, item.ranks, size, item.repetition)
         self._check(item, key)
-        case = TimedSchedule(laid_out.name, laid_out, item.messages, item.notation)
         point = MeasurementPoint(case, Size(bytes=size), item.repetition)
         return known.plan.core_case(point), point
 
@@ -171,11 +188,21 @@ class _Work:
             elif isinstance(result, Exception):
                 raise result
             else:
-                self._results[index] = figures_of(case, point.case.schedule, point.size, result)
+                self._results[index] = self._figures(index, case, point, result)
 
         started = time.perf_counter()
         _core.simulate_many([case for _, case, _ in measured], store, threads=1)
         self._seconds += time.perf_counter() - started
+
+    def _figures(
+        self, index: int, case: _core.Case, point: MeasurementPoint, result: Figures
+    ) -> Row:
+        """Returns a row; the lower bound is that of the platform, not of a library's protocol."""
+        row = timed(case, point.case.schedule, point.size, result)
+        if point.case.label:
+            row |= {"algorithm": point.case.algorithm, "schedule": point.case.label}
+            case = self._point(self._batch.items[index].point).plan.bound_case(point)
+        return row | limit_of(case.bound().at_least_ps, result)
 
     def _check(self, item: Item, key: str) -> None:
         if key != item.key:

@@ -16,7 +16,9 @@ import numpy as np
 from tutti.base.errors import ConfigError
 from tutti.base.units import Size
 from tutti.collectives.simulation import simulate
+from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import schedule
+from tutti.view.quantity import format_time
 from tutti.workloads.experts import STAGES, balanced, copies, imbalance
 
 if TYPE_CHECKING:
@@ -195,6 +197,30 @@ def time_experts(
         imbalance=Quantiles.of([_received(choices, placement) for choices in samples]),
         dispatch=times["dispatch"],
         combine=times["combine"],
+    )
+
+
+def all_to_all_of_library(layer: ExpertLayer, platform: Platform, ranks: int) -> str:
+    """Returns what the platform's library takes to dispatch a copy per selected expert.
+
+    Empty without a library, or if its model has no answer.
+
+    Args:
+        layer: The layer; its routing is balanced.
+        platform: The platform.
+        ranks: The number of first ranks.
+    """
+    if platform.library is None or ranks < 2:
+        return ""
+    size, model = layer.tokens * layer.top_k * layer.token_bytes("dispatch"), platform.library.model
+    try:
+        found = model.default("all_to_all", ranks, size)
+    except AlgorithmError:
+        return ""
+    moved = found.time_ps - found.latency_ps
+    return (
+        f"{model.title} takes {format_time(moved)} for a balanced all_to_all of a copy per "
+        f"selected expert on {ranks} ranks, after {format_time(found.latency_ps)} of latency"
     )
 
 

@@ -24,9 +24,11 @@ from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.base.files.described import InFiles, Positive
 from tutti.collectives.request import lay_out
+from tutti.platforms.library import is_library
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, candidates
 from tutti.training.endpoint import Efficiency, Ring, core_rings, torus
+from tutti.training.library import by_library
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -63,13 +65,17 @@ class StepNetwork:
             of them per channel (chunks use the channels in turn), or `auto` for the fastest. A name
             such as `all_reduce:data` or `all_reduce:local+vertical` selects the groups along these
             dimensions, in preference to the name alone. Other collectives use rings along each
-            dimension.
+            dimension. `nccl`, `nccl:ring` and so on are those of the platform's library
+            (:mod:`tutti.training.library`).
+        library: Whether collectives without an algorithm are those of the platform's library, where
+            its model has an answer.
     """
 
     rings: tuple[Ring, ...] | tuple[Dimension, ...]
     efficiency: Efficiency = 1.0
     platform: Platform | None = None
     algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
+    library: bool = False
 
     @property
     def sizes(self) -> list[int]:
@@ -111,26 +117,37 @@ class StepNetwork:
             TopologyError: The torus is invalid.
         """
         fabric = self._network()
-        if not self.algorithms:
+        if not self.algorithms and not self._default:
             return fabric
         self.check_collectives(transfers)
-        chosen = []
+        chosen, least = [], []
         for (collective, mask), transfer in self.largest(transfers).items():
             given = self.algorithm(collective, mask)
-            if given is None:
+            notation = self.library_of(collective, mask)
+            if notation:
+                try:
+                    by = by_library(self, notation, transfer, transfers)
+                except AlgorithmError:
+                    if given is not None:
+                        raise
+                    continue
+                channels, times = by
+                least += times
+            elif given is None:
                 continue
-            if given == AUTO and time is not None:
+            elif given == AUTO and time is not None:
                 channels = self._fastest(fabric, transfer, mask, time)
             else:
                 channels = self._channels(given, collective, mask)
             chosen.append((collective, mask, [channel.core for channel in channels]))
-        return fabric.with_algorithms(chosen)
+        fabric = fabric.with_algorithms(chosen)
+        return fabric.with_least(least) if least else fabric
 
     def largest(self, transfers: Sequence[Transfer]) -> dict[tuple[str, int], Transfer]:
         """Returns the largest transfer of each collective and its dimensions of several NPUs."""
         found: dict[tuple[str, int], Transfer] = {}
         for one in transfers:
-            key = (one[0], self._dimensions(one[1]))
+            key = (one[0], self.dimensions_of(one[1]))
             if key[1]:
                 found[key] = max(found.get(key, one), one, key=lambda other: other[2])
         return found
@@ -143,9 +160,22 @@ class StepNetwork:
         """Returns the given algorithm of a collective on the groups along `mask`."""
         return self.algorithms.get(self.key(collective, mask), self.algorithms.get(collective))
 
+    def library_of(self, collective: str, mask: int) -> str:
+        """Returns the algorithm of the platform's library that a collective has; empty if none."""
+        given = self.algorithm(collective, mask)
+        if given is None:
+            return self._default
+        return given if isinstance(given, str) and is_library(given) else ""
+
+    @property
+    def _default(self) -> str:
+        """The library that executes collectives without an algorithm; empty for rings."""
+        library = self.platform.library if self.platform and self.library else None
+        return library.name if library and library.system else ""
+
     def group_name(self, mask: int) -> str:
         """Returns the names of the dimensions of several NPUs of `mask`, such as `tensor+data`."""
-        within = self._dimensions(mask)
+        within = self.dimensions_of(mask)
         names = [one.name for one in self.rings]
         return "+".join(name for at, name in enumerate(names) if within >> at & 1)
 
@@ -175,7 +205,7 @@ class StepNetwork:
             raise WorkloadError(message, kind="does_not_divide")
         return _core.StepFabric.on(self.platform.core, self.sizes)
 
-    def _dimensions(self, mask: int) -> int:
+    def dimensions_of(self, mask: int) -> int:
         """Returns the dimensions of a mask that have more than one NPU."""
         return sum(1 << at for at, size in enumerate(self.sizes) if size > 1 and mask >> at & 1)
 

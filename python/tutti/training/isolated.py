@@ -1,8 +1,8 @@
 """Steps whose collectives take the time of their simulation alone.
 
-Any platform works, also those whose network model cannot interleave with a step: cost models
-without a topology, flits, and a mesh with several hops per cycle. Collectives of different groups
-and messages do not share links.
+Those of a library take the time that its own model predicts. Any platform works, also those whose
+network model cannot interleave with a step: cost models without a topology, flits, and a mesh with
+several hops per cycle. Collectives of different groups and messages do not share links.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tutti.collectives.simulation import simulate
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import candidates
 from tutti.training.fabric import AUTO
+from tutti.training.library import predicted
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -58,13 +59,19 @@ def _time(network: StepNetwork, platform: Platform, transfer: Transfer) -> int:
     """Returns the time of a collective in ps."""
     collective, mask, size, _ = transfer
     ranks = network.group_size(mask)
+    given = network.algorithm(collective, mask)
+    if notation := network.library_of(collective, mask):
+        try:
+            return predicted(network, notation, transfer).time_ps
+        except AlgorithmError:
+            if given is not None:
+                raise
     if _has_topology(platform) and ranks != math.prod(network.sizes):
         message = (
             f"{collective} on groups of {ranks} NPUs of {platform.name}: expected groups of all "
             "NPUs, or a platform without a topology"
         )
         raise WorkloadError(message, kind="not_in_flows")
-    given = network.algorithm(collective, mask)
     if given is None or isinstance(given, tuple):
         message = f"{collective} has no single algorithm: expected one in `algorithms`"
         raise WorkloadError(message, kind="not_in_flows")

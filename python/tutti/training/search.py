@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
 from tutti.collectives.request import lay_out
+from tutti.platforms.library import is_library
 from tutti.schedules.ir import algorithms as registry
 from tutti.schedules.ir import candidates
 from tutti.workloads.errors import WorkloadError
@@ -250,7 +251,12 @@ def _candidates(
 
 
 def _check_fits(notation: str, collectives: Sequence[SearchedCollective], step: Step) -> None:
-    """Refuses an algorithm that performs none of the collectives."""
+    """Refuses an algorithm that performs none of the collectives.
+
+    Whether one of the platform's library does depends on the size, which trials report.
+    """
+    if is_library(notation) and step.platform is not None and step.platform.library is not None:
+        return
     for one in collectives:
         routes = step.network.routes_of(one.ranks)
         try:

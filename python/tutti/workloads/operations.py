@@ -28,6 +28,7 @@ class Kind(IntEnum):
     SEND = 1
     RECEIVE = 2
     COLLECTIVE = 3
+    TIMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,13 @@ class Operations:
     Attributes:
         kinds: `Kind` of each operation, uint8.
         sizes: Bytes of a message or of a collective's payload, int64; 0 for computations.
-        durations: Time of a computation in ps, int64; 0 for other operations.
+        durations: Time of a computation in ps, and of a timed collective after its last rank has
+            started it; int64, 0 for other operations.
         peers: The destination or source of a message, the index into `Trace.collectives` of a
-            collective, -1 of a computation; int32. A receive may have `ANY`.
-        tags: Tag of a message, int64; 0 for other operations. A receive may have `ANY`.
+            collective, the ranks of a timed collective, -1 of a computation; int32. A receive may
+            have `ANY`.
+        tags: Tag of a message, number of a timed collective, int64; 0 for other operations. A
+            receive may have `ANY`.
         streams: The stream (or CPU thread) that executes the operation, int32. A stream executes
             one operation at a time, in any order that dependencies allow.
         first_dependency: Offsets into `dependencies`, int64, one more than operations.

@@ -13,6 +13,7 @@ import pytest
 from tutti.base.errors import ConfigError
 from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import scaled
+from tutti.platforms.nodes import domain_of
 from tutti.platforms.npus import npu
 from tutti.training.plan import (
     Cluster,
@@ -25,7 +26,6 @@ from tutti.training.plan import (
     plans,
     search,
 )
-from tutti.training.plan.cluster import domain_of
 from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.estimate import BLOCKING, least_data
 from tutti.training.plan.explain import exceeds, explained, table_of

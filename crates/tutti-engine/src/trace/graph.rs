@@ -49,6 +49,11 @@ impl Work {
         Bytes(self.amount)
     }
 
+    /// Whether it sends or receives.
+    pub(super) fn is_message(&self) -> bool {
+        self.kind == kind::SEND || self.kind == kind::RECEIVE
+    }
+
     /// Whether a receive accepts messages of several channels.
     pub(super) fn is_open(&self) -> bool {
         self.kind == kind::RECEIVE && (self.peer == ANY || self.tag == i64::from(ANY))
@@ -115,17 +120,21 @@ impl Graph {
         streams.dedup();
         for at in 0..of.len() {
             let (kind, peer, tag) = (of.kinds[at], of.peers[at], of.tags[at]);
-            let computes = kind == kind::COMPUTE;
+            let (computes, timed) = (kind == kind::COMPUTE, kind == kind::TIMED);
+            let lasts = computes || timed;
             let refuse = |column, value, expected| refused((rank, at), column, value, expected);
-            if kind > kind::RECEIVE {
+            if kind > kind::RECEIVE && !timed {
                 return refuse("kind", kind.into(), "a computation, a send or a receive");
             }
-            let amount = if computes { of.durations[at] } else { of.sizes[at] };
+            let amount = if lasts { of.durations[at] } else { of.sizes[at] };
             let Ok(amount) = u64::try_from(amount) else {
-                return refuse(if computes { "duration" } else { "size" }, amount, "0 or more");
+                return refuse(if lasts { "duration" } else { "size" }, amount, "0 or more");
             };
+            if timed && !u32::try_from(peer).is_ok_and(|size| (1..=ranks).contains(&size)) {
+                return refuse("peer", peer.into(), "the number of ranks of a group");
+            }
             let any = kind == kind::RECEIVE && peer == ANY;
-            if !computes && !any && !u32::try_from(peer).is_ok_and(|peer| peer < ranks) {
+            if !lasts && !any && !u32::try_from(peer).is_ok_and(|peer| peer < ranks) {
                 return refuse("peer", peer.into(), "a rank of the trace");
             }
             if of.streams[at] < 0 {
@@ -167,7 +176,7 @@ impl Graph {
         }
         let mut next = self.first_follower.clone();
         self.followers = vec![Follower(0); *next.last().unwrap_or(&0) as usize];
-        for chosen in [kind::SEND, kind::RECEIVE, kind::COMPUTE] {
+        for chosen in [kind::SEND, kind::RECEIVE, kind::TIMED, kind::COMPUTE] {
             for (&base, of) in self.first.iter().zip(trace) {
                 for at in (0..of.len()).filter(|&at| of.kinds[at] == chosen) {
                     let start = index(of.first_dependency[at]);
@@ -192,7 +201,7 @@ impl Graph {
             (destination, source, work.tag)
         };
         let messages = (0..).zip(&self.works);
-        let messages = messages.filter(|(_, work)| work.kind != kind::COMPUTE && !work.is_open());
+        let messages = messages.filter(|(_, work)| work.is_message() && !work.is_open());
         let mut order: Vec<(_, u32)> = messages.map(|(at, work)| (key(work), at)).collect();
         order.sort_unstable();
         let mut last = None;

@@ -26,6 +26,8 @@ pub mod kind {
     pub const SEND: u8 = 1;
     /// A receive.
     pub const RECEIVE: u8 = 2;
+    /// A collective whose time is known. It starts with the last rank of its group.
+    pub const TIMED: u8 = 4;
 }
 
 /// The source of a receive that accepts any, and the tag of one that accepts any.
@@ -38,11 +40,11 @@ pub struct Operations {
     pub kinds: Vec<u8>,
     /// The bytes of each message.
     pub sizes: Vec<i64>,
-    /// The duration of each computation in ps.
+    /// The duration of each computation and of each timed collective in ps.
     pub durations: Vec<i64>,
-    /// The destination or the source of each message.
+    /// The destination or the source of each message; the ranks of a timed collective.
     pub peers: Vec<i32>,
-    /// The tag of each message.
+    /// The tag of each message; the number of a timed collective.
     pub tags: Vec<i64>,
     /// The stream that executes the operation.
     pub streams: Vec<i32>,

@@ -2,15 +2,16 @@
 //!
 //! An operation is ready when its dependencies are satisfied. A computation occupies its stream for
 //! its duration, a send for the overhead of the model, and a receive likewise once its message has
-//! arrived. A posted receive does not occupy its stream while it waits. All streams of a rank share
-//! its network port.
+//! arrived. A posted receive does not occupy its stream while it waits. A timed collective occupies
+//! its stream from its start on the rank, and ends its duration after the last rank of its group has
+//! started it. All streams of a rank share its network port.
 //!
 //! The executor of schedules ([`crate::Simulation`]) runs a rank until it blocks, in causal order.
 //! That is not correct here: streams of a rank compete for one port, so the order of time matters.
 //! Both use the same models, ports and networks.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::graph::Graph;
@@ -117,6 +118,8 @@ struct Executor<'r, 'n, M: MessageModel> {
     /// Whether the last operation of a rank was a send, so that the burst continues.
     bursts: Vec<bool>,
     matching: Matching,
+    /// The started ranks of timed collectives by number: operations, and since when.
+    meetings: BTreeMap<i64, Vec<(u32, Time)>>,
     outcome: TraceOutcome,
     completed: usize,
 }
@@ -136,6 +139,7 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
             ports: vec![Port::default(); ranks],
             bursts: vec![false; ranks],
             matching: Matching::new(&run.graph),
+            meetings: BTreeMap::new(),
             outcome: TraceOutcome {
                 finish: vec![Time::ZERO; ranks],
                 busy: vec![Time::ZERO; ranks],
@@ -150,7 +154,7 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
         let run = self.run;
         for rank in 0..run.trace.len() {
             let own = run.graph.first[rank]..run.graph.first[rank + 1];
-            for chosen in [kind::SEND, kind::RECEIVE, kind::COMPUTE] {
+            for chosen in [kind::SEND, kind::RECEIVE, kind::TIMED, kind::COMPUTE] {
                 for at in own.clone() {
                     if self.needs[at as usize] == 0 && run.graph.works[at as usize].kind == chosen {
                         self.push(Time::ZERO, Event::Ready(at));
@@ -237,6 +241,9 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
     /// Wakes a stream when its first operation can start.
     fn schedule(&mut self, stream: u32) {
         let Some((time, serial, _)) = self.first_waiting(stream) else { return };
+        if time == Time::MAX {
+            return; // until a timed collective ends
+        }
         let wakes = &mut self.streams[stream as usize].wakes;
         if wakes.is_none_or(|wakes| time < wakes) {
             *wakes = Some(time);
@@ -274,18 +281,44 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
                 let port = &mut self.ports[work.rank as usize];
                 self.run.model.receive(port, now, arrival, bytes)
             }
+            kind::TIMED => return self.meet(operation, now),
             _ => now + work.duration(),
         };
+        self.bursts[work.rank as usize] = work.kind == kind::SEND;
+        if work.kind != kind::RECEIVE {
+            self.release(operation, now, true);
+        }
+        self.complete(operation, (now, end))
+    }
+
+    /// A rank starts a timed collective, which ends on all of its ranks after the last has started.
+    fn meet(&mut self, operation: u32, now: Time) -> Result<(), EngineError> {
+        let work = self.run.graph.works[operation as usize];
+        self.bursts[work.rank as usize] = false;
+        self.streams[work.stream as usize].free = Time::MAX;
+        self.release(operation, now, true);
+        let started = self.meetings.entry(work.tag).or_default();
+        started.push((operation, now));
+        if started.len() < work.peer.unsigned_abs() as usize {
+            return Ok(());
+        }
+        for (member, since) in self.meetings.remove(&work.tag).unwrap_or_default() {
+            let work = self.run.graph.works[member as usize];
+            self.complete(member, (since, now + work.duration()))?;
+            self.schedule(work.stream);
+        }
+        Ok(())
+    }
+
+    /// An operation occupies its stream from a start to an end.
+    fn complete(&mut self, operation: u32, (start, end): (Time, Time)) -> Result<(), EngineError> {
+        let work = self.run.graph.works[operation as usize];
         let rank = work.rank as usize;
-        self.bursts[rank] = work.kind == kind::SEND;
         self.streams[work.stream as usize].free = end;
-        self.outcome.busy[rank] += end - now;
+        self.outcome.busy[rank] += end - start;
         self.outcome.finish[rank] = self.outcome.finish[rank].max(end);
         if end > Time::LATEST {
             return Err(EngineError::TimeOverflow { rank: RankId(work.rank) });
-        }
-        if work.kind != kind::RECEIVE {
-            self.release(operation, now, true);
         }
         self.release(operation, end, false);
         self.completed += 1;
@@ -374,11 +407,13 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
                 let posted = work.kind == kind::RECEIVE && self.needs[at as usize] == 0;
                 posted && self.matching.is_unmatched(at)
             });
+            let mut started = self.meetings.values().flatten().map(|&(at, _)| at);
+            let meets = || started.find(|at| own.contains(at));
             let cyclic = || own.clone().find(|&at| self.needs[at as usize] > 0);
-            let Some(at) = posted.or_else(cyclic) else { continue };
+            let Some(at) = posted.or_else(meets).or_else(cyclic) else { continue };
             stuck += 1;
             if waiting.len() < LISTED {
-                waiting.push(self.explained(at, posted.is_some()));
+                waiting.push(self.explained(at));
             }
         }
         EngineError::TraceDeadlock {
@@ -388,10 +423,13 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
         }
     }
 
-    fn explained(&self, at: u32, posted: bool) -> String {
+    fn explained(&self, at: u32) -> String {
         let work = &self.run.graph.works[at as usize];
         let (rank, index) = (RankId(work.rank), self.run.graph.index(at));
-        if !posted {
+        if self.needs[at as usize] == 0 && work.kind == kind::TIMED {
+            return format!("{rank} in operation {index} waits for other ranks of its collective");
+        }
+        if self.needs[at as usize] > 0 {
             return format!("{rank} in operation {index} has dependencies that never complete");
         }
         let source =

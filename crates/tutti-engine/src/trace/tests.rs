@@ -132,3 +132,39 @@ fn errors_of_text_name_the_line() {
         assert!(refused(text).starts_with(expected), "{}", refused(text));
     }
 }
+
+/// A rank that computes for some time in ps, then starts a timed collective of two ranks.
+fn meeting(computes: i64) -> Operations {
+    let mut of = Operations::new();
+    if computes > 0 {
+        of.push(kind::COMPUTE, computes, (-1, 0), 0);
+    }
+    of.push(kind::TIMED, 0, (2, 7), 0);
+    if let Some(duration) = of.durations.last_mut() {
+        *duration = 500_000;
+    }
+    if computes > 0 {
+        of.require(0);
+    }
+    of
+}
+
+#[test]
+fn a_timed_collective_starts_with_its_last_rank_and_occupies_streams() {
+    let (mut first, second) = (meeting(0), meeting(300_000));
+    first.push(kind::COMPUTE, 100_000, (-1, 0), 0);
+    let (model, trace) = (loggp(), [first, second]);
+    let run = TraceRun::new(&trace, &model, Conditions::default()).unwrap();
+    let outcome = run.run(None, &AtomicBool::new(false)).unwrap();
+    let ns = |times: &[tutti_units::Time]| times.iter().map(|t| t.ps() / 1000).collect::<Vec<_>>();
+    assert_eq!(ns(&outcome.finish), [900, 800]);
+    assert_eq!(ns(&outcome.busy), [900, 800]);
+}
+
+#[test]
+fn ranks_that_wait_in_a_timed_collective_are_named() {
+    let (model, trace) = (loggp(), [meeting(0), Operations::new()]);
+    let run = TraceRun::new(&trace, &model, Conditions::default()).unwrap();
+    let error = run.run(None, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("rank 0 in operation 0 waits for other ranks of its collective"));
+}

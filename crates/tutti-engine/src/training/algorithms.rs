@@ -1,5 +1,6 @@
 //! The schedules of the collectives of a step: chosen ones, or rings along each dimension.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,10 +8,11 @@ use super::network::StepNetwork;
 use super::rounds::InNetwork;
 use super::{Detail, TrainingFabric, TrainingRunError};
 use crate::dataflow::Dataflow;
-use crate::workload::Rings;
+use crate::workload::{Content, Rings, Transfer};
 use tutti_schedule::algorithm::build;
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Schedule, Shape, Slot, Step};
+use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 /// The schedules of a collective on the groups along some dimensions.
@@ -36,9 +38,26 @@ impl fmt::Debug for Chosen {
 pub struct Algorithms {
     /// The chosen schedules; other collectives use rings.
     pub chosen: Vec<Chosen>,
+    /// Times that collectives take at least as flows, such as those that a library predicts. Level
+    /// and content of the keys are the defaults.
+    pub least: BTreeMap<Transfer, Time>,
 }
 
 impl Algorithms {
+    /// The time that a collective takes at least.
+    pub(super) fn least(&self, transfer: Transfer) -> Time {
+        let key = Transfer { level: 0, content: Content::default(), ..transfer };
+        self.least.get(&key).copied().unwrap_or(Time::ZERO)
+    }
+
+    /// Whether collectives like this one have a least time, which contains their steps.
+    pub(super) fn has_least(&self, transfer: Transfer) -> bool {
+        let alike = |one: &Transfer| {
+            one.collective.name() == transfer.collective.name() && one.rings == transfer.rings
+        };
+        self.least.keys().any(alike)
+    }
+
     /// The schedules of a collective on groups along `rings`, whose sizes are `sizes`.
     pub(super) fn of(
         &self,

@@ -4,11 +4,13 @@
 //! A collective starts when all NPUs of its group have issued it. A group has a communicator for
 //! activations and one for weights and their gradients, as in Megatron-Core. Each executes one
 //! collective at a time, by priority. A round of flows ends when all of them have been transmitted,
-//! after the latencies of the messages that they stand for; then the next round starts. Collectives
-//! of several rounds are divided into up to eight pieces: a piece starts a round when the previous
-//! piece has transmitted it. In a network that multicasts or reduces, a round has one flow for each
-//! part of a multicast or combine. NPUs relay nothing and handle nothing: links are shared, memory
-//! and processors are not used.
+//! after the latencies of the messages that they stand for; then the next round starts. A
+//! collective may have a least time, such as that of a library, which its flows do not shorten; all
+//! of its flows then start together, as the least time contains its steps. Collectives of several
+//! rounds are divided into up to eight pieces: a piece starts a round when the previous piece has
+//! transmitted it. In a network that multicasts or reduces, a round has one flow for each part of a
+//! multicast or combine. NPUs relay nothing and handle nothing: links are shared, memory and
+//! processors are not used.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -56,6 +58,7 @@ struct Collective {
     pieces: usize,
     /// Parts that have not ended.
     left: usize,
+    started: Time,
 }
 
 /// A piece of a channel of a collective.
@@ -227,7 +230,7 @@ impl<'a> Bulk<'a> {
         let pieces = pieces(self.fabric, self.operations.all[operation], &self.plans[operation]);
         let left = pieces * self.plans[operation].as_ref().map_or(0, |plan| plan.len());
         let parts = vec![Part::default(); left];
-        state.running = Some(Collective { operation, parts, pieces, left });
+        state.running = Some(Collective { operation, parts, pieces, left, started: now });
         if let Transport::Isolated(isolated) = self.network {
             return self.take_time(isolated, (communicator, operation), now);
         }
@@ -388,11 +391,24 @@ impl<'a> Bulk<'a> {
         if round == plan[part / running.pieces].rounds.len() {
             running.left -= 1;
             if running.left == 0 {
-                let operation = running.operation;
-                return self.end(communicator, operation, now);
+                let (operation, started) = (running.operation, running.started);
+                return self.end_flows(communicator, operation, (started, now));
             }
         }
         self.start_round(communicator, part, now);
+    }
+
+    /// The flows of a collective have ended; it ends, unless its least time has not passed.
+    fn end_flows(&mut self, communicator: u32, operation: usize, (started, now): (Time, Time)) {
+        let least = match self.operations.all[operation] {
+            Operation::Collective(transfer) => self.fabric.algorithms.least(transfer),
+            _ => Time::ZERO,
+        };
+        if started + least <= now {
+            return self.end(communicator, operation, now);
+        }
+        let operation = u32::try_from(operation).expect("fewer than 2^32 operations");
+        self.at(started + least, Event::Collective { communicator, operation });
     }
 
     /// The latencies of the messages that follow each other in a round: the longest path.

@@ -124,7 +124,9 @@ pub(super) fn plans(
             None => {
                 let channels = schedules.of(fabric, transfer)?;
                 let in_network = fabric.network.in_network();
+                let has_least = fabric.algorithms.has_least(transfer);
                 let rounds = channels.flows.iter().map(|flow| Rounds::of(flow, in_network));
+                let rounds = rounds.map(|one| if has_least { one.merged() } else { one });
                 let rounds = rounds.collect::<Vec<_>>();
                 for rounds in &rounds {
                     check_paths(&fabric.network, groups, &rounds.flow)?;

@@ -61,6 +61,19 @@ impl Rounds {
         Rounds { flow: Arc::clone(flow), rounds }
     }
 
+    /// The same flows in one round, for a collective whose least time contains its steps.
+    pub(super) fn merged(mut self) -> Rounds {
+        let mut all = std::mem::take(&mut self.rounds).into_iter();
+        if let Some(mut first) = all.next() {
+            for round in all {
+                first.extend(&round);
+            }
+            first.steps = 1;
+            self.rounds = vec![first];
+        }
+        self
+    }
+
     /// The sends of a rank in a round: receivers and chunks.
     pub(super) fn sends(&self, round: usize, rank: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let sends = &self.rounds[round].sends;
@@ -222,6 +235,13 @@ mod tests {
         let direct = rounds("direct", Collective::AllToAll, 8);
         assert_eq!(listed(&direct), [(1, 7)]);
         assert_eq!(direct.sends(0, 3).count(), 7);
+    }
+
+    #[test]
+    fn merged_rounds_have_all_chunks() {
+        let halving = rounds("recursive_halving_doubling", Collective::AllReduce, 8).merged();
+        assert_eq!(listed(&halving), [(1, 14)]);
+        assert_eq!(halving.sends(0, 0).count(), 3);
     }
 
     /// The middle exchanges of both halves are among the same pairs.

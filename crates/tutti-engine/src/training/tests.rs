@@ -269,7 +269,8 @@ fn nested(sizes: [u32; 3], rings: Rings) -> Algorithms {
     };
     let (collective, ranks) = (Collective::AllReduce, live.iter().product());
     let channels = vec![tutti_schedule::algorithm::build(&notation, collective, ranks).unwrap()];
-    Algorithms { chosen: vec![Chosen { collective: collective.name(), rings, channels }] }
+    let chosen = vec![Chosen { collective: collective.name(), rings, channels }];
+    Algorithms { chosen, ..Algorithms::default() }
 }
 
 #[test]

@@ -61,7 +61,7 @@ def compare(
     for text in (*experiment.remarks, *experiment.machine().remarks):
         remark(text)
     with Progress("laying out", work=parts(experiment)) as progress:
-        laid_out = plan(experiment, done=progress.advance, library=True)
+        laid_out = plan(experiment, done=progress.advance)
     study: Study[Any] = Study(experiment.output, "measurement", extra=None)
     unverified = _prove(study, laid_out, skip=not verify)
     frame = with_baselines(laid_out, _measured(study, laid_out, threads))

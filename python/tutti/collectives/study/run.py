@@ -100,7 +100,7 @@ def _only(experiment: Experiment) -> str:
 
 def _repetitions(experiment: Experiment) -> dict[str, Any]:
     """Returns minimum, median and quartiles over the repetitions."""
-    rows = Rows(plan(experiment, library=True))
+    rows = Rows(plan(experiment))
     with Progress("repetitions", work=rows.plan.work, total=experiment.repetitions) as progress:
         measure(rows.plan, rows, done=lambda work: progress.advance(work, rows.count))
     return summary(rows.frame()).row(0, named=True)

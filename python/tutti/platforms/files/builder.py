@@ -39,7 +39,7 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
     routes = _routes(platform, source)
     _check_nodes(platform, routes, source)
     contention = contention_of(platform, routes, source=source)
-    library = _library(platform, is_default=model == default, source=source)
+    library = _library(platform, routes, is_default=model == default, source=source)
     found = Platform(
         name=name, model=network, routes=routes, contention=contention, library=library
     )
@@ -75,9 +75,12 @@ def _network(platform: RawPlatform, model: str, source: str) -> Model:
     return network  # type: ignore[return-value] # a member of the union
 
 
-def _library(platform: RawPlatform, *, is_default: bool, source: str) -> Library | None:
+def _library(
+    platform: RawPlatform, routes: Routes | None, *, is_default: bool, source: str
+) -> Library | None:
     """Returns the library of a platform, with the costs of its protocols."""
     from tutti.platforms.library import Library
+    from tutti.platforms.nodes import domain_of
 
     table = platform.library
     if table is None:
@@ -90,6 +93,7 @@ def _library(platform: RawPlatform, *, is_default: bool, source: str) -> Library
         version=table.version,
         system=table.system,
         models=models,
+        node_npus=domain_of(routes) if routes is not None else 0,
         is_changed=_is_changed(platform),
     )
 

@@ -186,8 +186,10 @@ class RawTraining(Table):
             default_factory=dict,
             description="The algorithm of each collective: a notation, a file, `auto` for the "
             "fastest alone, or a list with one per channel (chunks use the channels in turn). A "
-            'key such as "all_reduce:data" selects the groups along these dimensions. Other '
-            "collectives use rings along each dimension.",
+            'key such as "all_reduce:data" selects the groups along these dimensions. `nccl` is '
+            "the choice of the platform's library, `nccl:ring` one of its algorithms. Other "
+            "collectives are those of the platform's library with `flows` and `isolated`, if it "
+            "is known; else they use rings along each dimension.",
         ),
     ]
     npu: Annotated[Npu, Field(default_factory=Npu, description="The parameters of all NPUs.")]

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tutti.base.units import OpRate
+from tutti.platforms.nodes import domain_of
 from tutti.training.endpoint import Npu
 from tutti.training.plan.efficiency import coefficients, kernels_of, rates_of, setting_of
 from tutti.workloads.errors import WorkloadError
@@ -38,14 +39,6 @@ class Link:
 
     rate: float
     latency: float
-
-
-def domain_of(routes: Routes) -> int:
-    """Returns the number of first NPUs that reach each other at the rate of the first two."""
-    ranks = routes.topology.ranks
-    first = routes.pair(0, min(1, ranks - 1)).bottleneck
-    slower = (at for at in range(2, ranks) if routes.pair(0, at).bottleneck != first)
-    return next(slower, ranks)
 
 
 @dataclass(frozen=True, kw_only=True)

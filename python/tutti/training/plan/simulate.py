@@ -85,6 +85,7 @@ def step_of(
         batch=plan.samples,
         rings=dimensions_of(plan, cluster.domain),
         platform=cluster.platform,
+        library=False,
         npu=cluster.engine,
         element=ELEMENT,
         elements=cluster.elements,

@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from tutti.training.endpoint import Ring
+from tutti.training.library import lines
 from tutti.training.spans import communication
 from tutti.view.palette import GREEN, OLIVE, ORANGE, PINK, others
 from tutti.view.quantity import format_rate, format_share, format_time, plural
@@ -151,10 +152,24 @@ def remarks(runs: Sequence[TrainingResult]) -> Iterator[str]:
             "isolated": f"collectives take the time of their simulation alone on {name}",
         }
         yield f"{replaces[step.detail]} ({step.platform.model.kind})"
+        yield from _of_library(runs[0])
     unstable = [run.configuration.name for run in runs
                 if run.step.iterations == "stable" and not run.is_stable]  # fmt: skip
     if unstable:
         yield f"not stable after {runs[0].iterations} iterations: {', '.join(unstable)}"
+
+
+def _of_library(run: TrainingResult) -> Iterator[str]:
+    """Yields the collectives that the platform's library executes, or that it does not."""
+    step = run.step
+    library = step.platform.library if step.platform else None
+    if library is None:
+        return
+    programs = step.programs(run.configuration)
+    yield from lines(step.network, sorted({one for of in programs for one in of.transfers}))
+    if step.detail == "packets" and library.system:
+        title = library.model.title
+        yield f"collectives are not those of {title}, unlike with `detail = flows` or `isolated`"
 
 
 def _network(step: Step) -> list[Fact]:

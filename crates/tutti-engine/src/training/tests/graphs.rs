@@ -36,7 +36,7 @@ pub(super) fn on_graph(
     TrainingFabric {
         network: StepNetwork::Graph(Graph { routes: Arc::clone(routes), choosing: None, sharing }),
         sizes: vec![npus],
-        algorithms: Algorithms { chosen: vec![chosen] },
+        algorithms: Algorithms { chosen: vec![chosen], ..Algorithms::default() },
         ..fabric(torus([2, 1, 1]), endpoint, Population::All)
     }
 }

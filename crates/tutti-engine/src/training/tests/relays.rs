@@ -43,7 +43,8 @@ fn chosen(
     let ranks = sizes.iter().product();
     let channels = vec![wrap(build(notation, collective, ranks).unwrap())];
     let rings = Rings::ALL.of(sizes);
-    Algorithms { chosen: vec![Chosen { collective: collective.name(), rings, channels }] }
+    let chosen = vec![Chosen { collective: collective.name(), rings, channels }];
+    Algorithms { chosen, ..Algorithms::default() }
 }
 
 fn on(sizes: [u32; 3], endpoint: Endpoint, algorithms: Algorithms) -> TrainingFabric {

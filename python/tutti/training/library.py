@@ -1,0 +1,148 @@
+"""The collectives of a training step by the library of the platform.
+
+A collective takes at least the time that the library's own model predicts for its group, as `tutti
+nccl explain` prints it. It takes longer where its flows share links with others. The flows are
+those of the library's schedule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tutti.collectives.request import lay_out
+from tutti.schedules.errors import AlgorithmError
+from tutti.schedules.ir import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tutti.platforms.library import LibraryModel, Prediction
+    from tutti.platforms.machine import Platform
+    from tutti.training.fabric import StepNetwork, Transfer
+
+_MOST_MESSAGES = 300_000
+"""Most messages of a schedule that no notation generates; beyond, rings stand for its flows."""
+
+
+class LibraryCollective(NamedTuple):
+    """A collective by the library.
+
+    Attributes:
+        channels: Its schedule.
+        least: Its transfers, each with the time in ps after the launch.
+    """
+
+    channels: list[Schedule]
+    least: list[tuple[Transfer, int]]
+
+
+def members(sizes: Sequence[int], mask: int) -> list[tuple[int, ...]]:
+    """Returns the ranks of each group along the dimensions of a mask, innermost first."""
+    axes = len(sizes)
+    numbers = np.arange(int(np.prod(sizes))).reshape(tuple(sizes)[::-1])
+    inside = [axis for axis in range(axes) if mask >> (axes - 1 - axis) & 1]
+    outside = [axis for axis in range(axes) if axis not in inside]
+    count = int(np.prod([numbers.shape[axis] for axis in outside], initial=1))
+    rows = numbers.transpose(outside + inside).reshape(count, -1)
+    return [tuple(row) for row in rows.tolist()]
+
+
+def predicted(network: StepNetwork, notation: str, transfer: Transfer) -> Prediction:
+    """Returns what the library of the platform predicts for a collective of a step.
+
+    Raises:
+        AlgorithmError: The platform has no such library, its model has no answer, or the groups lie
+            differently on nodes.
+    """
+    collective, mask, size, _ = transfer
+    model = _library(network.platform, notation)
+    return model.predict(notation, collective, _group(network, model, mask), size)
+
+
+def by_library(
+    network: StepNetwork, notation: str, largest: Transfer, transfers: Sequence[Transfer]
+) -> LibraryCollective:
+    """Returns a collective by an algorithm of the library of the platform.
+
+    Args:
+        network: The network of the step.
+        notation: The algorithm, such as `nccl` or `nccl:ring`.
+        largest: The largest transfer of the collective; its schedule is that of all.
+        transfers: The transfers of the step.
+
+    Raises:
+        AlgorithmError: As :func:`predicted`, or no schedule fits.
+    """
+    platform = network.platform
+    model = _library(platform, notation)
+    assert platform is not None  # noqa: S101 - it has a library
+    collective, mask = largest[0], network.dimensions_of(largest[1])
+    group, launch = _group(network, model, mask), platform.model.launch.ps
+    least = [
+        (one, max(0, model.predict(notation, collective, group, one[2]).time_ps - launch))
+        for one in transfers
+        if one[0] == collective and network.dimensions_of(one[1]) == mask
+    ]
+    laid_out = _schedule(model, notation, collective, group, largest[2])
+    laid_out.verify()
+    return LibraryCollective([laid_out], least)
+
+
+def lines(network: StepNetwork, transfers: Sequence[Transfer]) -> Iterator[str]:
+    """Yields what the library selects for each collective that it executes, or why it does not."""
+    for (collective, mask), transfer in network.largest(transfers).items():
+        notation = network.library_of(collective, mask)
+        if not notation:
+            continue
+        key, ranks = network.key(collective, mask), network.group_size(mask)
+        model = _library(network.platform, notation)
+        try:
+            found = predicted(network, notation, transfer)
+        except AlgorithmError as error:
+            yield f"{key} on {ranks} ranks uses rings: {error.problem}"
+            continue
+        yield f"{model.title} selects for {key} on {ranks} ranks: {found.choice}"
+        if note := model.note(_group(network, model, mask)):
+            yield note
+
+
+def _library(platform: Platform | None, notation: str) -> LibraryModel:
+    library = platform.library if platform else None
+    if library is None or library.name != notation.partition(":")[0].strip():
+        where = f"platform {platform.name}" if platform else "a torus"
+        raise AlgorithmError(
+            f"{notation} is an algorithm of a library that {where} does not have", kind="argument"
+        )
+    return library.model
+
+
+def _group(network: StepNetwork, model: LibraryModel, mask: int) -> tuple[int, ...]:
+    """Returns the ranks of the first group along a mask; the others lie alike on nodes."""
+    groups = members(network.sizes, mask)
+    per_node = max(1, model.ranks_per_node)
+    shapes = {tuple(np.unique([rank // per_node for rank in one], return_counts=True)[1].tolist())
+              for one in groups}  # fmt: skip
+    if len(shapes) > 1:
+        problem = f"groups of {len(groups[0])} ranks lie differently on nodes of {per_node} GPUs"
+        raise AlgorithmError(problem, kind="wrong_ranks")
+    return groups[0]
+
+
+def _schedule(
+    model: LibraryModel, notation: str, collective: str, group: tuple[int, ...], size: int
+) -> Schedule:
+    """Returns the schedule of an algorithm; rings for one that has none or too many messages."""
+    ranks = len(group)
+    try:
+        found = model.schedule(notation, collective, group, size).schedule
+        if isinstance(found, Schedule) and 2 * found.chunks * ranks > _MOST_MESSAGES:
+            found = model.schedule(f"{model.name}:ring", collective, group, size).schedule
+    except AlgorithmError:
+        if notation != model.name:
+            raise
+        found = model.schedule(f"{model.name}:ring", collective, group, size).schedule
+    if isinstance(found, Schedule):
+        return found
+    return lay_out(found, collective=collective, ranks=ranks, root=0, routes=None)
