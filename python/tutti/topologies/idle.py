@@ -17,7 +17,7 @@ def default_routing(routes: Routes) -> str:
         return ""
     rule = str(routes.rule).partition(":")[0]
     family = routes.topology.name.partition(":")[0]
-    return f'the routing of {family} is {rule} unless `routing` states another'
+    return f"the routing of {family} is {rule} unless `routing` states another"
 
 
 def idle_links(routes: Routes) -> str:
