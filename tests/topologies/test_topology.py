@@ -14,6 +14,7 @@ from tutti.base.errors import UnitError
 from tutti.base.units import Time
 from tutti.topologies import Topology, families, link_classes
 from tutti.topologies.errors import TopologyError
+from tutti.topologies.idle import default_routing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,6 +193,40 @@ def test_minimal_routes_have_one_global_link_and_need_a_dragonfly() -> None:
     assert "shortest_path" in (caught.value.hint or "")
     with pytest.raises(TopologyError, match="expected at most g=9"):
         Topology.build("dragonfly:p=2,a=4,h=2,g=10", **WIRE)
+
+
+@pytest.mark.parametrize(
+    ("notation", "rule"),
+    [
+        ("fat_tree:k=4,n=2", "d_mod_k"),
+        ("rail_optimized:npus=2,hosts=2,pods=2,spines=2", "ecmp:0"),
+        ("hierarchical:switch:2/fat_tree:k=2,n=2", "ecmp:0"),
+        ("dragonfly:p=2,a=4,h=2,g=3", "minimal"),
+        ("torus:4x4", "dimension_order"),
+        ("mesh:3", "dimension_order"),
+        ("cmesh:4x4:2x2", "dimension_order"),
+        ("flattened_butterfly:4x4:2x2", "dimension_order"),
+        ("hyperx:s=3x4,t=2", "dimension_order"),
+        ("hierarchical:switch:2/ring:4", "shortest_path"),
+        ("switch:8", "shortest_path"),
+    ],
+)
+def test_a_family_has_a_default_rule(notation: str, rule: str) -> None:
+    links = [{"rate": "50 GB/s", "latency": "1 us"} for _ in link_classes(notation)]
+    topology = Topology.build(notation, links=links)
+    default, name = topology.routes(), rule.partition(":")[0]
+    assert (default.rule, default.is_default) == (rule, True)
+    assert default.fingerprint == topology.routes(name).fingerprint  # type: ignore[arg-type] # a rule
+    assert not topology.routes(name).is_default  # type: ignore[arg-type] # a rule
+    remark = default_routing(default)
+    assert remark.startswith("the routing of") == (name != "shortest_path")
+    assert name in remark or not remark
+
+
+def test_the_default_of_a_fat_tree_uses_all_its_top_switches() -> None:
+    tree = Topology.build("fat_tree:k=4,n=2", **WIRE)
+    tops = {tree.routes().path(0, target)[1].target for target in range(4, 16)}
+    assert tops == {f"level2.switch{number}" for number in range(4)}
 
 
 def test_d_mod_k_and_ecmp_spread_traffic_over_switches() -> None:

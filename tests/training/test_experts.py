@@ -55,6 +55,18 @@ def cluster() -> tutti.Platform:
     return tutti.Platform(name="cluster", model=model, routes=topology.routes("ecmp", seed=0))
 
 
+@pytest.mark.parametrize(("experts", "top_k"), [(32, 4), (8, 1), (8, 8), (2100, 3)])
+def test_uniform_choices_have_the_largest_gumbel_scores(experts: int, top_k: int) -> None:
+    layer = ExpertLayer(hidden=256, experts=experts, top_k=top_k, tokens=200)
+    placed = Placement.of(experts, ranks=2, per_node=2)
+    shares = popularity("uniform", experts, seed=0)
+    found = sampled_choices(layer, placed, shares, seed=7)
+    for rank in range(2):
+        scores = np.random.default_rng([7, rank]).gumbel(size=(200, experts))
+        expected = np.argsort(scores, axis=1)[:, experts - top_k :]
+        assert (np.sort(found[rank], axis=1) == np.sort(expected, axis=1)).all()
+
+
 @pytest.mark.parametrize("routing", ["uniform", "zipf:1.2"])
 def test_low_latency_copies_are_tokens_times_top_k(routing: str) -> None:
     found = choices(routing)

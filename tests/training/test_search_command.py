@@ -13,6 +13,7 @@ from tutti.base.errors import ExitCode
 from tutti.cli.app import app
 from tutti.training.files.step_file import load_training
 from tutti.training.search import DEFAULT, AlgorithmSearch
+from tutti.training.step import Step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +95,23 @@ def test_refused_algorithms_have_a_reason(file: Path) -> None:
     tried = {(trial.collective, trial.algorithm) for trial in found.trials}
     listed = {(one, name) for one in found.collectives for name in one.candidates}
     assert tried == listed
+
+
+def test_algorithms_with_equal_steps_run_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On 4 ranks of a group, recursive multiplying is the same for ratios of 2 and of 8."""
+    runs = []
+    run = Step.run
+
+    def counted(step: Step, *arguments: object, **options: object) -> object:
+        runs.append(step.algorithms)
+        return run(step, *arguments, **options)  # type: ignore[arg-type] # of the caller
+
+    names = ["recursive_multiplying:ratio=2", "recursive_multiplying:ratio=8", "ring"]
+    alone = {name: searched(file, algorithms=[name]).trials for name in names}
+    monkeypatch.setattr(Step, "run", counted)
+    found = searched(file, algorithms=names, limit=3)
+    assert [trial.time_ps for trial in found.trials] == [alone[name][0].time_ps for name in names]
+    assert len(runs) == 3  # without changes, and one of each schedule
 
 
 def test_the_limit_is_honoured(file: Path) -> None:

@@ -56,6 +56,8 @@ def moe(layer: LayerOptions, target: MachineOptions, routing: RoutingOptions) ->
     if text := defaults_of(found):
         remark(text)
     network = machine(found, chosen_model(found, None, source="--platform"), source="--platform")
+    for text in network.remarks:
+        remark(text)
     study = Study[ExpertTimes]()
     results, planned = _timed(study, chosen, target, routing, network)
     for ranks in ranks_of(target.ranks):

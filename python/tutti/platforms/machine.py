@@ -52,7 +52,7 @@ from tutti.platforms.contention import (
 )
 from tutti.platforms.library import Library
 from tutti.topologies import Routes
-from tutti.topologies.idle import idle_links
+from tutti.topologies.idle import default_routing, idle_links
 
 __all__ = [
     "MODELS",
@@ -187,7 +187,8 @@ class Platform(Parameters):
         if self.routes is None:
             return []
         if not isinstance(self.contention, Flits):
-            return [text] if (text := idle_links(self.routes)) else []
+            texts = (default_routing(self.routes), idle_links(self.routes))
+            return [text for text in texts if text]
         return self.contention.network(self.routes).remarks([None], self.contention.packet)
 
     @property

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-import networkx as nx
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from tutti.base.errors import ConfigError
@@ -19,6 +18,8 @@ from tutti.base.files.validate import validated
 from tutti.topologies.errors import TopologyError
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from tutti.topologies.graph import Topology
 
 _SUFFIXES = {".graphml": "GraphML", ".json": "node-link JSON"}
@@ -39,6 +40,8 @@ def read(path: str | Path) -> tuple[nx.Graph[Any], str]:
 
 def write(topology: Topology, path: str | Path) -> None:
     """Writes the topology in the format of the file ending."""
+    import networkx as nx
+
     path = Path(path)
     suffix = _suffix(path)
     graph = topology.to_networkx()
@@ -71,6 +74,8 @@ def read_bytes(path: Path, *, hint: str | None = None) -> bytes:
 
 
 def _graphml(data: bytes, source: str) -> nx.Graph[Any]:
+    import networkx as nx
+
     try:
         _check_endpoints(ElementTree.fromstring(data), source)  # noqa: S314 - expat limits expansion
         with warnings.catch_warnings():
@@ -126,6 +131,8 @@ def _node_link(data: bytes, source: str) -> nx.Graph[Any]:
 
 def _linked(document: _NodeLink, source: str) -> nx.Graph[Any]:
     """Returns the graph; all nodes of its edges are defined."""
+    import networkx as nx
+
     classes = {
         (False, False): nx.Graph,
         (False, True): nx.MultiGraph,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -25,6 +26,19 @@ Rule = Literal["shortest_path", "dimension_order", "minimal", "d_mod_k", "ecmp"]
 RULES: tuple[str, ...] = get_args(Rule)
 Choice = Literal["adaptive", "valiant", "ugal"]
 CHOICES: tuple[str, ...] = get_args(Choice)
+
+_RULES_OF_FAMILIES: dict[str, Rule] = {
+    "mesh": "dimension_order",
+    "torus": "dimension_order",
+    "cmesh": "dimension_order",
+    "flattened_butterfly": "dimension_order",
+    "hyperx": "dimension_order",
+    "dragonfly": "minimal",
+    "fat_tree": "d_mod_k",
+    "rail_optimized": "ecmp",
+}
+_TREE = re.compile("fat_tree:|rail_optimized:|dragonfly:")
+"""Families of a hierarchy with several equal paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,27 +223,30 @@ class Topology:
         - ``ugal``: the one of these two with the shorter estimated delay.
 
         Args:
-            rule: The routing rule; by default that of the topology, or else ``shortest_path``.
+            rule: The routing rule; by default that of the topology, or else that of its family
+                (`default_rule`).
             seed: Seed of ``ecmp``; 0 by default.
 
         Raises:
             TopologyError: The rule is unknown, does not fit the topology, or takes no seed.
         """
-        rule = rule or self.routing or "shortest_path"
+        stated = rule or self.routing
+        rule = stated or self.default_rule
         if rule not in RULES + CHOICES:
             known = ", ".join(RULES + CHOICES)
             message = f"unknown routing rule `{rule}`: expected one of {known}"
             fields = {"name": rule, "known": known}
             raise TopologyError(message, kind="unknown_routing", fields=fields)
         if rule == "ecmp":
-            return Routes(self, _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}")
-        if seed is not None:
+            core, rule = _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}"
+        elif seed is not None:
             message = f"`{rule}` takes no seed: it is for ecmp"
             raise TopologyError(message, kind="argument", hint="omit the seed")
-        if rule in CHOICES:
-            return Routes(self, _core.Routes.chosen(self._core, rule), rule)
-        find = getattr(_core.Routes, rule)
-        return Routes(self, find(self._core), rule)
+        elif rule in CHOICES:
+            core = _core.Routes.chosen(self._core, rule)
+        else:
+            core = getattr(_core.Routes, rule)(self._core)
+        return Routes(self, core, rule, is_default=stated is None)
 
     def routes_by_path(self, paths: Mapping[tuple[int, int], Sequence[int]]) -> Routes:
         """Returns routes from link indices for every pair of ranks.
@@ -321,6 +338,15 @@ class Topology:
         return self._core.is_family
 
     @property
+    def default_rule(self) -> Rule:
+        """The routing rule of the family, which spreads traffic over equal paths.
+
+        ``shortest_path`` sends all traffic of a tree through the switches of lowest index, so it is
+        the default only of families with one shortest path per pair, and of graphs.
+        """
+        return rule_of_family(self.name) if self.is_family else "shortest_path"
+
+    @property
     def grid(self) -> tuple[list[int], bool] | None:
         """The sizes of a mesh or torus and whether its rows wrap; None for other topologies."""
         return self._core.grid()
@@ -341,12 +367,21 @@ class Topology:
 class Routes:
     """The links of the path from one rank to another."""
 
-    __slots__ = ("_core", "_fingerprint", "rule", "topology")
+    __slots__ = ("_core", "_fingerprint", "is_default", "rule", "topology")
 
-    def __init__(self, topology: Topology, core: _core.Routes, rule: str | None = None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        core: _core.Routes,
+        rule: str | None = None,
+        *,
+        is_default: bool = False,
+    ) -> None:
         """Wraps routes of the core; use `Topology.routes`."""
         self.topology = topology
         self.rule = rule
+        # Whether the family selects the rule, not the user or a file.
+        self.is_default = is_default
         self._core = core
         # Cached, because it takes long for a large graph and many comparisons use it.
         self._fingerprint: str | None = None
@@ -405,6 +440,19 @@ class Routes:
         wire = self._core.pair(source, target)
         bottleneck = _rate(wire.bottleneck)
         return Wire(latency=Time(ps=wire.latency_ps), bottleneck=bottleneck, hops=wire.hops)
+
+
+def rule_of_family(notation: str) -> Rule:
+    """Returns the default routing rule of a topology in notation.
+
+    Examples:
+        >>> rule_of_family("fat_tree:k=4,n=2"), rule_of_family("ring:8")
+        ('d_mod_k', 'shortest_path')
+    """
+    family = notation.partition(":")[0]
+    if family == "hierarchical" and _TREE.search(notation):
+        return "ecmp"
+    return _RULES_OF_FAMILIES.get(family, "shortest_path")
 
 
 def families() -> list[_core.TopologyFamily]:

@@ -1,4 +1,4 @@
-"""Links between switches that no route uses, although equal paths would."""
+"""Remarks on routes: a default that selects among equal paths, and links that no route uses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ if TYPE_CHECKING:
 
 _MOST_RANKS: Final = 256
 """Larger graphs are not searched: the paths of all pairs would take seconds."""
+
+
+def default_routing(routes: Routes) -> str:
+    """Returns a remark on a routing rule that the family of a topology selects, or ""."""
+    if not routes.is_default or routes.rule in {None, "shortest_path"}:
+        return ""
+    rule = str(routes.rule).partition(":")[0]
+    family = routes.topology.name.partition(":")[0]
+    return f"the routing of {family} is {rule} unless `routing` states another"
 
 
 def idle_links(routes: Routes) -> str:

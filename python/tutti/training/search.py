@@ -20,8 +20,10 @@ Examples:
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 """The algorithm of the step: that of its file, or rings along each dimension."""
+
+_MOST_COMPARED = 64
+"""The steps of algorithms on more ranks are not compared, which would take long."""
 
 _ON_GRIDS = (
     "blue_connect:{grid}:ring",
@@ -149,6 +154,7 @@ class AlgorithmSearch:
         self.collectives = _collectives(step, configuration, algorithms)
         self.chosen = {one.key: DEFAULT for one in self.collectives}
         self.default = self.best = step.run(configuration)
+        self._equal: dict[tuple[str, str], str] = {}
         self._known: dict[tuple[str, ...], TrainingResult | TuttiError] = {}
 
     @cached_property
@@ -196,7 +202,10 @@ class AlgorithmSearch:
             self.best, self.chosen = found, chosen
 
     def _result(self, chosen: dict[str, str]) -> TrainingResult | TuttiError:
-        key = tuple(chosen.values())
+        key = tuple(self._steps(one, chosen[one.key]) for one in self.collectives)
+        if isinstance(self._known.get(key), TuttiError):
+            # The refusal names the algorithm.
+            key = tuple(chosen.values())
         if key not in self._known:
             new = {name: one for name, one in chosen.items() if one != DEFAULT}
             step = replace(self.step, algorithms={**self.step.algorithms, **new})
@@ -205,6 +214,28 @@ class AlgorithmSearch:
             except TuttiError as error:
                 self._known[key] = error
         return self._known[key]
+
+    def _steps(self, collective: SearchedCollective, notation: str) -> str:
+        """Returns the steps of an algorithm: those with equal ones take equal times.
+
+        The notation stands for the steps where they are many, or not a schedule.
+        """
+        key = collective.key, notation
+        if key not in self._equal:
+            self._equal[key] = notation
+            if notation != DEFAULT and collective.ranks <= _MOST_COMPARED:
+                with suppress(TuttiError):
+                    self._equal[key] = _steps_of(collective, notation, self.step)
+        return self._equal[key]
+
+
+def _steps_of(collective: SearchedCollective, notation: str, step: Step) -> str:
+    """Returns a hash of the steps of an algorithm, without its name."""
+    ranks, routes = collective.ranks, step.network.routes_of(collective.ranks)
+    found = lay_out(notation, collective=collective.name, ranks=ranks, root=0, routes=routes)
+    # Names of steps are those of phases, to which endpoints assign resources.
+    _, _, steps = found.to_text().split("\n", 2)
+    return hashlib.sha256(steps.encode()).hexdigest()
 
 
 def _collectives(

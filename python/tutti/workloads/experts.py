@@ -174,14 +174,42 @@ def sampled_choices(
     _check_sample(layer, placement)
     with np.errstate(divide="ignore"):
         scores = np.log(shares)
+    is_uniform = layer.most_nodes is None and bool((shares == shares[0]).all())
     found = np.empty((placement.ranks, layer.tokens, layer.top_k), dtype=np.int64)
     for rank in range(placement.ranks):
+        if is_uniform and (least := _uniform_choices(layer, [seed, rank])) is not None:
+            found[rank] = least
+            continue
         random = np.random.default_rng([seed, rank])
         drawn = scores + random.gumbel(size=(layer.tokens, layer.experts))
         if layer.most_nodes is not None:
             drawn = _limited(layer, placement, drawn)
         found[rank] = np.argpartition(drawn, -layer.top_k, axis=1)[:, -layer.top_k :]
     return found
+
+
+def _uniform_choices(layer: ExpertLayer, seed: list[int]) -> NDArray[np.uint64] | None:
+    """Returns the experts with the largest Gumbel scores, without computing the scores.
+
+    `Generator.gumbel` transforms the upper 53 bits of a random integer monotonically: the largest
+    scores are those of the smallest integers. The number of the expert replaces the lower bits.
+
+    Returns:
+        Shape (tokens, top_k); None if the number of an expert has too many bits, or if `gumbel`
+        rejects an integer.
+    """
+    unused = np.uint64(0x7FF)
+    if layer.experts > unused:
+        return None
+    size = layer.tokens * layer.experts
+    drawn = np.random.default_rng(seed).bit_generator.random_raw(size)
+    drawn = drawn.reshape(layer.tokens, layer.experts)
+    drawn &= ~unused
+    drawn |= np.arange(layer.experts, dtype=np.uint64)
+    if layer.top_k < layer.experts:
+        drawn.partition(layer.top_k - 1, axis=1)
+    least = drawn[:, : layer.top_k]
+    return None if (least <= unused).any() else least & unused
 
 
 def _check_sample(layer: ExpertLayer, placement: Placement) -> None:

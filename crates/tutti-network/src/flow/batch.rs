@@ -178,7 +178,8 @@ impl FlowNetwork<'_> {
         for (serial, id) in (flow.serial..).zip(self.messages(id)) {
             let (source, destination) = (self.flows[id].source, self.flows[id].destination);
             let route = self.route_of(source, destination);
-            self.resources.join(id, &route, (flow.bytes, flow.bytes), flow.start);
+            let shares = self.resources.join(id, &route, (flow.bytes, flow.bytes), flow.start);
+            self.resources.set_alone(id, flow.rate_alone, shares);
             let one = &mut self.flows[id];
             (one.start, one.since, one.serial) = (flow.start, flow.start, serial);
             (one.alone, one.left) = (flow.alone, flow.left);

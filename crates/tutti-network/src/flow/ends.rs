@@ -1,87 +1,134 @@
-//! When the transmissions of active flows end: a heap with the position of each flow, so that an end can change.
+//! When the transmissions of active flows end: a tree of minima over all flows. A solution changes the ends of
+//! many flows at once, so minima are computed when the earliest end is needed.
 
 use tutti_units::Time;
-
-/// Not in the heap.
-const ABSENT: u32 = u32::MAX;
 
 /// When a flow ends; at ties, the flow that started first is first.
 type Key = (Time, u64);
 
+/// The key of a flow that is not transmitted.
+const ABSENT: Key = (Time::MAX, u64::MAX);
+
+/// How many keys a minimum is computed from.
+const CHILDREN: u32 = 16;
+
+/// The minima of [`CHILDREN`] keys each.
+#[derive(Default)]
+struct Minima {
+    all: Vec<Key>,
+    /// Those to compute again.
+    changed: Vec<u32>,
+    is_changed: Vec<bool>,
+}
+
 /// The ends of flows, by flow index.
 #[derive(Default)]
 pub(super) struct Ends {
-    heap: Vec<(Key, u32)>,
-    position: Vec<u32>,
+    /// The key of each flow.
+    keys: Vec<Key>,
+    /// The minima of keys, then of minima, up to a single one.
+    levels: Vec<Minima>,
 }
 
 impl Ends {
     /// The earliest end.
     #[inline]
-    pub(super) fn earliest(&self) -> Option<Time> {
-        self.heap.first().map(|&((time, _), _)| time)
+    pub(super) fn earliest(&mut self) -> Option<Time> {
+        let first = self.first();
+        (first != ABSENT).then_some(first.0)
     }
 
     /// Removes the flow that ends first, if it ends by `now`.
     #[inline]
     pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
-        let &((time, _), flow) = self.heap.first()?;
-        if time > now {
+        let first = self.first();
+        if first == ABSENT || first.0 > now {
             return None;
         }
-        self.position[flow as usize] = ABSENT;
-        let last = self.heap.pop()?;
-        if !self.heap.is_empty() {
-            self.sift_down(0, last);
+        let mut at = 0;
+        let (_, lower) = self.levels.split_last()?;
+        for keys in lower.iter().rev().map(|level| &level.all).chain([&self.keys]) {
+            at *= CHILDREN as usize;
+            at += keys[at..].iter().position(|&key| key == first)?;
         }
+        self.keys[at] = ABSENT;
+        let flow = u32::try_from(at).ok()?;
+        self.levels[0].mark(flow);
         Some(flow)
     }
 
     /// Sets the end of a flow.
-    pub(super) fn set(&mut self, flow: u32, time: Time, serial: u64) {
-        let places = self.position.len().max(flow as usize + 1);
-        self.position.resize(places, ABSENT);
-        let entry = ((time, serial), flow);
-        let at = self.position[flow as usize];
-        if at == ABSENT {
-            self.heap.push(entry);
-            self.sift_up(self.heap.len() - 1, entry);
-        } else if entry < self.heap[at as usize] {
-            self.sift_up(at as usize, entry);
-        } else {
-            self.sift_down(at as usize, entry);
-        }
-    }
-
-    fn sift_up(&mut self, mut at: usize, entry: (Key, u32)) {
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.put(at, self.heap[parent]);
-            at = parent;
-        }
-        self.put(at, entry);
-    }
-
-    fn sift_down(&mut self, mut at: usize, entry: (Key, u32)) {
-        loop {
-            let children = 4 * at + 1..(4 * at + 5).min(self.heap.len());
-            let Some(least) = children.min_by_key(|&child| self.heap[child]) else { break };
-            if entry <= self.heap[least] {
-                break;
-            }
-            self.put(at, self.heap[least]);
-            at = least;
-        }
-        self.put(at, entry);
-    }
-
     #[inline]
-    fn put(&mut self, at: usize, entry: (Key, u32)) {
-        self.heap[at] = entry;
-        self.position[entry.1 as usize] = u32::try_from(at).unwrap_or(ABSENT);
+    pub(super) fn set(&mut self, flow: u32, time: Time, serial: u64) {
+        if flow as usize >= self.keys.len() {
+            self.grow(flow as usize + 1);
+        }
+        self.keys[flow as usize] = (time, serial);
+        self.levels[0].mark(flow);
+    }
+
+    /// Makes place for the keys of flows.
+    fn grow(&mut self, flows: usize) {
+        let children = CHILDREN as usize;
+        let mut count = flows.max(2 * self.keys.len()).next_multiple_of(children);
+        self.keys.resize(count, ABSENT);
+        let mut height = 0;
+        while count > 1 {
+            count = count.div_ceil(children);
+            if height == self.levels.len() {
+                self.levels.push(Minima::default());
+            }
+            let level = &mut self.levels[height];
+            level.all.resize(count, ABSENT);
+            level.is_changed.resize(count, false);
+            height += 1;
+        }
+        (0..).zip(&self.keys).step_by(children).for_each(|(flow, _)| self.levels[0].mark(flow));
+    }
+
+    /// The least key.
+    #[inline]
+    fn first(&mut self) -> Key {
+        if self.levels.first().is_some_and(|level| !level.changed.is_empty()) {
+            self.refresh();
+        }
+        self.levels.last().map_or(ABSENT, |top| top.all[0])
+    }
+
+    /// Computes the minima of changed keys.
+    fn refresh(&mut self) {
+        let Ends { keys, levels } = self;
+        for height in 0..levels.len() {
+            let (lower, upper) = levels.split_at_mut(height);
+            let Some((level, above)) = upper.split_first_mut() else { break };
+            level.refresh(lower.last().map_or(&*keys, |lower| &lower.all), above.first_mut());
+        }
+    }
+}
+
+impl Minima {
+    /// Marks the minimum of a child.
+    #[inline]
+    fn mark(&mut self, child: u32) {
+        let parent = child / CHILDREN;
+        if !std::mem::replace(&mut self.is_changed[parent as usize], true) {
+            self.changed.push(parent);
+        }
+    }
+
+    /// Computes the marked minima, and marks those of the level above.
+    fn refresh(&mut self, keys: &[Key], mut above: Option<&mut Minima>) {
+        let Minima { all, changed, is_changed } = self;
+        for group in changed.drain(..) {
+            let place = group as usize;
+            is_changed[place] = false;
+            let start = place * CHILDREN as usize;
+            let end = keys.len().min(start + CHILDREN as usize);
+            all[place] = keys[start..end].iter().copied().fold(ABSENT, Key::min);
+            if let Some(above) = &mut above {
+                above.mark(group);
+            }
+        }
     }
 }
 

@@ -2,15 +2,18 @@
 //! flows keep that rate, and the others rise further.
 //!
 //! Flows that share no resource, directly or through others, do not affect each other, so only the flows
-//! connected to a change are solved. The result is independent of what else is solved: flows and resources that
-//! reach their limit at the same level are fixed together, and what they take from a resource is subtracted in
-//! one operation.
+//! connected to a change are solved. Nor does a change affect rates below the lowest level at which a changed
+//! resource is or was full: rates rise from that level, and flows with a lower rate connect nothing. The result
+//! is independent of what else is solved: flows and resources that reach their limit at the same level are fixed
+//! together, and what they take from a resource is subtracted in one operation.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::ALL;
-use super::resources::{Member, Resources, Used};
+use super::resources::{Member, NEVER, Resources, left_by, level_of};
+
+/// The rate of a flow that still rises, as bits.
+const RISING: u64 = u64::MAX;
 
 /// The state of a resource while rates rise.
 #[derive(Clone, Copy, Default)]
@@ -27,9 +30,8 @@ struct Filling {
 impl Filling {
     /// The level at which the resource is full.
     #[inline]
-    #[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
     fn level(&self) -> f64 {
-        self.free / (self.rising as f64 / f64::from(ALL))
+        level_of(self.free, self.rising)
     }
 }
 
@@ -38,105 +40,106 @@ impl Filling {
 pub(super) struct MaxMin {
     epoch: u32,
     filling: Vec<Filling>,
-    /// By flow, the solution in which it was visited, and that in which it was fixed.
-    visited: Vec<u32>,
-    fixed: Vec<u32>,
-    /// The flows of the current solution.
-    flows: Vec<u32>,
+    /// The flows of the current solution, with their previous rates as bits; how many of them still rise.
+    flows: Vec<(u32, u64)>,
+    rising: usize,
     /// Resources with several flows, by a level below which they are not full. As bits: positive floating-point
     /// numbers and their bits have the same order.
     heap: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Flows by their rate alone, descending.
+    /// No rising flow has a lower rate alone.
+    lowest_alone: u64,
+    /// Flows by their rate alone, descending, if sorted; most solutions do not need them.
     alone: Vec<(u64, u32)>,
+    is_sorted: bool,
     /// Resources to visit, resources full at the current level, and those that flows fixed at it use.
     next: Vec<u32>,
     full: Vec<u32>,
     touched: Vec<u32>,
-    /// The result: flows with their rates.
+    /// The result: flows whose rate has changed, with their rates.
     pub(super) rates: Vec<(u32, f64)>,
 }
 
 impl MaxMin {
-    /// Solves the flows connected to the marked resources; `alone` is the rate of a flow without others.
-    pub(super) fn solve(&mut self, resources: &mut Resources, alone: impl Fn(u32) -> f64) {
+    /// Solves the flows connected to the marked resources.
+    pub(super) fn solve(&mut self, resources: &mut Resources) {
         self.collect(resources);
-        self.alone.clear();
-        self.alone.extend(self.flows.iter().map(|&flow| (alone(flow).to_bits(), flow)));
-        self.alone.sort_unstable_by(|a, b| b.cmp(a));
-        self.rates.clear();
-        while self.rates.len() < self.flows.len() {
+        while self.rising > 0 {
             self.fill(resources);
+        }
+        self.rates.clear();
+        for &(flow, before) in &self.flows {
+            let level = resources.levels[flow as usize];
+            if level != before {
+                self.rates.push((flow, f64::from_bits(level)));
+            }
         }
     }
 
-    /// Collects the flows connected to the marked resources, and the resources that they use.
+    /// Collects the flows to solve, and the resources that they use.
     fn collect(&mut self, resources: &mut Resources) {
         self.epoch += 1;
         self.flows.clear();
+        self.lowest_alone = NEVER;
+        self.is_sorted = false;
         self.filling.resize(resources.all.len(), Filling::default());
         let mut next = std::mem::take(&mut self.next);
-        resources.take_dirty(&mut next);
+        let lowest = resources.take_dirty(&mut next);
+        let mut heap = std::mem::take(&mut self.heap).into_vec();
+        heap.clear();
         for &link in &next {
-            self.empty(resources, link);
+            self.reach(resources, link, lowest, &mut heap);
         }
-        let mut shared = std::mem::take(&mut self.full);
         while let Some(link) = next.pop() {
-            if resources.all[link as usize].members.len() > 1 {
-                shared.push(link);
-            }
-            for place in 0..resources.all[link as usize].members.len() {
-                let Member { flow, .. } = resources.all[link as usize].members[place];
-                if self.visit(flow) {
-                    self.reach(resources, flow, &mut next);
+            let members = std::mem::take(&mut resources.all[link as usize].members);
+            for &Member { flow, .. } in &members {
+                let level = &mut resources.levels[flow as usize];
+                if *level < lowest || *level == RISING {
+                    continue;
+                }
+                self.flows.push((flow, std::mem::replace(level, RISING)));
+                self.lowest_alone = self.lowest_alone.min(resources.alone[flow as usize]);
+                for place in 0..resources.used.of(flow).len() {
+                    let used = resources.used.of(flow)[place].resource;
+                    if self.filling[used as usize].epoch != self.epoch
+                        && self.reach(resources, used, lowest, &mut heap)
+                    {
+                        next.push(used);
+                    }
                 }
             }
+            resources.all[link as usize].members = members;
         }
-        self.heap.clear();
-        for link in shared.drain(..) {
-            self.heap.push(Reverse((self.filling[link as usize].level().to_bits(), link)));
-        }
-        (self.next, self.full) = (next, shared);
+        self.rising = self.flows.len();
+        (self.next, self.heap) = (next, BinaryHeap::from(heap));
     }
 
-    /// Adds a flow to what its resources carry; those with other flows are visited next.
-    fn reach(&mut self, resources: &mut Resources, flow: u32, next: &mut Vec<u32>) {
-        for place in 0..resources.of(flow).len() {
-            let Used { resource: link, share, .. } = resources.of(flow)[place];
-            if self.filling[link as usize].epoch != self.epoch {
-                self.empty(resources, link);
-                if resources.all[link as usize].members.len() > 1 {
-                    next.push(link);
-                }
-            }
-            self.filling[link as usize].rising += u64::from(share);
-        }
-    }
-
-    /// Starts to fill a resource.
-    fn empty(&mut self, resources: &mut Resources, link: u32) {
+    /// Starts to fill a resource at a level, as bits; returns whether it has several flows.
+    #[inline]
+    fn reach(
+        &mut self,
+        resources: &mut Resources,
+        link: u32,
+        level: u64,
+        heap: &mut Vec<Reverse<(u64, u32)>>,
+    ) -> bool {
         let resource = &mut resources.all[link as usize];
-        resource.limits = false;
-        let (epoch, free) = (self.epoch, resource.capacity);
-        self.filling[link as usize] = Filling { epoch, free, rising: 0, fixed: 0 };
-    }
-
-    /// Adds a flow, unless it was added before.
-    fn visit(&mut self, flow: u32) -> bool {
-        let places = self.visited.len().max(flow as usize + 1);
-        self.visited.resize(places, 0);
-        self.fixed.resize(places, 0);
-        let new = std::mem::replace(&mut self.visited[flow as usize], self.epoch) != self.epoch;
-        if new {
-            self.flows.push(flow);
+        let (free, rising) = resource.lower(level);
+        let filling = Filling { epoch: self.epoch, free, rising, fixed: 0 };
+        self.filling[link as usize] = filling;
+        let is_shared = resource.members.len() > 1;
+        if is_shared && rising > 0 {
+            let full = filling.level().max(f64::from_bits(level));
+            heap.push(Reverse((full.to_bits(), link)));
         }
-        new
+        is_shared
     }
 
     /// Raises all rates to the next level at which resources are full or flows reach their rate alone, and
     /// fixes those flows.
     fn fill(&mut self, resources: &mut Resources) {
-        let level = self.next_level();
-        while let Some(&(rate, flow)) = self.alone.last()
+        let level = self.next_level(resources);
+        while self.is_sorted
+            && let Some(&(rate, flow)) = self.alone.last()
             && rate <= level
         {
             self.alone.pop();
@@ -147,25 +150,44 @@ impl MaxMin {
             full.push(link);
         }
         for link in full.drain(..) {
-            resources.all[link as usize].limits = true;
-            for place in 0..resources.all[link as usize].members.len() {
-                let Member { flow, .. } = resources.all[link as usize].members[place];
+            let resource = &mut resources.all[link as usize];
+            resource.full = level;
+            let members = std::mem::take(&mut resource.members);
+            for &Member { flow, .. } in &members {
                 self.fix(resources, flow, level);
             }
+            resources.all[link as usize].members = members;
         }
         self.full = full;
-        self.subtract(f64::from_bits(level));
+        self.subtract(resources, level);
     }
 
     /// The next level, as bits.
-    fn next_level(&mut self) -> u64 {
+    fn next_level(&mut self, resources: &Resources) -> u64 {
+        let full = self.raise().unwrap_or(RISING);
+        if full >= self.lowest_alone {
+            self.lowest_alone = self.next_alone(resources);
+        }
+        full.min(self.lowest_alone)
+    }
+
+    /// The lowest rate alone of a flow that still rises, as bits.
+    fn next_alone(&mut self, resources: &Resources) -> u64 {
+        let is_rising = |flow: u32| resources.levels[flow as usize] == RISING;
+        if !self.is_sorted {
+            let rising = self.flows.iter().filter(|&&(flow, _)| is_rising(flow));
+            self.alone.clear();
+            self.alone.extend(rising.map(|&(flow, _)| (resources.alone[flow as usize], flow)));
+            // Most flows have one of few rates, which sorts them in linear time.
+            self.alone.sort_unstable_by_key(|&(rate, _)| Reverse(rate));
+            self.is_sorted = true;
+        }
         while let Some(&(_, flow)) = self.alone.last()
-            && self.fixed[flow as usize] == self.epoch
+            && !is_rising(flow)
         {
             self.alone.pop();
         }
-        let alone = self.alone.last().map_or(u64::MAX, |&(rate, _)| rate);
-        self.raise().unwrap_or(u64::MAX).min(alone)
+        self.alone.last().map_or(RISING, |&(rate, _)| rate)
     }
 
     /// The lowest level at which a resource is full, as bits. Levels only rise while flows are fixed, so a level
@@ -192,12 +214,15 @@ impl MaxMin {
     }
 
     /// Fixes the rate of a flow, unless it is fixed already.
-    fn fix(&mut self, resources: &Resources, flow: u32, level: u64) {
-        if std::mem::replace(&mut self.fixed[flow as usize], self.epoch) == self.epoch {
+    #[inline]
+    fn fix(&mut self, resources: &mut Resources, flow: u32, level: u64) {
+        let rate = &mut resources.levels[flow as usize];
+        if *rate != RISING {
             return;
         }
-        self.rates.push((flow, f64::from_bits(level)));
-        for used in resources.of(flow) {
+        *rate = level;
+        self.rising -= 1;
+        for used in resources.used.of(flow) {
             let filling = &mut self.filling[used.resource as usize];
             if filling.fixed == 0 {
                 self.touched.push(used.resource);
@@ -207,13 +232,13 @@ impl MaxMin {
     }
 
     /// Subtracts what the flows fixed at a level take from their resources.
-    #[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
-    fn subtract(&mut self, level: f64) {
+    fn subtract(&mut self, resources: &mut Resources, level: u64) {
         for link in self.touched.drain(..) {
             let filling = &mut self.filling[link as usize];
-            filling.free -= level * (filling.fixed as f64 / f64::from(ALL));
+            filling.free = left_by(filling.free, f64::from_bits(level), filling.fixed);
             filling.rising -= filling.fixed;
             filling.fixed = 0;
+            resources.all[link as usize].add_stage(level, filling.free, filling.rising);
         }
     }
 }

@@ -45,6 +45,7 @@ pub mod oracle;
 mod resources;
 mod route;
 mod tree;
+mod used;
 
 pub use network::FlowNetwork;
 pub use route::FlowRouting;

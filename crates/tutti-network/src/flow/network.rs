@@ -278,6 +278,7 @@ impl<'a> FlowNetwork<'a> {
         // The port has the rate of the fastest messages.
         let sender = rate_of(self.hands_over.per_byte_of(bytes));
         let rate_alone = self.resources.rate_alone(id).min(sender);
+        self.resources.set_alone(id, rate_alone, shares);
         let flow = &mut self.flows[id];
         flow.rate_alone = rate_alone;
         if !shares {
@@ -332,7 +333,7 @@ impl<'a> FlowNetwork<'a> {
     fn settle(&mut self) {
         let now = self.events.now();
         let FlowNetwork { flows, ends, resources, max_min, .. } = self;
-        max_min.solve(resources, |id| flows[id].rate_alone);
+        max_min.solve(resources);
         for &(id, rate) in &max_min.rates {
             let flow = &mut flows[id];
             if flow.rate.total_cmp(&rate).is_ne() {

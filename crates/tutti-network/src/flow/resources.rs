@@ -1,6 +1,7 @@
 //! What flows share: links, then injection ports, then ejection ports, and which flows use them.
 
 use super::route::{Crossing, FlowRouting};
+use super::used::{Kept, Used, UsedResources};
 use super::{ALL, FlowLevel};
 use crate::packet::LinkUse;
 use tutti_topology::Topology;
@@ -14,15 +15,20 @@ pub(super) struct Member {
     pub(super) place: u32,
 }
 
-/// A resource of a flow, and the place of the flow among those of the resource.
+/// The rate of a flow that was never solved, as bits: above all rates, which are positive and finite.
+pub(super) const FRESH: u64 = u64::MAX - 1;
+/// The level at which a resource is full that never is, as bits.
+pub(super) const NEVER: u64 = u64::MAX - 1;
+
+/// The flows that a resource has when all rates have risen to a level.
 #[derive(Clone, Copy)]
-pub(super) struct Used {
-    pub(super) resource: u32,
-    /// The capacity that the flow takes per unit of its rate, in units of 1 / [`ALL`].
-    pub(super) share: u32,
-    /// The share of its bytes.
-    part: u32,
-    position: u32,
+struct Stage {
+    /// The level, as bits: positive floating-point numbers and their bits have the same order.
+    level: u64,
+    /// The shares of the flows with this rate or a lower one.
+    fixed: u64,
+    /// The capacity that they leave.
+    free: f64,
 }
 
 /// A link, a bundle of links, or a port.
@@ -31,8 +37,12 @@ pub(super) struct Resource {
     pub(super) capacity: f64,
     pub(super) per_byte: TimePerByte,
     pub(super) members: Vec<Member>,
-    /// Whether it limits a flow that shares it, as of the last solution.
-    pub(super) limits: bool,
+    /// The level at which it is full and limits its flows, as bits, as of the last solution.
+    pub(super) full: u64,
+    /// The shares of all its flows.
+    total: u64,
+    /// By level, the flows whose rate the last solution fixed.
+    stages: Vec<Stage>,
     /// Whether it must be solved again.
     dirty: bool,
     /// The batch that uses it alone, by flow.
@@ -48,13 +58,29 @@ pub(super) fn rate_of(per_byte: TimePerByte) -> f64 {
     bytes as f64 / ps as f64
 }
 
+/// The level at which rising flows fill a resource.
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
+pub(super) fn level_of(free: f64, rising: u64) -> f64 {
+    free / (rising as f64 / f64::from(ALL))
+}
+
+/// What flows of a rate leave of a capacity.
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
+pub(super) fn left_by(free: f64, level: f64, fixed: u64) -> f64 {
+    free - level * (fixed as f64 / f64::from(ALL))
+}
+
 impl Resource {
     fn new(per_byte: TimePerByte) -> Resource {
         Resource {
             capacity: rate_of(per_byte),
             per_byte,
             members: Vec::new(),
-            limits: false,
+            full: NEVER,
+            total: 0,
+            stages: Vec::new(),
             dirty: false,
             batch: None,
             busy_since: Time::ZERO,
@@ -68,8 +94,13 @@ pub(super) struct Resources {
     pub(super) all: Vec<Resource>,
     /// The number of links.
     links: usize,
-    /// By flow.
-    used: Vec<Vec<Used>>,
+    /// The resources of each flow.
+    pub(super) used: UsedResources,
+    /// By flow, its rate as of the last solution, and that without other flows, as bits.
+    pub(super) levels: Vec<u64>,
+    pub(super) alone: Vec<u64>,
+    /// Flows to solve for the first time.
+    fresh: Vec<u32>,
     /// The first injection and the first ejection port, if there are such ports.
     ports: [Option<u32>; 2],
     /// Whether the ports charge all bytes of a message, since they are no faster than the endpoints.
@@ -93,7 +124,17 @@ impl Resources {
             all.extend((0..topology.npus()).map(|_| Resource::new(rate)));
             Some(first)
         });
-        Resources { all, links, used: Vec::new(), ports, charges_all, dirty: Vec::new() }
+        Resources {
+            all,
+            links,
+            used: UsedResources::default(),
+            levels: Vec::new(),
+            alone: Vec::new(),
+            fresh: Vec::new(),
+            ports,
+            charges_all,
+            dirty: Vec::new(),
+        }
     }
 
     /// The injection ports of sources and the ejection ports of destinations, if any.
@@ -111,12 +152,6 @@ impl Resources {
         ports.map(|link| Crossing { link, share: ALL })
     }
 
-    /// The resources of a flow.
-    #[inline]
-    pub(super) fn of(&self, flow: u32) -> &[Used] {
-        &self.used[flow as usize]
-    }
-
     /// Adds a flow to the resources of its route that take time; returns whether it shares any. All of its
     /// bytes take capacity, although it ends when the charged ones are through.
     pub(super) fn join(
@@ -126,11 +161,8 @@ impl Resources {
         (bytes, charged): (Bytes, Bytes),
         now: Time,
     ) -> bool {
-        let places = self.used.len().max(flow as usize + 1);
-        self.used.resize_with(places, Vec::new);
-        let used = &mut self.used[flow as usize];
-        used.clear();
         let mut shares = false;
+        let (mut used, mut kept) = self.used.take();
         for &Crossing { link, share: part } in route {
             let resource = &mut self.all[link as usize];
             if resource.per_byte == TimePerByte::ZERO {
@@ -145,9 +177,31 @@ impl Resources {
             let position = index(resource.members.len());
             resource.members.push(Member { flow, place: index(used.len()) });
             let share = surcharged(part, bytes, charged);
-            used.push(Used { resource: link, share, part, position });
+            resource.total += u64::from(share);
+            used.push(Used { resource: link, share });
+            kept.push(Kept { part, position });
         }
+        self.used.put(flow, used, kept);
         shares
+    }
+
+    /// Sets the rate without other flows of a flow that has joined; `shares` is whether it has others.
+    pub(super) fn set_alone(&mut self, flow: u32, rate: f64, shares: bool) {
+        let places = self.levels.len().max(flow as usize + 1);
+        self.levels.resize(places, FRESH);
+        self.alone.resize(places, FRESH);
+        let level = rate.to_bits();
+        self.alone[flow as usize] = level;
+        self.levels[flow as usize] = if shares { FRESH } else { level };
+        if shares {
+            return self.fresh.push(flow);
+        }
+        for &Used { resource, share } in self.used.of(flow) {
+            let resource = &mut self.all[resource as usize];
+            let free = left_by(resource.capacity, rate, share.into());
+            resource.stages.clear();
+            resource.stages.push(Stage { level, fixed: share.into(), free });
+        }
     }
 
     /// The time per byte of a resource.
@@ -198,19 +252,21 @@ impl Resources {
 
     /// Removes a flow of `bytes` from its resources; marks those that limited other flows.
     pub(super) fn leave(&mut self, flow: u32, bytes: Bytes, now: Time) {
-        for place in 0..self.used[flow as usize].len() {
-            let Used { resource: link, part: share, position, .. } =
-                self.used[flow as usize][place];
+        let level = self.levels[flow as usize];
+        for place in 0..self.used.of(flow).len() {
+            let Used { resource: link, share: taken } = self.used.of(flow)[place];
+            let Kept { part: share, position } = self.used.kept(flow)[place];
             let resource = &mut self.all[link as usize];
             resource.usage.packets += 1;
             resource.usage.bytes += Crossing { link, share }.bytes(bytes).0;
             resource.members.swap_remove(position as usize);
             if let Some(moved) = resource.members.get(position as usize) {
-                self.used[moved.flow as usize][moved.place as usize].position = position;
+                self.used.kept_mut(moved.flow)[moved.place as usize].position = position;
             }
+            resource.forget(level, taken.into());
             if resource.members.is_empty() {
                 resource.usage.busy += now - resource.busy_since;
-            } else if resource.limits {
+            } else if resource.full != NEVER {
                 resource.mark(link, &mut self.dirty);
             }
         }
@@ -224,12 +280,13 @@ impl Resources {
 
     /// The rate of a flow without other flows, in charged bytes per picosecond.
     pub(super) fn rate_alone(&self, flow: u32) -> f64 {
-        let rate = |used: &Used| {
+        let rate = |(used, kept): (&Used, &Kept)| {
             // An endpoint takes no time for bytes that it does not charge, but other flows wait for them.
-            let share = if self.is_endpoint(used.resource) { used.part } else { used.share };
+            let share = if self.is_endpoint(used.resource) { kept.part } else { used.share };
             self.all[used.resource as usize].capacity / (f64::from(share) / f64::from(ALL))
         };
-        self.of(flow).iter().map(rate).fold(f64::INFINITY, f64::min)
+        let all = self.used.of(flow).iter().zip(self.used.kept(flow));
+        all.map(rate).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether a resource is a port with the rate of its endpoint.
@@ -239,12 +296,18 @@ impl Resources {
         resource as usize >= self.links && !self.charges_all[side]
     }
 
-    /// Takes the resources to solve again, in the order in which they were marked.
-    pub(super) fn take_dirty(&mut self, into: &mut Vec<u32>) {
+    /// Takes the resources to solve again, in the order in which they were marked. Returns a level, as bits:
+    /// flows with a lower rate keep it.
+    pub(super) fn take_dirty(&mut self, into: &mut Vec<u32>) -> u64 {
         into.append(&mut self.dirty);
+        let mut lowest = NEVER;
         for &link in into.iter() {
-            self.all[link as usize].dirty = false;
+            let resource = &mut self.all[link as usize];
+            resource.dirty = false;
+            lowest = lowest.min(resource.lowest_change());
         }
+        let alone = self.fresh.drain(..).map(|flow| self.alone[flow as usize]);
+        alone.fold(lowest, u64::min)
     }
 
     #[inline]
@@ -267,6 +330,64 @@ impl Resources {
 }
 
 impl Resource {
+    /// A level below which the resource is not full, now and as of the last solution, as bits, if all flows
+    /// with a lower rate keep it.
+    fn lowest_change(&self) -> u64 {
+        if self.members.len() < 2 {
+            return self.full;
+        }
+        let (mut fixed, mut free) = (0, self.capacity);
+        for stage in &self.stages {
+            let level = level_of(free, self.total - fixed).max(0.0).to_bits();
+            if level <= stage.level {
+                return level.min(self.full);
+            }
+            (fixed, free) = (stage.fixed, stage.free);
+        }
+        match self.total - fixed {
+            0 => self.full,
+            rising => level_of(free, rising).max(0.0).to_bits().min(self.full),
+        }
+    }
+
+    /// Forgets the rates from a level on; returns the capacity that lower rates leave, and the shares of the
+    /// flows that rise to the level.
+    #[inline]
+    pub(super) fn lower(&mut self, level: u64) -> (f64, u64) {
+        while self.stages.last().is_some_and(|stage| stage.level >= level) {
+            self.stages.pop();
+        }
+        self.full = NEVER;
+        self.stages
+            .last()
+            .map_or((self.capacity, self.total), |stage| (stage.free, self.total - stage.fixed))
+    }
+
+    /// Adds the flows that have a rate: `free` is the capacity that they leave, `rising` the shares of others.
+    #[inline]
+    pub(super) fn add_stage(&mut self, level: u64, free: f64, rising: u64) {
+        self.stages.push(Stage { level, fixed: self.total - rising, free });
+    }
+
+    /// Removes the share of a flow with a rate.
+    fn forget(&mut self, level: u64, share: u64) {
+        self.total -= share;
+        let Some(at) = self.stages.iter().rposition(|stage| stage.level == level) else { return };
+        let (mut fixed, mut free) = match at.checked_sub(1) {
+            Some(before) => (self.stages[before].fixed, self.stages[before].free),
+            None => (0, self.capacity),
+        };
+        for stage in &mut self.stages[at..] {
+            stage.fixed -= share;
+            free = left_by(free, f64::from_bits(stage.level), stage.fixed - fixed);
+            (fixed, stage.free) = (stage.fixed, free);
+        }
+        let before = at.checked_sub(1).map_or(0, |before| self.stages[before].fixed);
+        if self.stages[at].fixed == before {
+            self.stages.remove(at);
+        }
+    }
+
     /// Marks the resource to be solved again.
     #[inline]
     fn mark(&mut self, link: u32, dirty: &mut Vec<u32>) {

@@ -106,7 +106,9 @@ class TopologyTable(Table):
     ) = Field(
         default=None,
         description="The routing of messages. If absent, that of the file, such as `ecmp` of "
-        "an imported fabric, or else `shortest_path`.",
+        "an imported fabric, or else that of the family: `dimension_order` on grids, `minimal` "
+        "on a dragonfly, `d_mod_k` on a fat tree, `ecmp` on rails and hierarchies of these, "
+        "`shortest_path` elsewhere.",
     )
     routing_seed: int | None = Field(
         default=None, ge=0, lt=1 << 64, description="For `ecmp`: the random seed; 0 if absent."

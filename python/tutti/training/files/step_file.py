@@ -10,6 +10,7 @@ from tutti.base.errors import TuttiError
 from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.overrides import read_changed
+from tutti.study.console import remark
 from tutti.training.endpoint import Configuration, configurations
 from tutti.training.files.tables import GpuTable, MeasuredTable, RawTraining, SystolicTable
 
@@ -64,7 +65,10 @@ def load_training(
     """
     example = "batch=64 or torus.rings[0].nodes=8"
     tables, source = read_changed(path, changes, RawTraining, example=example, output=output)
-    return resolve_training(tables, source=source, folder=path.parent)
+    training = resolve_training(tables, source=source, folder=path.parent)
+    for text in training.step.platform.remarks if training.step.platform else ():
+        remark(text)
+    return training
 
 
 def resolve_training(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from tutti.topologies.view.heat_map import SCALE, LinkUse
 from tutti.topologies.view.heat_map import heat_map as topology_heat_map
 from tutti.view.charts import NAMES, Axis, bars, chart, errors, heat, line
@@ -30,6 +28,8 @@ _FLITS = Axis("occupancy", "flits", zero=True)
 
 def heat_map(run: NocRun) -> Figure | None:
     """Returns the topology with links coloured by utilisation; None if it is too large."""
+    import polars as pl
+
     columns = run.channels.select("source", "target", "flits", "utilisation")
     links = [
         LinkUse(source, target, busy, f"{flits:,} flits")
@@ -57,6 +57,8 @@ def buffered(run: NocRun) -> Figure | None:
 
 def over_time(run: NocRun) -> Figure | None:
     """Returns the flits per VC number over the window, one line each."""
+    import polars as pl
+
     if not run.buffered:
         return None
     vcs, start = run.network.router.vcs, run.plan.warmup
@@ -71,6 +73,8 @@ def over_time(run: NocRun) -> Figure | None:
 
 def by_vc(run: NocRun) -> Figure | None:
     """Returns the mean flits per VC: average over all ports, and the fullest port."""
+    import polars as pl
+
     if run.occupancy.is_empty():
         return None
     of_vc = run.occupancy.group_by("vc", maintain_order=True).agg(
@@ -92,6 +96,8 @@ def by_vc(run: NocRun) -> Figure | None:
 
 def fullest(run: NocRun) -> Figure | None:
     """Returns the flits in the fullest VCs at each sample; None unless `keep_vcs` is set."""
+    import polars as pl
+
     if not run.plan.keep_vcs or not run.buffered:
         return None
     per_channel = max(_MOST_ROWS // run.network.router.vcs, 1)
