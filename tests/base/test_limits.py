@@ -61,6 +61,14 @@ def test_invalid_or_expanding_yaml_is_refused(text: str, tmp_path: Path) -> None
         reader.read_yaml(path, "a network")
 
 
+@pytest.mark.parametrize("levels", [65, 60_000])
+def test_deep_yaml_is_refused_while_it_is_scanned(levels: int, tmp_path: Path) -> None:
+    path = tmp_path / "n.yml"
+    path.write_text("a: " + "[" * levels, "utf-8")
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        reader.read_yaml(path, "a network")
+
+
 def test_long_lines_and_fields_name_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1," + "9" * 5000 + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake
 
 if TYPE_CHECKING:
@@ -35,11 +36,18 @@ def load_yaml(text: str, source: str) -> Any:  # noqa: ANN401 - any value
 
     Raises:
         ConfigError: A mapping defines a key twice, which YAML forbids.
+        RecursionError: Lists and tables in brackets are nested more than `limits.DEPTH` levels deep.
         YAMLError: The text is not YAML.
     """
     import yaml
 
     class Loader(yaml.SafeLoader):
+        def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+            # The scanner looks 1,024 characters ahead, and at every open bracket for each of them.
+            if self.flow_level == limits.DEPTH:
+                raise RecursionError
+            super().fetch_flow_collection_start(token)
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             # Keys of a merge (`<<`) may be defined again, and are not in `value` yet.
             keys = [(key.tag, key.value) for key, _ in node.value if isinstance(key.value, str)]
