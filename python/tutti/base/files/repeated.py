@@ -36,7 +36,7 @@ def load_yaml(text: str, source: str) -> Any:  # noqa: ANN401 - any value
 
     Raises:
         ConfigError: A mapping defines a key twice, which YAML forbids.
-        RecursionError: Lists and tables in brackets are nested more than `limits.DEPTH` levels deep.
+        RecursionError: Brackets are nested more than `limits.DEPTH` levels deep.
         YAMLError: The text is not YAML.
     """
     import yaml
