@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.base.files.described import Count, InFiles, Positive
+from tutti.base.files.described import Count, InFiles, Positive, key
 from tutti.base.units import Frequency, OpRate, Size, Time, TimePerByte
 from tutti.training.errors import EndpointError
 from tutti.training.graph import EndpointGraph, Scratchpad
@@ -95,24 +95,22 @@ def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str
 class Npu(InFiles):
     """An NPU; the defaults are the system parameters of Rashidi et al. 2021."""
 
-    arithmetic: Annotated[OpRate, Field(description="Throughput of all SMs together.")] = (
-        OpRate.parse("120 TFLOP/s")
+    arithmetic: OpRate = key(
+        OpRate.parse("120 TFLOP/s"), description="Throughput of all SMs together."
     )
-    sms: Annotated[Positive, Field(description="Number of SMs.")] = 80
-    memory: Annotated[TimePerByte, Field(description="Memory bandwidth.")] = TimePerByte.parse(
-        "900 GB/s"
+    sms: Positive = key(80, description="Number of SMs.")
+    memory: TimePerByte = key(TimePerByte.parse("900 GB/s"), description="Memory bandwidth.")
+    clock: Frequency = key(
+        Frequency.parse("1245 MHz"), description="Clock of the NPU and of its endpoint."
     )
-    clock: Annotated[Frequency, Field(description="Clock of the NPU and of its endpoint.")] = (
-        Frequency.parse("1245 MHz")
+    per_sm: TimePerByte = key(
+        TimePerByte.parse("80 GB/s"),
+        description="Memory bandwidth of an SM that communicates (64 B per cycle).",
     )
-    per_sm: Annotated[
-        TimePerByte,
-        Field(description="Memory bandwidth of an SM that communicates (64 B per cycle)."),
-    ] = TimePerByte.parse("80 GB/s")
-    bus: Annotated[
-        TimePerByte,
-        Field(description="Bandwidth between the NPU and its links, per direction."),
-    ] = TimePerByte.parse("500 GB/s")
+    bus: TimePerByte = key(
+        TimePerByte.parse("500 GB/s"),
+        description="Bandwidth between the NPU and its links, per direction.",
+    )
 
     def without(self, sms: int, memory: TimePerByte | None) -> tuple[int, TimePerByte]:
         """Returns the operations per second and the memory bandwidth left to compute.
@@ -140,19 +138,14 @@ class AceSettings(Scratchpad):
         charge_writes: Whether writes of results reduce the bandwidth of reads.
     """
 
-    banks: Annotated[Positive, Field(description="Banks of the scratchpad.")] = 4
+    banks: Positive = key(4, description="Banks of the scratchpad.")
     width: int = 64
-    alus: Annotated[Positive, Field(description="Number of ALUs, of 64 B per cycle each.")] = 4
-    packet: Annotated[Size, Field(description="Unit of reads, reductions and sends.")] = Size.parse(
-        "256 B"
+    alus: Positive = key(4, description="Number of ALUs, of 64 B per cycle each.")
+    packet: Size = key(Size.parse("256 B"), description="Unit of reads, reductions and sends.")
+    loads: Positive = key(
+        2, description="Messages that the DMA engine loads concurrently; 2 is double buffering."
     )
-    loads: Annotated[
-        Positive,
-        Field(
-            description="Messages that the DMA engine loads concurrently; 2 is double buffering."
-        ),
-    ] = 2
-    port: Annotated[Positive, Field(description="Most packets that wait for a link.")] = 16
+    port: Positive = key(16, description="Most packets that wait for a link.")
     charge_writes: bool = False
 
 
@@ -171,53 +164,37 @@ class Configuration(InFiles):
 
     name: Annotated[str, Field(min_length=1, description="The name.")]
     kind: Annotated[Kind, Field(description="The endpoint model.")]
-    memory: Annotated[
-        TimePerByte | None,
-        Field(
-            description="Memory bandwidth reserved for communication; if absent, all of it, "
-            "without slowing computation.",
-        ),
-    ] = None
-    reservation: Annotated[
-        Reservation,
-        Field(
-            description="When computation lacks the memory bandwidth `memory`: always (`static`), "
-            "or only while the endpoint uses it (`work_conserving`).",
-        ),
-    ] = "static"
-    sms: Annotated[
-        Count,
-        Field(
-            description="SMs reserved for communication; at least one for the baseline.",
-        ),
-    ] = 0
-    overlap: Annotated[
-        bool,
-        Field(description="Whether gradients are communicated during the backward pass."),
-    ] = True
-    background: Annotated[
-        bool,
-        Field(
-            description="Whether one SM looks up and updates embedding tables in the background.",
-        ),
-    ] = False
+    memory: TimePerByte | None = key(
+        None,
+        description="Memory bandwidth reserved for communication; if absent, all of it, "
+        "without slowing computation.",
+    )
+    reservation: Reservation = key(
+        "static",
+        description="When computation lacks the memory bandwidth `memory`: always (`static`), "
+        "or only while the endpoint uses it (`work_conserving`).",
+    )
+    sms: Count = key(
+        0, description="SMs reserved for communication; at least one for the baseline."
+    )
+    overlap: bool = key(
+        True, description="Whether gradients are communicated during the backward pass."
+    )
+    background: bool = key(
+        False, description="Whether one SM looks up and updates embedding tables in the background."
+    )
     ace: Annotated[AceSettings, Field(description="Settings of ACE.")] = field(
         default_factory=AceSettings
     )
-    graph: Annotated[
-        EndpointGraph | None,
-        Field(description="The servers of the endpoint, with the model `graph`."),
-    ] = None
-    fused: Annotated[
-        bool,
-        Field(
-            description="Baseline: whether one kernel performs the final reduction and next send.",
-        ),
-    ] = True
-    charge_writes: Annotated[
-        bool,
-        Field(description="Baseline: whether writes reduce the bandwidth of reads."),
-    ] = False
+    graph: EndpointGraph | None = key(
+        None, description="The servers of the endpoint, with the model `graph`."
+    )
+    fused: bool = key(
+        True, description="Baseline: whether one kernel performs the final reduction and next send."
+    )
+    charge_writes: bool = key(
+        False, description="Baseline: whether writes reduce the bandwidth of reads."
+    )
 
     @property
     def without_effect(self) -> str:

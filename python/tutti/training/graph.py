@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
-from tutti.base.files.described import Count, InFiles, Positive
+from tutti.base.files.described import Count, InFiles, Positive, key
 from tutti.base.files.tables import kind_of
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.training.errors import EndpointError
@@ -44,40 +44,31 @@ _NO_WAIT = Time(ps=0)
 class Scratchpad(InFiles):
     """An SRAM with a partition per phase of a collective, and the FSMs that process its chunks."""
 
-    sram: Annotated[Size, Field(description="Size of the scratchpad.")] = Size.parse("4 MiB")
-    shares: Annotated[
-        Annotated[tuple[Positive, ...], Strict(strict=False)] | None,
-        Field(
-            description="Partition of the scratchpad: the shares of the phases, then of finished "
-            "chunks; by default by rate x chunk.",
-        ),
-    ] = None
-    handover: Annotated[
-        Handover,
-        Field(
-            description="When a chunk allocates buffer space in the partition of its next phase: "
-            "at the end of a phase, or ahead.",
-        ),
-    ] = "at_end"
+    sram: Size = key(Size.parse("4 MiB"), description="Size of the scratchpad.")
+    shares: Annotated[tuple[Positive, ...], Strict(strict=False)] | None = key(
+        None,
+        description="Partition of the scratchpad: the shares of the phases, then of finished "
+        "chunks; by default by rate x chunk.",
+    )
+    handover: Handover = key(
+        "at_end",
+        description="When a chunk allocates buffer space in the partition of its next phase: "
+        "at the end of a phase, or ahead.",
+    )
     fsms: Annotated[
         Annotated[Positive, Tag("value")]
         | Annotated[tuple[Count, ...], Strict(strict=False), Tag("list")],
         Discriminator(kind_of),
-        Field(description="Number of FSMs, in total or per phase."),
-    ] = 16
-    division: Annotated[
-        FsmDivision,
-        Field(
-            description="Assignment of FSMs to phases: by the time of a chunk in each, or evenly.",
-        ),
-    ] = "by_time"
-    exchanges: Annotated[
-        ExchangeFsms,
-        Field(
-            description="FSMs that process all-to-alls: any, in addition to its phase, or those of "
-            "the phase whose partition they share.",
-        ),
-    ] = "any"
+    ] = key(16, description="Number of FSMs, in total or per phase.")
+    division: FsmDivision = key(
+        "by_time",
+        description="Assignment of FSMs to phases: by the time of a chunk in each, or evenly.",
+    )
+    exchanges: ExchangeFsms = key(
+        "any",
+        description="FSMs that process all-to-alls: any, in addition to its phase, or those of "
+        "the phase whose partition they share.",
+    )
 
     @property
     def machines(self) -> tuple[str, list[int]]:
@@ -108,18 +99,16 @@ class GraphServer(InFiles):
         str,
         Field(pattern="^[a-z][a-z0-9_]*$", description="The name, in snake case."),
     ]
-    rate: Annotated[
-        TimePerByte | None,
-        Field(description="Bandwidth of a unit; if absent, bytes take no time."),
-    ] = None
-    per_packet: Annotated[
-        Time, Field(description="Time that each packet occupies a unit, in addition to its bytes.")
-    ] = _NO_WAIT
-    latency: Annotated[
-        Time,
-        Field(description="Time from the end of service until the packet continues (pipelined)."),
-    ] = _NO_WAIT
-    units: Annotated[Positive, Field(description="Units that serve packets in parallel.")] = 1
+    rate: TimePerByte | None = key(
+        None, description="Bandwidth of a unit; if absent, bytes take no time."
+    )
+    per_packet: Time = key(
+        _NO_WAIT, description="Time that each packet occupies a unit, in addition to its bytes."
+    )
+    latency: Time = key(
+        _NO_WAIT, description="Time from the end of service until the packet continues (pipelined)."
+    )
+    units: Positive = key(1, description="Units that serve packets in parallel.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,14 +116,12 @@ class Visit(InFiles):
     """A visit of a packet to a server."""
 
     server: Annotated[str, Field(description="The server.")]
-    times: Annotated[Positive, Field(description="How often each byte passes the server.")] = 1
-    aside: Annotated[
-        bool,
-        Field(
-            description="Whether the packet continues at once, while the server still works, as "
-            "for writes that nothing awaits.",
-        ),
-    ] = False
+    times: Positive = key(1, description="How often each byte passes the server.")
+    aside: bool = key(
+        False,
+        description="Whether the packet continues at once, while the server still works, as "
+        "for writes that nothing awaits.",
+    )
 
 
 _Visited = Annotated[
@@ -168,12 +155,10 @@ class Visits(InFiles):
     store_send: Annotated[_Path, Field(description="`recv` and `send`; data are also used later.")]
     store: Annotated[_Path, Field(description="`recv`; data are used later.")]
     relay: Annotated[_Path, Field(description="`recv` and `send`, or a packet for another NPU.")]
-    load: Annotated[
-        _Path, Field(description="Load of a message of a chunk before its first phase.")
-    ] = ()
-    write_back: Annotated[
-        _Path, Field(description="Write-back of a message of the result after the last phase.")
-    ] = ()
+    load: _Path = key((), description="Load of a message of a chunk before its first phase.")
+    write_back: _Path = key(
+        (), description="Write-back of a message of the result after the last phase."
+    )
 
 
 _ORDER = (
@@ -192,40 +177,31 @@ class EndpointGraph(InFiles):
         Field(description="The servers."),
     ]
     visits: Annotated[Visits, Field(description="What each operation on a packet visits.")]
-    memory: Annotated[
-        str | None,
-        Field(
-            description="The server that uses the memory bandwidth `memory` of the configuration.",
-        ),
-    ] = None
-    packet: Annotated[Size, Field(description="The unit of handling and sending.")] = Size.parse(
-        "256 B"
+    memory: str | None = key(
+        None, description="The server that uses the memory bandwidth `memory` of the configuration."
     )
-    delay: Annotated[Time, Field(description="Delay of every packet at its receiver.")] = _NO_WAIT
-    chunks: Annotated[
-        Positive | None,
-        Field(description="Most chunks in flight without a scratchpad; 64 if absent."),
-    ] = None
-    chunks_per_phase: Annotated[
-        Positive | None,
-        Field(description="Most chunks in a phase without a scratchpad; 16 if absent."),
-    ] = None
-    scratchpad: Annotated[
-        Scratchpad | None,
-        Field(description="An SRAM that limits the chunks in flight by its space and its FSMs."),
-    ] = None
-    loads: Annotated[
-        Positive | None, Field(description="Most messages loaded concurrently; if absent, all.")
-    ] = None
+    packet: Size = key(Size.parse("256 B"), description="The unit of handling and sending.")
+    delay: Time = key(_NO_WAIT, description="Delay of every packet at its receiver.")
+    chunks: Positive | None = key(
+        None, description="Most chunks in flight without a scratchpad; 64 if absent."
+    )
+    chunks_per_phase: Positive | None = key(
+        None, description="Most chunks in a phase without a scratchpad; 16 if absent."
+    )
+    scratchpad: Scratchpad | None = key(
+        None, description="An SRAM that limits the chunks in flight by its space and its FSMs."
+    )
+    loads: Positive | None = key(
+        None, description="Most messages loaded concurrently; if absent, all."
+    )
     port: Annotated[
         Positive | None,
         Field(description="Most packets that wait for a link, the oldest chunk first; if absent, "
               "all, first come, first served."),
     ] = None  # fmt: skip
-    launches: Annotated[
-        bool,
-        Field(description="Whether a collective starts after the launch of the platform."),
-    ] = True
+    launches: bool = key(
+        True, description="Whether a collective starts after the launch of the platform."
+    )
 
     def check(self) -> None:
         """Checks the names of servers and the limits of chunks.
