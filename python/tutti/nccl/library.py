@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.nccl.system import NcclSystem
-    from tutti.nccl.tuning import Candidate
+    from tutti.nccl.tuned import Candidate
     from tutti.platforms.library import Library, Ranks
 
 NAME = "nccl"

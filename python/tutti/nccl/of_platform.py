@@ -1,10 +1,10 @@
 """The communication library of a platform, and the schedules that it selects for collectives.
 
-NCCL's choice is that of :func:`tutti.nccl.candidates`. The choices of Open MPI and MPICH are those
-of :mod:`tutti.measured.tune.library_defaults`. :class:`LibraryTimes` has the times that the model
-of a platform's library predicts. :class:`LibraryChoice` has schedules of messages between ranks, so
-that NVLink SHARP and SHARP (NVLS, CollNet) are left out: the fastest other candidate of NCCL takes
-their place.
+NCCL's choice is that of :func:`tutti.nccl.candidates`. The choices of Open MPI and MPICH are
+those of :mod:`tutti.measured.tune.library_defaults`. The times that the model of a platform's
+library predicts are those of :class:`LibraryTimes`. The schedules of :class:`LibraryChoice` have
+messages between ranks, so that NVLink SHARP and SHARP (NVLS, CollNet) are left out. The fastest
+other candidate of NCCL takes their place.
 """
 
 from __future__ import annotations

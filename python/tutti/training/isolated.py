@@ -60,9 +60,9 @@ def _time(network: StepNetwork, platform: Platform, transfer: Transfer) -> int:
     collective, mask, size, _ = transfer
     ranks = network.group_size(mask)
     given = network.algorithm(collective, mask)
-    if notation := network.library_of(collective, mask):
+    if by_library := network.library_of(collective, mask):
         try:
-            return predicted(network, notation, transfer).time_ps
+            return predicted(network, by_library, transfer).time_ps
         except AlgorithmError:
             if given is not None:
                 raise

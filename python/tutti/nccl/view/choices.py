@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tutti.nccl.presets import Preset
     from tutti.nccl.settings import Settings
     from tutti.nccl.system import NcclSystem
-    from tutti.nccl.tuning import Candidate
+    from tutti.nccl.tuned import Candidate
 
 
 class Row(NamedTuple):
