@@ -231,22 +231,22 @@ class Topology:
             TopologyError: The rule is unknown, does not fit the topology, or takes no seed.
         """
         stated = rule or self.routing
-        rule = stated or self.default_rule
-        if rule not in RULES + CHOICES:
+        name: str = stated or self.default_rule
+        if name not in RULES + CHOICES:
             known = ", ".join(RULES + CHOICES)
-            message = f"unknown routing rule `{rule}`: expected one of {known}"
-            fields = {"name": rule, "known": known}
+            message = f"unknown routing rule `{name}`: expected one of {known}"
+            fields = {"name": name, "known": known}
             raise TopologyError(message, kind="unknown_routing", fields=fields)
-        if rule == "ecmp":
-            core, rule = _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}"
+        if name == "ecmp":
+            core, name = _core.Routes.ecmp(self._core, _seed(seed)), f"ecmp:{_seed(seed)}"
         elif seed is not None:
-            message = f"`{rule}` takes no seed: it is for ecmp"
+            message = f"`{name}` takes no seed: it is for ecmp"
             raise TopologyError(message, kind="argument", hint="omit the seed")
-        elif rule in CHOICES:
-            core = _core.Routes.chosen(self._core, rule)
+        elif name in CHOICES:
+            core = _core.Routes.chosen(self._core, name)
         else:
-            core = getattr(_core.Routes, rule)(self._core)
-        return Routes(self, core, rule, is_default=stated is None)
+            core = getattr(_core.Routes, name)(self._core)
+        return Routes(self, core, name, is_default=stated is None)
 
     def routes_by_path(self, paths: Mapping[tuple[int, int], Sequence[int]]) -> Routes:
         """Returns routes from link indices for every pair of ranks.

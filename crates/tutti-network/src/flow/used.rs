@@ -72,7 +72,7 @@ impl UsedResources {
         self.slots.resize(places, Slot::default());
         let length = index(used.len());
         if length > self.slots[flow as usize].capacity {
-            let old = std::mem::replace(&mut self.slots[flow as usize], Slot::default());
+            let old = std::mem::take(&mut self.slots[flow as usize]);
             self.release(old);
             self.slots[flow as usize] = self.slot(length.next_power_of_two());
         }
