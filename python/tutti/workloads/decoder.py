@@ -24,6 +24,8 @@ class Experts:
         wide: The width of an expert.
         shared: The number of experts that every token passes.
         dense: The number of first blocks without experts.
+        groups: Groups of consecutive routed experts.
+        most_groups: The most groups of a token's experts; all by default.
     """
 
     routed: int
@@ -31,6 +33,8 @@ class Experts:
     wide: int
     shared: int = 0
     dense: int = 0
+    groups: int = 1
+    most_groups: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

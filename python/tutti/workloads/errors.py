@@ -60,6 +60,8 @@ class WorkloadError(TuttiError, ValueError):
         "no_context": Kind("Context parallelism needs a model with attention."),
         "no_decoder": Kind("Memory and plans need a decoder, such as llama3_70b."),
         "no_plan": Kind("No plan of a training step has the batch, or fits the memory."),
+        "calibration": Kind("Measured steps do not calibrate the GPU of a plan."),
+        "no_experts": Kind("A setting of experts needs a model with experts.", "remove it"),
         "no_precision": Kind("The GPU has no arithmetic of the precision."),
         "no_overlap": Kind(
             "A ring exchange needs the time of attention without its projections.",

@@ -115,13 +115,29 @@ class _Config:
         if name not in _EXPERTS:
             return None
         number, width = _EXPERTS[name]
+        routed, groups = self._count(number), 1
+        if name in _LATENT and self.fields.get("n_group") is not None:
+            groups = self._count("n_group")
+            if routed % groups:
+                raise self._mistake("n_group", f"a divisor of {routed} experts")
         return Experts(
-            routed=self._count(number),
+            routed=routed,
             top=self._count("num_experts_per_tok"),
             wide=self._count(width),
             shared=self._count("n_shared_experts", least=0) if name in _LATENT else 0,
             dense=self._count("first_k_dense_replace", least=0) if name in _LATENT else 0,
+            groups=groups,
+            most_groups=self._most_groups(groups),
         )
+
+    def _most_groups(self, groups: int) -> int | None:
+        """Returns the most groups of a token's experts, if they are limited."""
+        if groups == 1:
+            return None
+        most = self._count("topk_group")
+        if most > groups:
+            raise self._mistake("topk_group", f"at most `n_group`, {groups}")
+        return most
 
     def _latent(self) -> Latent:
         return Latent(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -223,9 +223,12 @@ def test_random_plans_are_near_the_simulation(name: str) -> None:
         assert estimate(pieces, one, where).step == pytest.approx(exact, rel=0.05), one
 
 
-def test_experts_in_the_closed_form_and_in_the_simulation() -> None:
+@pytest.mark.parametrize(
+    "given", [{}, {"dispatch_format": "fp8", "expert_imbalance": 1.3}], ids=["even", "skewed"]
+)
+def test_experts_in_the_closed_form_and_in_the_simulation(given: dict[str, Any]) -> None:
     model, where = build("mixtral_8x7b"), cluster(16)
-    kinds = Parallelism(expert=8, expert_domain=8, zero=1, recompute="selective")
+    kinds = Parallelism(expert=8, expert_domain=8, zero=1, recompute="selective", **given)
     plan = Plan(kinds=kinds, data=2, micro_batch=1)
     quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
     assert quick.step == pytest.approx(exact.step, rel=0.05)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tutti.workloads.decoder import Decoder
     from tutti.workloads.parallel import Kind
+    from tutti.workloads.sharing import Format
     from tutti.workloads.transfers import CpCommType, Recompute
 
 _CONTEXTS = (1, 2, 4, 8, 16)
@@ -53,7 +54,7 @@ class Plan:
     @property
     def expert_ranks(self) -> int:
         """The number of GPUs with different experts, as Megatron-Core counts expert parallelism."""
-        return self.kinds.expert * (self.kinds.tensor if self.kinds.undivided_experts else 1)
+        return self.kinds.expert_ranks
 
     def stride(self, kind: Kind) -> int:
         """Returns the distance of neighbouring GPUs of a group: the product of inner degrees."""
@@ -97,6 +98,8 @@ class FixedDegrees:
         recompute: What the backward pass computes again.
         zero: The ZeRO stage.
         cp_comm_type: The exchange of keys and values, as in :class:`Parallelism`.
+        dispatch_format: The format of dispatched tokens, as in :class:`Parallelism`.
+        expert_imbalance: Tokens of the busiest NPU over the mean, as in :class:`Parallelism`.
     """
 
     tensor: int | None = None
@@ -109,6 +112,8 @@ class FixedDegrees:
     recompute: Recompute | None = None
     zero: int | None = None
     cp_comm_type: CpCommType = "all_gather"
+    dispatch_format: Format | None = None
+    expert_imbalance: float = 1.0
 
 
 def plans(
@@ -152,6 +157,8 @@ def plans(
             expert=expert,
             undivided_experts=is_undivided,
             expert_domain=domain if ranks > 1 else 0,
+            dispatch_format=given.dispatch_format if ranks > 1 else None,
+            expert_imbalance=given.expert_imbalance if ranks > 1 else 1.0,
             pipeline=pipeline,
             sequence=tensor > 1,
             recompute="selective",
@@ -221,6 +228,9 @@ def _check(shape: Decoder, gpus: int, given: FixedDegrees) -> None:
     if _routed(shape) % (given.expert or 1):
         message = f"`expert = {given.expert}` does not divide {_routed(shape)} experts of a layer"
         raise WorkloadError(message, kind="does_not_divide")
+    if shape.experts is None and (given.dispatch_format or given.expert_imbalance > 1):
+        message = "a format or an imbalance of experts without experts: expected a model with them"
+        raise WorkloadError(message, kind="no_experts")
     if shape.heads % (given.tensor or 1):
         message = f"`tensor = {given.tensor}` does not divide {shape.heads} heads"
         raise WorkloadError(message, kind="does_not_divide")

@@ -9,7 +9,7 @@ argument `mtp=N` adds modules of multi-token prediction.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -121,7 +121,9 @@ DECODERS = {
             kv_heads=128,
             wide=18_432,
             vocabulary=129_280,
-            experts=Experts(routed=256, top=8, wide=2048, shared=1, dense=3),
+            experts=Experts(
+                routed=256, top=8, wide=2048, shared=1, dense=3, groups=8, most_groups=4
+            ),
             latent=Latent(query=1536, key_value=512, rotary=64, plain=128, value=128),
             tokens=4096,
         ),
@@ -194,6 +196,27 @@ DECODERS = {
     ),
 }
 """The decoders by name."""
+
+
+@cache
+def preset_of(shape: Decoder) -> str | None:
+    """Returns the name of the decoder with a shape; tokens and padding of the vocabulary differ."""
+    for name, one in DECODERS.items():
+        words = one.shape.vocabulary
+        is_padded = words <= shape.vocabulary <= _PADDED * words
+        if is_padded and _bare(one.shape) == _bare(shape):
+            return name
+    return None
+
+
+_PADDED = 1.02
+"""Largest ratio of a padded vocabulary."""
+
+
+def _bare(shape: Decoder) -> Decoder:
+    """Returns a shape without what does not distinguish models."""
+    head = None if shape.latent else shape.head_width
+    return replace(shape, tokens=0, mtp=0, vocabulary=0, head=head)
 
 
 def build(name: str) -> Callable[[str | None], Model]:
