@@ -83,6 +83,7 @@ _IN_GROUPS = {
         "search": "train_search:search",
         "disturb": "train_disturb:disturb",
         "plan": "train_plan:plan",
+        "calibrate": "train_calibrate:calibrate_",
     },
 }
 """Commands of groups that have separate modules, by the place of their function."""
