@@ -47,7 +47,7 @@ def calibrate_(
             help="The plan of profiles, and of rows without plan or recipe: a file of "
             "`tutti train plan --out`.",
         ),
-    ] = None,  # fmt: skip
+    ] = None,
     file: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="FILE", help="Output file of the calibration (TOML)."),

@@ -42,7 +42,7 @@ class Latent:
     """Multi-head latent attention (DeepSeek-V2, 2024): low-rank queries, keys and values.
 
     Attributes:
-        query: The rank of queries.
+        query: The rank of queries; 0 if they are not compressed.
         key_value: The rank of keys and values.
         rotary: Elements per head of the rotary part, which all heads share in keys.
         plain: Elements per head of the other part of queries and keys.
@@ -153,9 +153,9 @@ class Decoder:
         if self.latent is None:
             return ((self.hidden, self.queries + self.keys_values),)
         one = self.latent
+        queries = ((self.hidden, one.query), (one.query, self.queries))
         return (
-            (self.hidden, one.query),
-            (one.query, self.queries),
+            *(queries if one.query else ((self.hidden, self.queries),)),
             (self.hidden, one.key_value + one.rotary),
             (one.key_value, self.heads * (one.plain + one.value)),
         )

@@ -450,7 +450,9 @@ class Parallelism(InFiles):
                 message = f"`expert`{tensor} = {ranks} does not divide {count} experts of a layer"
                 if not tensor:
                     message = f"`expert = {ranks}` does not divide {count} experts of a layer"
-                raise WorkloadError(message, kind="does_not_divide")
+                divisors = ", ".join(str(one) for one in range(1, count + 1) if count % one == 0)
+                hint = f"experts divide by {divisors}"
+                raise WorkloadError(message, kind="does_not_divide", hint=hint)
 
 
 _Rings = list[tuple[str, int]]

@@ -224,19 +224,30 @@ def _check(shape: Decoder, gpus: int, given: FixedDegrees) -> None:
     text = " x ".join(f"{kind} {value}" for kind, value in degrees.items())
     if gpus % total or (len(degrees) == len(KINDS) and total != gpus):
         message = f"{text} = {total:,} GPUs: expected a divisor of {gpus:,}, or all of them"
-        raise WorkloadError(message, kind="does_not_divide")
+        hint = f"the product of the degrees divides the GPUs: one of {_listed(gpus)}"
+        raise WorkloadError(message, kind="does_not_divide", hint=hint)
+    if shape.experts is None and (given.expert or 1) > 1:
+        message = f"`expert = {given.expert}` of a model without experts: expected 1"
+        raise WorkloadError(message, kind="no_experts")
     if _routed(shape) % (given.expert or 1):
         message = f"`expert = {given.expert}` does not divide {_routed(shape)} experts of a layer"
-        raise WorkloadError(message, kind="does_not_divide")
+        hint = f"experts divide by {_listed(_routed(shape))}"
+        raise WorkloadError(message, kind="does_not_divide", hint=hint)
     if shape.experts is None and (given.dispatch_format or given.expert_imbalance > 1):
         message = "a format or an imbalance of experts without experts: expected a model with them"
         raise WorkloadError(message, kind="no_experts")
     if shape.heads % (given.tensor or 1):
         message = f"`tensor = {given.tensor}` does not divide {shape.heads} heads"
-        raise WorkloadError(message, kind="does_not_divide")
+        hint = f"heads divide by {_listed(shape.heads)}"
+        raise WorkloadError(message, kind="does_not_divide", hint=hint)
     if (given.pipeline or 1) > shape.layers:
         message = f"{given.pipeline} stages: expected at most {shape.layers}, the number of blocks"
         raise WorkloadError(message, kind="too_few_layers")
+
+
+def _listed(count: int) -> str:
+    """Returns the divisors of a count."""
+    return ", ".join(map(str, _divisors(count)))
 
 
 def _one(given: int | None, possible: list[int]) -> list[int]:

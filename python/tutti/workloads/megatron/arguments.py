@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import read_text
+from tutti.base.files.reader import parse_count, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,10 +136,11 @@ class Arguments:
                 problem, expected = "is missing", f"--{name} N"
                 raise mistake(problem, source=self.source, key=f"--{name}", expected=expected)
             return default
-        if not value.isdigit() or not least <= int(value) < _MOST:
+        number = parse_count(value, _MOST)
+        if number is None or number < least:
             problem = "is a variable of the shell" if "$" in value else "is not valid"
             raise self.mistake(name, problem, f"an integer of at least {least}")
-        return int(value)
+        return number
 
     def optional(self, name: str) -> int | None:
         """Returns an integer, or None without the argument."""

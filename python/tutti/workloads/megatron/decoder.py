@@ -97,7 +97,7 @@ def _vocabulary(given: Arguments) -> int:
 
 def _latent(given: Arguments) -> Latent:
     return Latent(
-        query=given.count("q-lora-rank"),
+        query=given.count("q-lora-rank", 0),
         key_value=given.count("kv-lora-rank", 32),
         rotary=given.count("qk-pos-emb-head-dim", 64),
         plain=given.count("qk-head-dim", 128),

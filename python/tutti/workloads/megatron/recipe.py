@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tutti.base.files.reader import parse_count
 from tutti.workloads.megatron.arguments import read_arguments
 from tutti.workloads.megatron.decoder import decoder_of
 
@@ -25,6 +26,7 @@ _DEGREES: Final = {
     "context": "context-parallel-size",
     "expert": "expert-model-parallel-size",
 }
+_MOST_GPUS: Final = 1 << 20
 _SHARDING: Final = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
 _FP8: Final = {"delayed": "fp8", "tensorwise": "fp8", "mxfp8": "mxfp8"}
 _GRAPHS: Final = {"none": "eager", "transformer_engine": "partial", "local": "full",
@@ -160,9 +162,12 @@ def _precision(given: Arguments) -> tuple[str, str]:
 def _gpus(given: Arguments) -> int | None:
     """Returns the number of GPUs of the launcher, if it is stated."""
     given.used |= {"nnodes", "nproc-per-node"}
-    found = [given.values.get(name, [""])[:1] for name in ("nnodes", "nproc-per-node")]
-    counts = [int(one[0]) for one in found if one and one[0].isdigit()]
-    return counts[0] * counts[1] if len(counts) == len(found) else None
+    counts = [
+        parse_count(next(iter(given.values.get(name, [])), ""), _MOST_GPUS)
+        for name in ("nnodes", "nproc-per-node")
+    ]
+    nodes, each = counts
+    return nodes * each if nodes and each else None
 
 
 def _add_experts(given: Arguments, add: Any, options: dict[str, Any]) -> None:  # noqa: ANN401 - a function
