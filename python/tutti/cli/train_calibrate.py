@@ -18,8 +18,8 @@ from tutti.training.files.measured import read_measured
 from tutti.training.files.planned import Planned, read_planned
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import FixedDegrees, plans
+from tutti.training.plan.calibrated_view import calibration_view
 from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
-from tutti.training.view.calibrated import calibration_view
 from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def with_recipe(job: Job, degrees: Degrees) -> tuple[Job, Degrees]:
 
 
 def _completed(options: Any, found: dict[str, Any], names: dict[str, str]) -> Any:  # noqa: ANN401 - a dataclass
-    """Returns a dataclass of options with values for those that are None."""
+    """Returns a dataclass of options with values for those without one."""
     changes = {}
     for one in fields(options):
         given, value = getattr(options, one.name), found.get(one.name)

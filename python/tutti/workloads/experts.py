@@ -23,15 +23,12 @@ import numpy as np
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_rows
 from tutti.workloads.errors import WorkloadError
-from tutti.workloads.sharing import token_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    from tutti.workloads.sharing import Format
 
     Choices = NDArray[np.int64]
     """Experts of each token: shape (ranks, tokens, top_k)."""
@@ -42,10 +39,26 @@ Kernel = Literal["normal", "low_latency"]
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 Stage = Literal["dispatch", "combine"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+Format = Literal["fp8", "bf16"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+_HEADER = 16
+_SCALED = 128
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
 _SIZES = ("hidden", "experts", "top_k", "tokens")
 _MOST = {"hidden": 1 << 24, "experts": 1 << 16, "tokens": 1 << 24}
+
+
+def token_bytes(hidden: int, sent: Format) -> int:
+    """Returns the bytes of a copy of a token of `hidden` elements.
+
+    `fp8` has one byte per element, a scale of 4 B per 128 elements and a header of 16 B (DeepEP,
+    csrc/config.hpp); `bf16` has two bytes per element.
+    """
+    if sent == "bf16":
+        return 2 * hidden
+    return hidden + 4 * -(-hidden // _SCALED) + _HEADER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +70,7 @@ class ExpertLayer:
         experts: The number of routed experts. Shared experts run on every rank without messages.
         top_k: Experts per token.
         tokens: Tokens per rank.
-        dispatch: Format of a dispatched token, as in :func:`tutti.workloads.sharing.token_bytes`.
+        dispatch: Format of a dispatched token, as in :func:`token_bytes`.
         combine: Format of a returned token.
         most_nodes: The most nodes of a token's experts; unlimited if None.
         groups: Groups of consecutive experts.

@@ -141,9 +141,9 @@ class _Config:
         return most
 
     def _latent(self) -> Latent:
-        is_whole = "q_lora_rank" in self.fields and self.fields["q_lora_rank"] is None
+        is_plain = "q_lora_rank" in self.fields and self.fields["q_lora_rank"] is None
         return Latent(
-            query=0 if is_whole else self._count("q_lora_rank"),
+            query=0 if is_plain else self._count("q_lora_rank"),
             key_value=self._count("kv_lora_rank"),
             rotary=self._count("qk_rope_head_dim"),
             plain=self._count("qk_nope_head_dim"),

@@ -38,8 +38,9 @@ from pydantic import Field, Strict
 
 from tutti.base.files.described import Count, InFiles, Positive
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.experts import Format  # noqa: TC001 - pydantic needs it at run time
 from tutti.workloads.model import ModelLayer
-from tutti.workloads.sharing import Format, shared_copies
+from tutti.workloads.sharing import shared_copies
 from tutti.workloads.transfers import (
     CpCommType,
     Elements,
@@ -185,7 +186,7 @@ class Parallelism(InFiles):
     dispatch_format: Annotated[
         Format | None,
         Field(
-            description="Format of tokens in dispatch, and of gradients on their way to experts: "
+            description="Format of tokens, and of gradients, that are sent to experts: "
             "`fp8` with scales, or `bf16`; by default that of activations. Outputs of experts "
             "return as activations."
         ),

@@ -1,4 +1,4 @@
-"""Expected copies of a token in dispatch and combine, for uniform routing, and their bytes.
+"""Expected copies of a token in dispatch and combine, for uniform routing.
 
 The closed form of :func:`tutti.workloads.experts.copies`, which counts copies of sampled tokens.
 """
@@ -7,28 +7,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import comb
-from typing import Literal, get_args
 
-__all__ = ["FORMATS", "Format", "mean_copies", "shared_copies", "token_bytes"]
+import numpy as np
 
-Format = Literal["fp8", "bf16"]
-FORMATS: tuple[Format, ...] = get_args(Format)
+from tutti.workloads.experts import ExpertLayer, Placement, sampled_choices
 
-_HEADER = 16
-_SCALED = 128
+__all__ = ["mean_copies", "shared_copies"]
+
 _SAMPLED = 4096
 """Tokens of a sample: the mean over all parts of 64 NPUs is within 0.5 %."""
-
-
-def token_bytes(hidden: int, sent: Format) -> int:
-    """Returns the bytes of a copy of a token of `hidden` elements.
-
-    `fp8` has one byte per element, a scale of 4 B per 128 elements and a header of 16 B (DeepEP,
-    csrc/config.hpp); `bf16` has two bytes per element.
-    """
-    if sent == "bf16":
-        return 2 * hidden
-    return hidden + 4 * -(-hidden // _SCALED) + _HEADER
 
 
 def mean_copies(
@@ -100,10 +87,6 @@ def _reached(experts: int, top: int, parts: int, limit: tuple[int, int]) -> floa
 
 
 def _sampled(experts: int, top: int, parts: int, limit: tuple[int, int]) -> float:
-    import numpy as np
-
-    from tutti.workloads.experts import ExpertLayer, Placement, sampled_choices
-
     groups, used = limit
     layer = ExpertLayer(
         hidden=1, experts=experts, top_k=top, tokens=_SAMPLED, groups=groups, most_groups=used

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tutti.base.files.described import InFiles, Positive
-from tutti.workloads.sharing import token_bytes
+from tutti.workloads.experts import token_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -288,7 +288,7 @@ class Transfers:
         sent = math.ceil(elements / shares * self.dispatched * kinds.expert_imbalance)
         size = sent * self.samples * self.bytes[0]
         if kinds.dispatch_format and not returns:
-            # Elements of all copies: whole tokens.
+            # Elements are those of complete tokens.
             hidden = self._hidden
             size = math.ceil(
                 sent * self.samples / hidden * token_bytes(hidden, kinds.dispatch_format)

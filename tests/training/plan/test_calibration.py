@@ -21,9 +21,9 @@ from tutti.training.files.measured import read_measured
 from tutti.training.files.planned import read_planned
 from tutti.training.files.step_file import load_training
 from tutti.training.plan import Cluster, Plan
+from tutti.training.plan.calibrated_view import unknown
 from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
 from tutti.training.plan.efficiency import NAMES
-from tutti.training.view.calibrated import unknown
 from tutti.workloads import Parallelism, build
 from tutti.workloads.errors import TraceError, WorkloadError
 
@@ -70,7 +70,7 @@ def test_slower_products_are_recovered() -> None:
         assert one.predicted(found.values) == pytest.approx(one.seconds, rel=0.03)
 
 
-def test_exposed_tensor_parallelism_is_told_from_slower_products() -> None:
+def test_exposed_tensor_parallelism_differs_from_slower_products() -> None:
     found = calibrate(steps({"tensor": 1.6}))
     assert found.values["tensor"] > 1.25
     assert found.values["products"] == pytest.approx(1, abs=0.05)
@@ -84,19 +84,19 @@ def test_every_interval_has_a_width(count: int) -> None:
         assert all(one.low < 0.98 * one.factor < one.factor < one.high for one in found.factors)
 
 
-def test_one_time_states_what_it_cannot_tell() -> None:
+def test_one_time_states_what_it_does_not_determine() -> None:
     text = " ".join(unknown(calibrate(steps({}, 1))))
     assert "1 measured time determines at most 1 combination of" in text
-    assert "cannot tell slower kernels (products, attention, classifier) from exposed" in text
+    assert "does not separate slower kernels (products, attention, classifier) from exposed" in text
     assert "without effect on these steps, and unchanged: grouped, copies, routing" in text
-    assert "cannot tell" not in " ".join(unknown(calibrate(steps({}))))
+    assert "does not separate" not in " ".join(unknown(calibrate(steps({}))))
 
 
 def test_kernels_of_a_profile_exclude_communication() -> None:
-    whole = steps({"tensor": 1.6}, 2)[1]
-    kernels = replace(whole, observed="kernels")
+    complete = steps({"tensor": 1.6}, 2)[1]
+    kernels = replace(complete, observed="kernels")
     kernels = replace(kernels, seconds=kernels.predicted())
-    alone, both = calibrate([whole]), calibrate([whole, kernels])
+    alone, both = calibrate([complete]), calibrate([complete, kernels])
     assert both.values["tensor"] > alone.values["tensor"] > 1
 
 

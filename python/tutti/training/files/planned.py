@@ -43,7 +43,7 @@ def read_planned(path: Path) -> Planned:
     compute = raw.compute
     if not isinstance(compute, GpuTable) or raw.platform is None:
         key, expected = "compute.model", '"gpu" and a platform, as `tutti train plan --out` writes'
-        raise mistake("the step is no plan of GPUs", source=source, key=key,
+        raise mistake("the step is not a plan of GPUs", source=source, key=key,
                       value=shown(compute.model), expected=expected)  # fmt: skip
     step = resolve_training(tables, source=source, folder=path.parent).step
     kinds = step.parallelism

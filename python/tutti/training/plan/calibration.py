@@ -63,7 +63,7 @@ _SPREADS: Final[Mapping[str, float]] = {
 _NOISE: Final = 0.03
 """Standard deviation of the logarithm of a measured time that no coefficient explains."""
 DETERMINED: Final = 0.1
-"""Share of the prior variance below which a measurement says nothing about a factor."""
+"""Share of the prior variance below which a factor is not determined."""
 _QUANTILE: Final = 1.645
 _STEP: Final = 1e-6
 _ITERATIONS: Final = 50

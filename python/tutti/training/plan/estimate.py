@@ -186,7 +186,7 @@ def _idle(step: StepAmounts, coefficients: Array) -> Array:
 
 
 def busy(step: StepAmounts, coefficients: Array) -> Array:
-    """Returns the seconds in which the GPU of the busiest stage runs kernels of its own.
+    """Returns the seconds in which the GPU of the busiest stage runs kernels that compute.
 
     Those of passes, without the time of launches, and those of casts and the optimizer.
     """

@@ -264,7 +264,7 @@ def _nothing(
     message = (
         f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
         f"{described(least)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
-        f"most {limit:.1f} GB, {needed - limit:.1f} GB less"
+        f"most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
     )
     fastest = exceeding[0]
     step = fastest.estimated.step
@@ -292,5 +292,5 @@ def _relief(model: Model, cluster: Cluster, least: Ranked) -> str:
             "a larger --tensor, --pipeline or --expert": True,
         }
         what = "states"
-    ways = [option for option, is_possible in possible.items() if is_possible]
-    return f"{what} use the most: {', or '.join(ways)}; or more GPUs"
+    changes = [option for option, is_possible in possible.items() if is_possible]
+    return f"{what} use the most: {', '.join(changes)}; or more GPUs"

@@ -24,7 +24,7 @@ _OTHER = (
     "heterogeneous-layers-config-path", "retro-add-retriever", "experimental-attention-variant",
     "linear-attention-type", "parallel-output-heads", "add-bias-linear-experts",
 )  # fmt: skip
-"""Arguments that change the model in a way that is not modelled."""
+"""Arguments that change the model, and are not modelled."""
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*(\d+)\)?")
 _EVERY = re.compile(r"\(?\[1\]\*(\d+)\)?")
 
@@ -33,8 +33,8 @@ def read_megatron(notation: str, folder: Path) -> Model:
     """Returns the decoder of arguments.
 
     Raises:
-        ConfigError: The file cannot be read, an argument is missing, or it changes the model in a
-            way that is not modelled.
+        ConfigError: The file cannot be read, an argument is missing, or an argument changes the
+            model and is not modelled.
     """
     found = read_arguments(notation, folder)
     shape = decoder_of(found)

@@ -93,7 +93,7 @@ def unknown(found: Calibration) -> Iterator[str]:
     if steps == 1:
         products = ", ".join(one.name for one in factors_of(found, MATRIX))
         yield (
-            f"one measured time cannot tell slower kernels ({products}) from exposed "
+            f"one measured time does not separate slower kernels ({products}) from exposed "
             "communication: measure plans that differ in micro-batch, tensor and data parallelism, "
             "or add a profile (kineto)"
         )
