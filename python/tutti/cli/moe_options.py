@@ -162,7 +162,7 @@ def layer_of(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
     )
 
 
-def _groups(given: LayerOptions, experts: int, most_nodes: int | None) -> dict[str, int | None]:
+def _groups(given: LayerOptions, experts: int, most_nodes: int | None) -> dict[str, Any]:
     """Returns the groups of experts of the model, which `--most-nodes` and `--experts` replace."""
     decoder = find_model(given.model, Path()).decoder if given.model is not None else None
     of = decoder.experts if decoder else None

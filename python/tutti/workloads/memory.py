@@ -131,7 +131,7 @@ def block_activations(
     """
     one = decoder
     dropout = 0 if one.gated else 1
-    inside = element * (one.queries + one.keys_values + one.values)
+    inside: float = element * (one.queries + one.keys_values + one.values)
     if one.latent:
         inside += element * (one.latent.query + one.latent.key_value + one.latent.rotary)
     if parallelism.recompute == "none":
@@ -142,7 +142,7 @@ def block_activations(
     # Inputs of the norms, of attention and of the feed-forward layers, and masks of dropout.
     around = one.hidden * (element * (3 + copies) + 2 * dropout)
     if parallelism.recompute == "full":
-        inside, around = 0, element * one.hidden
+        inside, around = 0.0, float(element * one.hidden)
     share = parallelism.tensor if parallelism.sequence else 1
     return (inside / parallelism.tensor + around / share) / parallelism.context
 

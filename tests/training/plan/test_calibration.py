@@ -217,7 +217,7 @@ def test_a_profile_has_the_time_of_steps_and_kernels(tmp_path: Path) -> None:
     found = read_step(profile(tmp_path))
     assert found.seconds == pytest.approx(100e-6)
     assert found.kernels == pytest.approx(70e-6)
-    assert found.count == 2
+    assert found.steps == 2
 
 
 def test_a_profile_without_steps_is_refused(tmp_path: Path) -> None:

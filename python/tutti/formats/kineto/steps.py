@@ -20,12 +20,12 @@ class ProfiledStep(NamedTuple):
     Attributes:
         seconds: The mean time of a step, from the annotations `ProfilerStep#N`.
         kernels: The mean time of a step in which the GPU runs kernels that do not communicate.
-        count: The number of steps.
+        steps: The number of steps.
     """
 
     seconds: float
     kernels: float
-    count: int
+    steps: int
 
 
 def read_step(path: Path) -> ProfiledStep:

@@ -113,7 +113,7 @@ def _of_toml(path: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def _of_csv(path: Path) -> list[tuple[str, dict[str, Any]]]:
     head: list[str] = []
-    found = []
+    found: list[tuple[str, dict[str, Any]]] = []
     for line, cells in read_rows(path, f"a CSV file of {_EXPECTED}"):
         if not any(cells) or cells[0].startswith("#"):
             continue

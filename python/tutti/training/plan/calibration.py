@@ -289,7 +289,8 @@ def _posterior(steps: Sequence[MeasuredStep], prior: _Prior) -> tuple[Array, Arr
         values = values + change
         if float(np.abs(change).max()) < _STEP:
             break
-    return values, np.linalg.inv(precision)
+    covariance: Array = np.linalg.inv(precision)
+    return values, covariance
 
 
 def _timed(one: MeasuredStep) -> Callable[[Array], Array]:

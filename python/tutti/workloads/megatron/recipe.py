@@ -83,11 +83,11 @@ def read_recipe(notation: str, folder: Path) -> Recipe:
     """
     given = read_arguments(notation, folder)
     shape = decoder_of(given)
-    options = {key: given.count(name, 1) for key, name in _DEGREES.items()}
+    options: dict[str, Any] = {key: given.count(name, 1) for key, name in _DEGREES.items()}
     names = dict(_DEGREES)
 
     def add(key: str, value: object, name: str) -> None:
-        options[key] = value  # type: ignore[assignment]
+        options[key] = value
         names[key] = name
 
     add("micro_batch", given.count("micro-batch-size"), "micro-batch-size")
