@@ -122,8 +122,9 @@ def test_a_comparison_of_all_leaves_out_what_needs_equal_parts() -> None:
     assert "ring" in compared("all_gather", "44 B")
     with pytest.raises(errors.LayoutError, match="of all_gather on 5 ranks needs equal parts"):
         compared("all_gather", "44 B", ["ring", "bruck"])
-    with pytest.raises(errors.LayoutError, match="of all_to_all on 5 ranks needs equal parts"):
+    with pytest.raises(errors.LayoutError, match="of all_to_all on 5 ranks needs equal") as refused:
         compared("all_to_all", "44 B")
+    assert "nearest: 40 B and 60 B" in refused.value.hint
 
 
 def test_a_comparison_has_a_row_per_measurement() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import made
+import plans
 import seeds
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def readers(work: Path) -> list[Reader]:
         *_nccl(),
         *_benchmarks(),
         *_tables(),
+        *_plans(),
     ]
 
 
@@ -552,4 +554,32 @@ def _tables() -> list[Reader]:
                 ("arrivals", recordings.arrivals, "arrival.csv"),
             )
         ),
+    ]
+
+
+def _plans() -> list[Reader]:
+    from tutti.formats.kineto.steps import read_step
+    from tutti.training.files.calibration import read_calibration
+    from tutti.training.files.measured import read_measured
+    from tutti.workloads.huggingface import read_config
+    from tutti.workloads.megatron.recipe import read_recipe
+
+    def config(path: Path) -> Any:
+        return read_config(path.name, path.parent)
+
+    def script(path: Path) -> Any:
+        return read_recipe(path.name, path.parent)
+
+    profiles = tuple(
+        {name: data.replace(b'"traceEvents": [', b'"traceEvents": [' + plans.STEP, 1)}
+        for name, data in seeds.profiles().items()
+    )
+    configs = tuple({"config.json": text} for text in plans.CONFIGS)
+    logs = tuple({name: text} for name, text in plans.LOGS.items())
+    return [
+        Reader(name="huggingface", read=config, files=configs),
+        Reader(name="megatron", read=script, files=({"a.sh": plans.SCRIPT},)),
+        Reader(name="measured-steps", read=read_measured, files=logs),
+        Reader(name="calibration", read=read_calibration, files=({"c.toml": plans.CALIBRATION},)),
+        Reader(name="profiled-step", read=read_step, files=profiles),
     ]

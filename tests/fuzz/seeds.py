@@ -36,11 +36,14 @@ class Target:
 
 def targets(made: Path) -> list[Target]:
     """Every target; `made` is the folder that `made.make` has written."""
+    import plans
+
     return [
         *_words(),
         *experiments(),
         *networks(),
         *_training(made),
+        *plans.targets(),
         *benchmarks(),
         *measurements(),
         *manifests(),

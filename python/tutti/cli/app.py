@@ -84,6 +84,7 @@ _IN_GROUPS = {
         "disturb": "train_disturb:disturb",
         "endpoint": "train_endpoint:endpoint",
         "plan": "train_plan:plan",
+        "calibrate": "train_calibrate:calibrate_",
     },
 }
 """Commands of groups that have separate modules, by the place of their function."""

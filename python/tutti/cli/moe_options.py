@@ -12,7 +12,7 @@ from tutti.base.files.mistakes import known_word, mistake, shown
 from tutti.base.ranges import RANK_NOTATION, expanded_ranks
 from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
-from tutti.workloads import build
+from tutti.training.files.step_file import find_model
 from tutti.workloads.experts import (
     FORMATS,
     KERNELS,
@@ -110,7 +110,8 @@ class RoutingOptions:
     ] = "uniform"  # fmt: skip
     most_nodes: Annotated[
         int | None, typer.Option("--most-nodes", min=1, rich_help_panel=_ROUTING,
-                                 help="Most nodes of a token's experts; default: no limit.")
+                                 help="Most nodes of a token's experts; default: the limit of "
+                                 "MODEL on groups of experts, if any.")
     ] = None  # fmt: skip
     placement: Annotated[
         str, typer.Option("--placement", rich_help_panel=_ROUTING,
@@ -154,10 +155,20 @@ def layer_of(given: LayerOptions, most_nodes: int | None) -> ExpertLayer:
         experts=experts,
         top_k=top_k,
         tokens=given.tokens,
+        **_groups(given, experts, most_nodes),
         dispatch=known_word(given.dispatch, FORMATS, source="--dispatch-format"),
         combine=known_word(given.combine, FORMATS, source="--combine-format"),
         most_nodes=most_nodes,
     )
+
+
+def _groups(given: LayerOptions, experts: int, most_nodes: int | None) -> dict[str, Any]:
+    """Returns the groups of experts of the model, which `--most-nodes` and `--experts` replace."""
+    decoder = find_model(given.model, Path()).decoder if given.model is not None else None
+    of = decoder.experts if decoder else None
+    if of is None or most_nodes is not None or of.routed != experts:
+        return {}
+    return {"groups": of.groups, "most_groups": of.most_groups}
 
 
 def _model_sizes(notation: str) -> tuple[int, int, int]:
@@ -165,7 +176,7 @@ def _model_sizes(notation: str) -> tuple[int, int, int]:
 
     The products of experts have a row per token and selected expert, other products one per token.
     """
-    layers = build(notation).layers
+    layers = find_model(notation, Path()).layers
     first = next((one for one in layers if one.experts > 1), None)
     if first is None:
         expected = "a model with experts, such as gpt:hidden=4096,experts=64"

@@ -65,6 +65,7 @@ _READ = (
     ("chakra:PREFIX", "ops of each NPU, from the traces PREFIX.RANK.et"),
     ("kineto:FILES", "ops of each NPU, from profiles of PyTorch: a file, pattern or folder"),
     ("hf:FILE", "a decoder, from the config.json of Hugging Face"),
+    ("megatron:FILE", "a decoder, from arguments of Megatron-LM"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
     ("astrasim:NAME", "cycles recorded by ASTRA-sim: `tutti train overlap --help`"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from tutti.cli.grouped import grouped
+from tutti.cli.train_plan_megatron import with_recipe
 from tutti.cli.train_plan_options import (
     Degrees,
     Job,
@@ -21,7 +21,7 @@ from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
-from tutti.training.plan import FixedDegrees, Ranked, ranked, simulate_fastest
+from tutti.training.plan import Ranked, ranked, simulate_fastest
 from tutti.training.plan.efficiency import unmeasured
 from tutti.training.plan.view import plan_view
 
@@ -55,16 +55,20 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
         --precision fp8 --zero 3 --tensor 1 --micro-batch 1 --out training.toml
     """
     model = find_model(job.model, Path())
+    job, degrees = with_recipe(job, degrees)
     cluster = cluster_of(job, model)
     if defaults := defaults_of(job, cluster):
         remark(defaults)
-    for sentence in unmeasured(cluster.setting(model)):
+    setting = cluster.setting(model)
+    for sentence in unmeasured(setting):
+        remark(sentence)
+    for sentence in cluster.calibrated.remarks(setting) if cluster.calibrated else ():
         remark(sentence)
     most = output.simulate
     if most is None:
         most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE
     with Progress("ranking plans"):
-        found = ranked(model, cluster, sequences_of(job, model), FixedDegrees(**asdict(degrees)))
+        found = ranked(model, cluster, sequences_of(job, model), degrees.fixed)
     study = Study[Ranked]()
     best, _ = study.several(
         "simulating plans", lambda done: simulate_fastest(found, most, done=done), planned=most
@@ -72,7 +76,8 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
     plans = found.with_simulated(best)
     study.present(plan_view(plans, output.top))
     if output.file is not None:
-        study.write(output.file, partial(_write, content=training_text(job, plans)))
+        text = training_text(job, plans, output.file.parent)
+        study.write(output.file, partial(_write, content=text))
     for row in plans.fitting[: output.top]:
         if row.problem:
             remark(f"not simulated: {row.problem}")

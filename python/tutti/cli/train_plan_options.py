@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,9 +13,11 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.platforms.files.presets import platform_of, platform_tables
 from tutti.platforms.files.scaled import enough_gpus, scaled, scaled_notation
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
-from tutti.training.plan import Cluster, least_gpus
+from tutti.training.files.calibration import read_calibration
+from tutti.training.plan import Cluster, FixedDegrees, least_gpus
 from tutti.training.plan.cluster import USABLE
-from tutti.training.plan.training_file import training_file
+from tutti.training.plan.training_file import relative, training_file
+from tutti.workloads.experts import Format
 from tutti.workloads.kernels import DISPATCHERS, GRAPHS, PRECISIONS
 from tutti.workloads.pieces import Pieces
 from tutti.workloads.transfers import CpCommType, Recompute
@@ -23,6 +25,7 @@ from tutti.workloads.transfers import CpCommType, Recompute
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform
     from tutti.training.plan import PlanSearch
+    from tutti.training.plan.calibrated import Calibrated
     from tutti.workloads import Model
 
 _TOKENS = 4 << 20
@@ -30,10 +33,13 @@ _TOKENS = 4 << 20
 section 3.4.1)."""
 _PLATFORM = "dgx_h100_cluster"
 
+_OF_FILES = ("hf", "file", "megatron")
+"""Notations of models with the path of a file."""
 _GRADIENTS = {"fp32": 4, "bf16": 2}
 """Bytes of a reduced gradient."""
 
 _DEGREES = "Degrees that the search keeps"
+_EXPERTS = "Experts"
 
 
 @dataclass
@@ -44,8 +50,9 @@ class Job:
         str,
         typer.Argument(
             metavar="MODEL",
-            help="A decoder of `tutti train list`, such as llama3_70b:tokens=8192, or "
-            "hf:FILE[,tokens=N] with the config.json of Hugging Face.",
+            help="A decoder of `tutti train list`, such as llama3_70b:tokens=8192; "
+            "hf:FILE[,tokens=N] with the config.json of Hugging Face; or megatron:FILE with "
+            "arguments of Megatron-LM, which also fix the recipe.",
             show_default=False,
         ),
     ]
@@ -77,13 +84,16 @@ class Job:
                      "platform contains."),
     ] = None  # fmt: skip
     precision: Annotated[
-        str,
-        typer.Option("--precision", help="Matrix products: bf16, fp8 (a scale per tensor), mxfp8 "
-                     "or nvfp4."),
-    ] = "bf16"  # fmt: skip
+        str | None,
+        typer.Option("--precision", show_default=False,
+                     help="Matrix products: bf16 (default), fp8 (a scale per tensor), mxfp8 or "
+                     "nvfp4."),
+    ] = None  # fmt: skip
     gradients: Annotated[
-        str, typer.Option("--gradients", help="Reduced gradients: fp32 or bf16.")
-    ] = "fp32"
+        str | None,
+        typer.Option("--gradients", help="Reduced gradients: fp32 (default) or bf16.",
+                     show_default=False),
+    ] = None  # fmt: skip
     efficiency: Annotated[
         float | None,
         typer.Option("--efficiency", min=0.01, max=1.0,
@@ -99,16 +109,21 @@ class Job:
                      "flex."),
     ] = None  # fmt: skip
     overlapped: Annotated[
-        bool,
-        typer.Option("--overlap-experts/--no-overlap-experts",
-                     help="Overlap dispatch and combine with another micro-batch."),
-    ] = False  # fmt: skip
+        bool | None,
+        typer.Option("--overlap-experts/--no-overlap-experts", show_default=False,
+                     help="Overlap dispatch and combine with another micro-batch; default: no."),
+    ] = None  # fmt: skip
     graph: Annotated[
         str | None,
         typer.Option("--cuda-graphs", show_default=False,
                      help="What CUDA graphs launch: eager (nothing), partial (parts of layers) or "
                      "full (an iteration). Default: full with fused kernels of experts, else "
                      "partial."),
+    ] = None  # fmt: skip
+    calibration: Annotated[
+        Path | None,
+        typer.Option("--calibration", metavar="FILE", show_default=False,
+                     help="Factors on the fitted efficiencies, of `tutti train calibrate`."),
     ] = None  # fmt: skip
     usable: Annotated[
         float,
@@ -168,11 +183,31 @@ class Degrees:
                      help="Fixes the ZeRO stage; 3 is FSDP."),
     ] = None  # fmt: skip
     cp_comm_type: Annotated[
-        CpCommType,
-        typer.Option("--cp-comm-type", rich_help_panel=_DEGREES,
+        CpCommType | None,
+        typer.Option("--cp-comm-type", rich_help_panel=_DEGREES, show_default=False,
                      help="Exchange of keys and values of context parallelism: gathered before "
-                     "attention, or a ring (p2p) that overlaps with it."),
-    ] = "all_gather"  # fmt: skip
+                     "attention (default), or a ring (p2p) that overlaps with it."),
+    ] = None  # fmt: skip
+
+    dispatch_format: Annotated[
+        Format | None,
+        typer.Option("--dispatch-format", rich_help_panel=_EXPERTS, show_default=False,
+                     help="Format of dispatched tokens: bf16 (default), or fp8 with scales; "
+                     "outputs of experts return in BF16."),
+    ] = None  # fmt: skip
+    expert_imbalance: Annotated[
+        float | None,
+        typer.Option("--expert-imbalance", min=1, max=1e4, rich_help_panel=_EXPERTS,
+                     show_default=False,
+                     help="Tokens of the busiest GPU over the mean, as `tutti moe` prints it; "
+                     "default: 1, balanced routing."),
+    ] = None  # fmt: skip
+
+    @property
+    def fixed(self) -> FixedDegrees:
+        """What the search keeps."""
+        given = {key: value for key, value in asdict(self).items() if value is not None}
+        return FixedDegrees(**given)
 
 
 @dataclass
@@ -192,13 +227,23 @@ class Shown:
     ] = None  # fmt: skip
 
 
-def training_text(job: Job, plans: PlanSearch) -> str:
-    """Returns the training file of the best plan."""
+def training_text(job: Job, plans: PlanSearch, folder: Path) -> str:
+    """Returns the training file of the best plan, for a folder, to which its paths are relative."""
     name = job.platform or _PLATFORM
     raw = platform_of(name, folder=Path(), source="--platform")
     build = scaled_notation(raw, plans.cluster.gpus)
     tables = platform_tables(name, folder=Path(), source="--platform")
-    return training_file(plans, plans.fitting[0], job.model, tables, build)
+    return training_file(plans, plans.fitting[0], _located(job.model, folder), tables, build,
+                         folder=folder)  # fmt: skip
+
+
+def _located(model: str, folder: Path) -> str:
+    """Returns the notation of a model whose file is relative to a folder."""
+    kind, colon, rest = model.partition(":")
+    if kind not in _OF_FILES or rest.lstrip().startswith("--"):
+        return model
+    file, comma, options = rest.partition(",")
+    return f"{kind}{colon}{relative(Path(file), folder)}{comma}{options}"
 
 
 def defaults_of(job: Job, cluster: Cluster) -> str:
@@ -227,8 +272,9 @@ def cluster_of(job: Job, model: Model) -> Cluster:
     Raises:
         ConfigError: An option is invalid, or the platform does not name its GPU.
     """
-    _check_word(job.precision, PRECISIONS, "--precision")
-    _check_word(job.gradients, tuple(_GRADIENTS), "--gradients")
+    precision, gradients = job.precision or PRECISIONS[0], job.gradients or "fp32"
+    _check_word(precision, PRECISIONS, "--precision")
+    _check_word(gradients, tuple(_GRADIENTS), "--gradients")
     if job.dispatcher is not None:
         _check_word(job.dispatcher, DISPATCHERS[:3], "--dispatcher")
     if job.graph is not None:
@@ -247,15 +293,32 @@ def cluster_of(job: Job, model: Model) -> Cluster:
     return Cluster(
         platform=scaled(platform, gpus, source="--platform"),
         npu=peaks,
-        precision=job.precision,  # type: ignore[arg-type]
+        precision=precision,  # type: ignore[arg-type]
         efficiency=job.efficiency,
         dispatcher=job.dispatcher,  # type: ignore[arg-type]
-        overlapped=job.overlapped,
+        overlapped=bool(job.overlapped),
         graph=job.graph,  # type: ignore[arg-type]
-        gradients=_GRADIENTS[job.gradients],
+        gradients=_GRADIENTS[gradients],
         usable=job.usable,
+        calibrated=_calibrated(job, peaks),
         smaller=partial(scaled, platform, source="--platform"),
     )
+
+
+def _calibrated(job: Job, peaks: NpuPeaks) -> Calibrated | None:
+    """Returns the factors of a calibration, which the GPU must have.
+
+    Raises:
+        ConfigError: The file is invalid, or the efficiency is given, too.
+    """
+    if job.calibration is None:
+        return None
+    if job.efficiency is not None:
+        raise mistake("conflicts with --calibration", source="--efficiency",
+                      expected="one of both")  # fmt: skip
+    found = read_calibration(job.calibration)
+    found.check(peaks.name)
+    return found
 
 
 def _check_word(word: str, known: tuple[str, ...], option: str) -> None:

@@ -10,6 +10,17 @@ from tutti.base.errors import ExitCode, TuttiError
 class LayoutError(TuttiError, ValueError):
     """Raised for a payload that cannot be divided into chunks."""
 
+    @property
+    def _meant(self) -> str:
+        """The nearest sizes with equal parts."""
+        given = [self.fields.get(name) for name in ("size", "chunks", "element")]
+        if self.kind != "unequal_parts" or not all(isinstance(one, int) for one in given):
+            return super()._meant
+        size, chunks, element = (int(str(one)) for one in given)
+        unit = chunks * element
+        sizes = [one for one in (size // unit * unit, -(-size // unit) * unit) if one]
+        return f"nearest: {' and '.join(f'{one:,} B' for one in sizes)};"
+
 
 class AlgorithmError(TuttiError, ValueError):
     """Raised for an unknown algorithm, or one that does not support the request."""

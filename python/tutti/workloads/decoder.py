@@ -24,6 +24,8 @@ class Experts:
         wide: The width of an expert.
         shared: The number of experts that every token passes.
         dense: The number of first blocks without experts.
+        groups: Groups of consecutive routed experts.
+        most_groups: The most groups of a token's experts; all by default.
     """
 
     routed: int
@@ -31,6 +33,8 @@ class Experts:
     wide: int
     shared: int = 0
     dense: int = 0
+    groups: int = 1
+    most_groups: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class Latent:
     """Multi-head latent attention (DeepSeek-V2, 2024): low-rank queries, keys and values.
 
     Attributes:
-        query: The rank of queries.
+        query: The rank of queries; 0 if they are not compressed.
         key_value: The rank of keys and values.
         rotary: Elements per head of the rotary part, which all heads share in keys.
         plain: Elements per head of the other part of queries and keys.
@@ -149,9 +153,9 @@ class Decoder:
         if self.latent is None:
             return ((self.hidden, self.queries + self.keys_values),)
         one = self.latent
+        queries = ((self.hidden, one.query), (one.query, self.queries))
         return (
-            (self.hidden, one.query),
-            (one.query, self.queries),
+            *(queries if one.query else ((self.hidden, self.queries),)),
             (self.hidden, one.key_value + one.rotary),
             (one.key_value, self.heads * (one.plain + one.value)),
         )

@@ -46,7 +46,19 @@ _HEADER = 16
 _SCALED = 128
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
+_SIZES = ("hidden", "experts", "top_k", "tokens")
 _MOST = {"hidden": 1 << 24, "experts": 1 << 16, "tokens": 1 << 24}
+
+
+def token_bytes(hidden: int, sent: Format) -> int:
+    """Returns the bytes of a copy of a token of `hidden` elements.
+
+    `fp8` has one byte per element, a scale of 4 B per 128 elements and a header of 16 B (DeepEP,
+    csrc/config.hpp); `bf16` has two bytes per element.
+    """
+    if sent == "bf16":
+        return 2 * hidden
+    return hidden + 4 * -(-hidden // _SCALED) + _HEADER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +70,12 @@ class ExpertLayer:
         experts: The number of routed experts. Shared experts run on every rank without messages.
         top_k: Experts per token.
         tokens: Tokens per rank.
-        dispatch: Format of a dispatched token: `fp8` has one byte per element, a scale of 4 B per
-            128 elements and a header of 16 B (DeepEP, csrc/config.hpp); `bf16` has two bytes per
-            element.
+        dispatch: Format of a dispatched token, as in :func:`token_bytes`.
         combine: Format of a returned token.
-        most_nodes: The most nodes of a token's experts (group-limited gating, DeepSeek-V3);
-            unlimited if None.
+        most_nodes: The most nodes of a token's experts; unlimited if None.
+        groups: Groups of consecutive experts.
+        most_groups: The most groups of a token's experts (group-limited gating, DeepSeek-V3, whose
+            8 groups are 8 nodes); all by default.
     """
 
     hidden: int
@@ -73,6 +85,8 @@ class ExpertLayer:
     dispatch: Format = "fp8"
     combine: Format = "bf16"
     most_nodes: int | None = None
+    groups: int = 1
+    most_groups: int | None = None
 
     def __post_init__(self) -> None:
         """Checks the sizes.
@@ -80,7 +94,7 @@ class ExpertLayer:
         Raises:
             WorkloadError: A size is out of range, or a token has more experts than exist.
         """
-        for key in ("hidden", "experts", "top_k", "tokens", "most_nodes"):
+        for key in (*_SIZES, "most_nodes", "groups", "most_groups"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 raise _invalid(f"{key} = {value}: expected 1 or more")
@@ -88,12 +102,14 @@ class ExpertLayer:
                 raise _invalid(f"{key} = {value}: expected at most {_MOST[key]:,}")
         if self.top_k > self.experts:
             raise _invalid(f"top_k = {self.top_k}: expected at most the {self.experts} experts")
+        if self.experts % self.groups:
+            raise _invalid(f"groups = {self.groups}: expected a divisor of {self.experts} experts")
+        if (self.most_groups or self.groups) > self.groups:
+            raise _invalid(f"most_groups = {self.most_groups}: expected at most {self.groups}")
 
     def token_bytes(self, stage: Stage) -> int:
         """Returns the bytes of a copy of a token in a stage."""
-        if getattr(self, stage) == "bf16":
-            return 2 * self.hidden
-        return self.hidden + 4 * -(-self.hidden // _SCALED) + _HEADER
+        return token_bytes(self.hidden, getattr(self, stage))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +178,8 @@ def sampled_choices(
     """Samples the experts of every token, without repetition within a token.
 
     Experts are drawn sequentially in proportion to their popularity (Gumbel top-k). With
-    `layer.most_nodes`, the nodes with the largest sums of their best `top_k / most_nodes` scores
-    are selected first, as in DeepSeek-V3.
+    `layer.most_groups` or `layer.most_nodes`, the groups or nodes with the largest sums of their
+    best `top_k / most` scores are selected first, as in DeepSeek-V3.
 
     Returns:
         Shape (ranks, tokens, top_k).
@@ -176,14 +192,20 @@ def sampled_choices(
         scores = np.log(shares)
     is_uniform = layer.most_nodes is None and bool((shares == shares[0]).all())
     found = np.empty((placement.ranks, layer.tokens, layer.top_k), dtype=np.int64)
+    limits = []
+    if layer.most_groups is not None:
+        group_of = np.arange(layer.experts) // (layer.experts // layer.groups)
+        limits.append((group_of, layer.most_groups))
+    if layer.most_nodes is not None:
+        limits.append((placement.nodes[np.array(placement.owners)], layer.most_nodes))
     for rank in range(placement.ranks):
         if is_uniform and (least := _uniform_choices(layer, [seed, rank])) is not None:
             found[rank] = least
             continue
         random = np.random.default_rng([seed, rank])
         drawn = scores + random.gumbel(size=(layer.tokens, layer.experts))
-        if layer.most_nodes is not None:
-            drawn = _limited(layer, placement, drawn)
+        for part_of, most in limits:
+            drawn = _limited(layer, drawn, part_of, most)
         found[rank] = np.argpartition(drawn, -layer.top_k, axis=1)[:, -layer.top_k :]
     return found
 
@@ -223,27 +245,30 @@ def _check_sample(layer: ExpertLayer, placement: Placement) -> None:
 
 
 def _limited(
-    layer: ExpertLayer, placement: Placement, scores: NDArray[np.float64]
+    layer: ExpertLayer, drawn: NDArray[np.float64], part_of: NDArray[np.int64], most: int
 ) -> NDArray[np.float64]:
-    """Returns the scores, minus infinity outside the selected nodes of each token."""
-    most = layer.most_nodes or 1
-    node_of = placement.nodes[np.array(placement.owners)]
-    nodes = placement.ranks // placement.per_node
-    if most >= nodes:
-        return scores
+    """Returns the scores, minus infinity outside the selected parts of each token.
+
+    Args:
+        layer: The layer.
+        drawn: The scores of each token and expert.
+        part_of: The node or the group of each expert.
+        most: The number of parts to select.
+    """
+    parts = int(part_of.max()) + 1
+    if most >= parts:
+        return drawn
     best = -(-layer.top_k // most)
-    if most * int(np.bincount(node_of, minlength=nodes).min()) < layer.top_k:
-        raise _invalid(f"{most} nodes have fewer experts than top_k = {layer.top_k}")
+    if most * int(np.bincount(part_of, minlength=parts).min()) < layer.top_k:
+        raise _invalid(f"{most} of {parts} nodes or groups have fewer experts than top_k = "
+                       f"{layer.top_k}")  # fmt: skip
     sums = np.stack(
-        [
-            np.sort(scores[:, node_of == node], axis=1)[:, -best:].sum(axis=1)
-            for node in range(nodes)
-        ]
+        [np.sort(drawn[:, part_of == part], axis=1)[:, -best:].sum(axis=1) for part in range(parts)]
     )
     chosen = np.argsort(-sums, axis=0, kind="stable")[:most].T
-    allowed = np.zeros((len(scores), nodes), dtype=bool)
+    allowed = np.zeros((len(drawn), parts), dtype=bool)
     np.put_along_axis(allowed, chosen, values=True, axis=1)
-    return np.where(allowed[:, node_of], scores, -np.inf)
+    return np.where(allowed[:, part_of], drawn, -np.inf)
 
 
 def read_counts(path: Path, layer: ExpertLayer, placement: Placement) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import read_json
+from tutti.base.files.reader import parse_count, read_json
 from tutti.workloads.decoder import Decoder, Experts, Latent
 from tutti.workloads.zoo.llm import model_of
 
@@ -60,13 +60,14 @@ def _options(options: list[str], notation: str) -> dict[str, int]:
     for option in options:
         key, _, value = option.partition("=")
         most = {"tokens": 1 << 24, "mtp": 4}.get(key)
-        if most is None or not value.isdigit() or not (key == "mtp" or int(value) > 0):
+        if most is None or not value.isdigit() or not (key == "mtp" or value.strip("0")):
             raise mistake("invalid model", source=f"hf:{notation}", value=shown(option),
                           expected="hf:FILE, and ,tokens=N or ,mtp=N")  # fmt: skip
-        if int(value) > most:
-            raise mistake(f"{key} is too large", source=f"hf:{notation}", value=value,
+        number = parse_count(value, most)
+        if number is None:
+            raise mistake(f"{key} is too large", source=f"hf:{notation}", value=shown(value),
                           expected=f"at most {most:,}")  # fmt: skip
-        found[key] = int(value)
+        found[key] = number
     return found
 
 
@@ -115,17 +116,34 @@ class _Config:
         if name not in _EXPERTS:
             return None
         number, width = _EXPERTS[name]
+        routed, groups = self._count(number), 1
+        if name in _LATENT and self.fields.get("n_group") is not None:
+            groups = self._count("n_group")
+            if routed % groups:
+                raise self._mistake("n_group", f"a divisor of {routed} experts")
         return Experts(
-            routed=self._count(number),
+            routed=routed,
             top=self._count("num_experts_per_tok"),
             wide=self._count(width),
             shared=self._count("n_shared_experts", least=0) if name in _LATENT else 0,
             dense=self._count("first_k_dense_replace", least=0) if name in _LATENT else 0,
+            groups=groups,
+            most_groups=self._most_groups(groups),
         )
 
+    def _most_groups(self, groups: int) -> int | None:
+        """Returns the most groups of a token's experts, if they are limited."""
+        if groups == 1:
+            return None
+        most = self._count("topk_group")
+        if most > groups:
+            raise self._mistake("topk_group", f"at most `n_group`, {groups}")
+        return most
+
     def _latent(self) -> Latent:
+        is_plain = "q_lora_rank" in self.fields and self.fields["q_lora_rank"] is None
         return Latent(
-            query=self._count("q_lora_rank"),
+            query=0 if is_plain else self._count("q_lora_rank"),
             key_value=self._count("kv_lora_rank"),
             rotary=self._count("qk_rope_head_dim"),
             plain=self._count("qk_nope_head_dim"),

@@ -116,14 +116,14 @@ OVERLAP = 3.0
 """Exponent of the norm that combines the time of the GPU and that of launches: 1 adds them, a large
 one takes the longer. Launches run ahead of the GPU, except where the host waits for it."""
 
-_HOST = 2
+HOST = 2
 """The last terms, which the host needs."""
 
 
 def pass_seconds(amounts: Array, coefficients: Array) -> Array:
     """Returns the seconds of passes with amounts of :data:`TERMS` in the last axis."""
     parts = amounts * coefficients
-    gpu, host = parts[..., :-_HOST].sum(axis=-1), parts[..., -_HOST:].sum(axis=-1)
+    gpu, host = parts[..., :-HOST].sum(axis=-1), parts[..., -HOST:].sum(axis=-1)
     found: Array = (gpu**OVERLAP + host**OVERLAP) ** (1 / OVERLAP)
     return found
 

@@ -131,24 +131,26 @@ def block_activations(
     """
     one = decoder
     dropout = 0 if one.gated else 1
-    inside = element * (one.queries + one.keys_values + one.values)
+    inside: float = element * (one.queries + one.keys_values + one.values)
     if one.latent:
         inside += element * (one.latent.query + one.latent.key_value + one.latent.rotary)
     if parallelism.recompute == "none":
         # Softmax; with dropout also its mask and its output.
         inside += one.heads * one.tokens * (element + dropout * (1 + element))
-    wide, copies = _feed_forward(one, block)
+    wide, copies = _feed_forward(one, block, parallelism.expert_imbalance)
     inside += element * wide
     # Inputs of the norms, of attention and of the feed-forward layers, and masks of dropout.
     around = one.hidden * (element * (3 + copies) + 2 * dropout)
     if parallelism.recompute == "full":
-        inside, around = 0, element * one.hidden
+        inside, around = 0.0, float(element * one.hidden)
     share = parallelism.tensor if parallelism.sequence else 1
     return (inside / parallelism.tensor + around / share) / parallelism.context
 
 
-def _feed_forward(decoder: Decoder, block: int) -> tuple[int, int]:
+def _feed_forward(decoder: Decoder, block: int, imbalance: float) -> tuple[float, float]:
     """Returns elements per token inside the feed-forward layers, and copies of the token at them.
+
+    The busiest NPU processes `imbalance` times as many tokens of routed experts as the mean.
 
     Inside are the inputs and the outputs of the activation function. Routed experts store a copy
     of the token at their input and at their output.
@@ -156,8 +158,9 @@ def _feed_forward(decoder: Decoder, block: int) -> tuple[int, int]:
     experts = decoder.experts
     if experts is None or block < experts.dense:
         return decoder.matrices * decoder.wide, 1
-    passed = experts.shared + experts.top
-    return decoder.matrices * experts.wide * passed, 2 * experts.top + (1 if experts.shared else 0)
+    routed = experts.top * imbalance
+    inside = decoder.matrices * experts.wide * (experts.shared + routed)
+    return inside, 2 * routed + (1 if experts.shared else 0)
 
 
 @dataclass(frozen=True)

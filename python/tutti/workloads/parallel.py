@@ -38,6 +38,7 @@ from pydantic import Field, Strict
 
 from tutti.base.files.described import Count, InFiles, Positive
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.experts import Format  # noqa: TC001 - pydantic needs it at run time
 from tutti.workloads.model import ModelLayer
 from tutti.workloads.sharing import shared_copies
 from tutti.workloads.transfers import (
@@ -48,6 +49,7 @@ from tutti.workloads.transfers import (
     Transfer,
     Transfers,
     divided,
+    with_more_tokens,
 )
 
 if TYPE_CHECKING:
@@ -181,6 +183,23 @@ class Parallelism(InFiles):
             "expert."
         ),
     ] = 0
+    dispatch_format: Annotated[
+        Format | None,
+        Field(
+            description="Format of tokens, and of gradients, that are sent to experts: "
+            "`fp8` with scales, or `bf16`; by default that of activations. Outputs of experts "
+            "return as activations."
+        ),
+    ] = None
+    expert_imbalance: Annotated[
+        float,
+        Field(
+            ge=1,
+            le=1e4,
+            description="Tokens of the busiest NPU of expert parallelism over the mean, as `tutti "
+            "moe` prints it: a factor on its products, copies and all-to-alls.",
+        ),
+    ] = 1.0
     context: Annotated[
         Positive,
         Field(description="Degree of context parallelism, on the dimensions after `tensor`."),
@@ -253,17 +272,31 @@ class Parallelism(InFiles):
     def part(self, layer: ModelLayer, *, context: bool = True) -> ModelLayer:
         """Returns the largest part of a layer on one NPU, for all tokens without `context`."""
         tokens = self.context if context else 1
-        return divided(
+        part = divided(
             layer, self.tensor, tokens, self.expert, undivided_experts=self.undivided_experts
         )
+        is_skewed = layer.experts > 1 and self.expert_imbalance > 1
+        return with_more_tokens(part, self.expert_imbalance) if is_skewed else part
+
+    @property
+    def expert_ranks(self) -> int:
+        """The number of NPUs with different experts."""
+        return self.expert * (self.tensor if self.undivided_experts else 1)
 
     def dispatched(self, model: Model) -> float:
         """Returns the copies of a token that dispatch sends, per selected expert."""
         experts = model.decoder.experts if model.decoder else None
-        ranks = self.expert * (self.tensor if self.undivided_experts else 1)
+        ranks = self.expert_ranks
         if experts is None or ranks == 1 or not self.expert_domain:
             return 1.0
-        return shared_copies(experts.routed, experts.top, ranks=ranks, domain=self.expert_domain)
+        return shared_copies(
+            experts.routed,
+            experts.top,
+            ranks=ranks,
+            domain=self.expert_domain,
+            groups=experts.groups,
+            most_groups=experts.most_groups,
+        )
 
     def on(self, rings: Sequence[tuple[str, int]]) -> Placement:
         """Assigns rings of (name, NPUs) to kinds of parallelism.
@@ -402,18 +435,25 @@ class Parallelism(InFiles):
                 "parallelism only"
             )
             raise WorkloadError(message, kind="tables_divided")
+        has_experts = any(layer.experts > 1 for layer in model.layers)
+        if not has_experts and (self.dispatch_format or self.expert_imbalance > 1):
+            key = "dispatch_format" if self.dispatch_format else "expert_imbalance"
+            message = f"`{key}` without experts in {model.name}: expected a model with experts"
+            raise WorkloadError(message, kind="no_experts")
         if self.undivided_experts and not self.sequence:
             message = "`undivided_experts` without sequence parallelism: expected `sequence = true`"
             raise WorkloadError(message, kind="no_tensor")
         experts = {layer.experts for layer in model.layers if layer.experts > 1}
-        ranks = self.expert * (self.tensor if self.undivided_experts else 1)
+        ranks = self.expert_ranks
         for count in sorted(experts or {1}):
             if count % ranks:
                 tensor = " x `tensor`" if self.undivided_experts else ""
                 message = f"`expert`{tensor} = {ranks} does not divide {count} experts of a layer"
                 if not tensor:
                     message = f"`expert = {ranks}` does not divide {count} experts of a layer"
-                raise WorkloadError(message, kind="does_not_divide")
+                divisors = ", ".join(str(one) for one in range(1, count + 1) if count % one == 0)
+                hint = f"experts divide by {divisors}"
+                raise WorkloadError(message, kind="does_not_divide", hint=hint)
 
 
 _Rings = list[tuple[str, int]]

@@ -6,14 +6,32 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from tutti.workloads.bubble import waits
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.parallel import stage_ends
 
 if TYPE_CHECKING:
     from tutti.workloads.decoder import Decoder
     from tutti.workloads.model import Model, ModelLayer
+
+
+class StagePieces(NamedTuple):
+    """A pipeline stage: the number of each distinct piece.
+
+    Attributes:
+        pieces: Its pieces.
+        awaited: Those of other stages whose passes it waits for.
+        rounds: How often it waits for messages around all stages, as in
+            :class:`tutti.workloads.bubble.Waits`.
+    """
+
+    pieces: tuple[int, ...]
+    awaited: tuple[int, ...]
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -26,6 +44,9 @@ class Pieces:
 
     model: Model
     _ends: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
+    _stages: dict[tuple[int, int], list[StagePieces]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def decoder(self) -> Decoder:
@@ -92,6 +113,22 @@ class Pieces:
         ends = self.ends(count)
         bounds = zip((0, *ends[:-1]), ends, strict=True)
         return [Counter(self.numbers[start:stop]) for start, stop in bounds]
+
+    def stages(self, stages: int, chunks: int) -> list[StagePieces]:
+        """Returns the stages of a pipeline that differ in their pieces."""
+        if (stages, chunks) not in self._stages:
+            kinds = range(len(self.places))
+            parts = self.chunks(stages * chunks)
+            counts = np.array([[one[at] for at in kinds] for one in parts], dtype=np.int64)
+            counts = counts.reshape(chunks, stages, len(kinds))
+            lengths = np.array([sum(layer.macs for layer in one) for one in self.distinct], float)
+            by_pieces: dict[tuple[int, ...], StagePieces] = {}
+            for stage in range(stages):
+                pieces = tuple(counts[:, stage].sum(axis=0).tolist())
+                found = waits(counts, lengths, stage)
+                by_pieces.setdefault(pieces, StagePieces(pieces, *found))
+            self._stages[stages, chunks] = list(by_pieces.values())
+        return self._stages[stages, chunks]
 
     def ends(self, count: int) -> tuple[int, ...]:
         """Returns the ends of `count` model chunks, in pieces, as in the simulation.

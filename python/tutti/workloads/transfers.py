@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tutti.base.files.described import InFiles, Positive
+from tutti.workloads.experts import token_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +111,16 @@ def divided(
         outputs=layer.outputs if rows else -(-layer.outputs // tensor),
         context=-(-layer.context // tensor),
         experts=experts,
+    )
+
+
+def with_more_tokens(layer: ModelLayer, factor: float) -> ModelLayer:
+    """Returns the part of a layer of experts that process more tokens than the mean."""
+    return replace(
+        layer,
+        gemms=tuple(replace(gemm, m=math.ceil(gemm.m * factor)) for gemm in layer.gemms),
+        inputs=math.ceil(layer.inputs * factor),
+        outputs=math.ceil(layer.outputs * factor),
     )
 
 
@@ -267,23 +278,41 @@ class Transfers:
         inside = 0 <= index < len(self.layers)
         return bool(self._expert_rings) and inside and self._shares[index].experts > 1
 
-    def _dispatch(self, elements: int) -> tuple[Transfer, ...]:
-        """Returns the all-to-all of the copies of an NPU's tokens."""
-        shares = self.parallelism.tensor if self.parallelism.undivided_experts else 1
-        sent = math.ceil(elements / shares * self.dispatched)
-        return (self._exchange("all_to_all", sent, self._expert_rings),)
+    def _all_to_all(self, elements: int, *, returns: bool) -> tuple[Transfer, ...]:
+        """Returns the all-to-all of the copies of an NPU's tokens, to experts or back.
+
+        The busiest NPU receives more than the mean.
+        """
+        kinds = self.parallelism
+        shares = kinds.tensor if kinds.undivided_experts else 1
+        sent = math.ceil(elements / shares * self.dispatched * kinds.expert_imbalance)
+        size = sent * self.samples * self.bytes[0]
+        if kinds.dispatch_format and not returns:
+            # Elements are those of complete tokens.
+            hidden = self._hidden
+            size = math.ceil(
+                sent * self.samples / hidden * token_bytes(hidden, kinds.dispatch_format)
+            )
+        return (Transfer("all_to_all", size, self._expert_rings),)
+
+    @cached_property
+    def _hidden(self) -> int:
+        """The elements of a token at experts: the inputs of their first layer."""
+        layer = next(one for one in self.layers if one.experts > 1)
+        return layer.gemms[0].n if layer.by_rows else layer.gemms[0].k
 
     def _experts_forward(self, index: int) -> tuple[Transfer, ...]:
         """Returns the all-to-all before the first layer of experts, or after the last."""
         if self._is_expert(index) == self._is_expert(index + 1):
             return ()
-        is_expert = self._is_expert(index)
-        elements = self._shares[index].outputs if is_expert else self._shares[index + 1].inputs
-        return self._dispatch(elements)
+        if self._is_expert(index):
+            return self._all_to_all(self._shares[index].outputs, returns=True)
+        return self._all_to_all(self._shares[index + 1].inputs, returns=False)
 
     def _experts_back(self, index: int) -> tuple[Transfer, ...]:
+        """Returns the all-to-all of gradients: they reach experts as tokens do."""
         if self._is_expert(index) == self._is_expert(index - 1) or self._shares[index].first:
             return ()
-        is_expert = self._is_expert(index)
-        elements = self._shares[index].inputs if is_expert else self._shares[index - 1].outputs
-        return self._dispatch(elements)
+        if self._is_expert(index):
+            return self._all_to_all(self._shares[index].inputs, returns=True)
+        return self._all_to_all(self._shares[index - 1].outputs, returns=False)

@@ -140,3 +140,57 @@ def test_the_best_plan_runs_as_a_training_file(tmp_path: Path) -> None:
     total = step.run(configurations()["ideal"]).total.ps * 1e-12
     # The plan also exposes the least share of gathers that measured runs expose.
     assert total + best["update_s"] == pytest.approx(best["step_s"], rel=0.05)
+
+
+def _planned(tmp_path: Path, model: str, *words: str) -> Path:
+    """Returns the training file of a plan on 16 GPUs."""
+    file = tmp_path / "training.toml"
+    given = ["train", "plan", model, "-p", "dgx_h100_cluster", "-g", "16", "--global-batch", "16"]
+    more = ["--simulate", "0", "--top", "1", "--out", str(file)]
+    done = RUNNER.invoke(app, [*given, *more, *words], catch_exceptions=False)
+    assert done.exit_code == 0
+    return file
+
+
+_SMALL = "gpt:layers=4,hidden=1024,tokens=2048"
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (_SMALL, ["--tensor", "2", "--pipeline", "2", "--context", "1"]),
+        (_SMALL, ["--tensor", "1", "--pipeline", "1", "--context", "2", "--zero", "3"]),
+        (f"{_SMALL},experts=8", ["--tensor", "1", "--pipeline", "1", "--expert", "8"]),
+    ],
+    ids=["pipeline", "context", "experts"],
+)
+def test_a_plan_is_disturbed_and_searched(model: str, words: list[str], tmp_path: Path) -> None:
+    file = str(_planned(tmp_path, model, *words))
+    given = ["--slow", "0.3:1.5", "--down", "1", "--draws", "1", "--out", str(tmp_path / "o")]
+    done = RUNNER.invoke(app, ["train", "disturb", file, *given, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "slow NPUs" in done.stdout
+    found = ["train", "search", file, "--limit", "2", "--out", str(tmp_path / "s"), "--json"]
+    done = RUNNER.invoke(app, found, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+
+
+def test_what_does_not_fit_states_by_how_much_and_why() -> None:
+    fixed = ["--tensor", "1", "--pipeline", "1", "--context", "1", "--zero", "0"]
+    words = ["train", "plan", *SMALL, "--simulate", "0", "--global-batch", "64", *fixed]
+    done = RUNNER.invoke(app, [*words, "--micro-batch", "1"], env={"COLUMNS": "400"})
+    assert "needs 152.2 GB per GPU (96.4 GB optimizer states" in done.output
+    assert "expected at most 77.0 GB, 75.2 GB less" in done.output
+    assert "states use the most: --zero 1, --zero 3, a larger --tensor" in done.output
+    more = ["--micro-batch", "8", "--recompute", "none"]
+    done = RUNNER.invoke(app, [*words, *more], env={"COLUMNS": "400"})
+    assert "activations use the most: --micro-batch 1, --recompute full" in done.output
+
+
+def test_experts_that_do_not_divide_are_listed() -> None:
+    words = ["train", "plan", "mixtral_8x7b", *SMALL[1:], "--simulate", "0", "--expert", "16"]
+    done = RUNNER.invoke(app, [*words, "--gpus", "16"], env={"COLUMNS": "300"})
+    assert "`expert = 16` does not divide 8 experts of a layer" in done.output
+    assert "experts divide by 1, 2, 4, 8" in done.output
+    done = RUNNER.invoke(app, ["train", "plan", *SMALL, "--expert", "2"], env={"COLUMNS": "300"})
+    assert "`expert = 2` of a model without experts: expected 1" in done.output

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -193,6 +193,11 @@ def test_kernels_take_longer_with_fewer_resources() -> None:
         (Parallelism(pipeline=4, micro_batches=8, zero=1), 4),
         (Parallelism(pipeline=4, interleaved=2, micro_batches=8, zero=1), 4),
         (Parallelism(zero=3), 16),
+        # Context groups that span hosts, whose gradients share links with tensor parallelism.
+        (Parallelism(tensor=4, sequence=True, context=4, micro_batches=4, zero=3), 1),
+        # Stages and chunks that differ, and as many micro-batches as stages.
+        (Parallelism(pipeline=8, micro_batches=8, zero=1), 2),
+        (Parallelism(pipeline=4, interleaved=8, micro_batches=4, zero=1), 4),
     ],
 )
 def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -> None:
@@ -205,7 +210,7 @@ def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama3_8b:tokens=4096", "mixtral_8x7b"])
 def test_random_plans_are_near_the_simulation(name: str) -> None:
-    """Nine of ten are within 5 %, all within 8 %."""
+    """All are within 5 %: 25 plans of each model."""
     model, where = build(name), cluster(16)
     pieces = Pieces(model)
     made = [
@@ -213,17 +218,17 @@ def test_random_plans_are_near_the_simulation(name: str) -> None:
         for one in plans(shape(name), 16, 32, 8)
         if memory(pieces, one.kinds, data=one.data, micro_batch=one.micro_batch).total < 200e9
     ]
-    errors = [
-        abs(estimate(pieces, one, where).step / simulate(pieces, one, where).step - 1)
-        for one in Random(1).sample(made, 25)
-    ]
-    assert sorted(errors)[22] < 0.05
-    assert max(errors) < 0.08
+    for one in Random(7).sample(made, 25):
+        exact = simulate(pieces, one, where).step
+        assert estimate(pieces, one, where).step == pytest.approx(exact, rel=0.05), one
 
 
-def test_experts_in_the_closed_form_and_in_the_simulation() -> None:
+@pytest.mark.parametrize(
+    "given", [{}, {"dispatch_format": "fp8", "expert_imbalance": 1.3}], ids=["even", "skewed"]
+)
+def test_experts_in_the_closed_form_and_in_the_simulation(given: dict[str, Any]) -> None:
     model, where = build("mixtral_8x7b"), cluster(16)
-    kinds = Parallelism(expert=8, expert_domain=8, zero=1, recompute="selective")
+    kinds = Parallelism(expert=8, expert_domain=8, zero=1, recompute="selective", **given)
     plan = Plan(kinds=kinds, data=2, micro_batch=1)
     quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
     assert quick.step == pytest.approx(exact.step, rel=0.05)

@@ -32,6 +32,7 @@ _GPU = {
 }
 _CALLS = ("cuda_runtime", "cuda_driver", "runtime")
 _SYNC = "cuda_sync"
+_STEP = "ProfilerStep#"
 _OTHERS = ("cpu_op", "user_annotation", "gpu_user_annotation", "python_function", "operator")
 """Categories of other events of the PyTorch profiler; names of old versions are upper case."""
 _COMMUNICATION = (
@@ -132,6 +133,7 @@ class Profile:
         calls: Calls of CPU threads.
         syncs: Waits.
         records: Descriptions of communications.
+        steps: Starts and ends in ns of the annotations `ProfilerStep#N` of the CPU.
         distributed: The member `distributedInfo`, or an empty table.
         base: The start of the clock in ns since 1970, or 0.
     """
@@ -141,6 +143,7 @@ class Profile:
     calls: list[Call] = field(default_factory=list)
     syncs: list[Sync] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    steps: list[tuple[int, int]] = field(default_factory=list)
     distributed: dict[str, Any] = field(default_factory=dict)
     base: int = 0
 
@@ -237,6 +240,9 @@ class _Loader:
             self._add_sync(event)
         elif event.get("name") == RECORD:
             self._add_record(event)
+        elif category == "user_annotation" and str(event.get("name", "")).startswith(_STEP):
+            self._is_pytorch = True
+            self.profile.steps.append(self._times(event))
         elif not self._is_pytorch and category in _OTHERS:
             self._is_pytorch = True
         elif len(self._categories) < 8:

@@ -205,7 +205,7 @@ def _traced(raw: RawTraining, traces: tuple[ChakraTrace, ...]) -> Model:
 
 
 def find_model(notation: str, folder: Path) -> Model:
-    """Returns a model by name, or from a `scalesim:FILE`, `file:FILE` or `hf:FILE`.
+    """Returns a model by name, or from a `scalesim:`, `file:`, `hf:` or `megatron:FILE`.
 
     Files are relative to `folder`.
 
@@ -225,6 +225,10 @@ def find_model(notation: str, folder: Path) -> Model:
         from tutti.workloads.huggingface import read_config
 
         return read_config(file, folder)
+    if kind == "megatron":
+        from tutti.workloads.megatron.decoder import read_megatron
+
+        return read_megatron(file, folder)
     from tutti.workloads import build
 
     return build(notation)
@@ -243,7 +247,7 @@ def _compute(raw: RawTraining, source: str, folder: Path, model: Model) -> Compu
 
     given = raw.compute
     if isinstance(given, GpuTable):
-        return _kernels(given, source, model)
+        return _kernels(given, source, folder, model)
     if isinstance(given, SystolicTable):
         clock = given.clock or raw.npu.clock
         keys = dict(given)
@@ -261,14 +265,24 @@ def _compute(raw: RawTraining, source: str, folder: Path, model: Model) -> Compu
     return Roofline()
 
 
-def _kernels(given: GpuTable, source: str, model: Model) -> ComputeModel:
+def _kernels(given: GpuTable, source: str, folder: Path, model: Model) -> ComputeModel:
     from tutti.platforms.npus import npu
+    from tutti.training.files.calibration import read_calibration
     from tutti.training.plan.efficiency import kernels_of, setting_of
 
     try:
         peaks = npu(given.gpu)
-        setting = setting_of(peaks, model, given.precision, given.dispatcher, graph=given.graph)
-        return kernels_of(peaks, setting, given.efficiency)
+        setting = setting_of(
+            peaks,
+            model,
+            given.precision,
+            given.dispatcher,
+            overlapped=given.overlapped,
+            graph=given.graph,
+        )
+        file = given.calibration
+        calibrated = read_calibration(folder / file) if file is not None else None
+        return kernels_of(peaks, setting, given.efficiency, calibrated)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="compute", hint=error.hint) from None
 

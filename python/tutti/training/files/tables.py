@@ -106,6 +106,22 @@ class GpuTable(Table):
             "or an iteration (`full`). By default `full` with `fused`, else `partial`.",
         ),
     ]
+    overlapped: Annotated[
+        bool,
+        Field(
+            default=False,
+            description="Whether dispatch and combine overlap with another micro-batch, for `tutti "
+            "train calibrate`; the simulation of the step exposes them in full.",
+        ),
+    ]
+    calibration: Annotated[
+        str | None,
+        Field(
+            default=None,
+            description="A file of `tutti train calibrate` with factors on the fitted "
+            "efficiencies of this GPU.",
+        ),
+    ]
 
 
 ComputeTable = Annotated[

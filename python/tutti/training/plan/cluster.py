@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.platforms.npus import NpuPeaks
     from tutti.topologies import Routes
+    from tutti.training.plan.calibrated import Calibrated
     from tutti.training.plan.efficiency import Setting
     from tutti.workloads.kernels import Dispatcher, Graph, Kernels, Precision, Rates
     from tutti.workloads.model import Model
@@ -58,6 +59,7 @@ class Cluster:
             3.3.2).
         count: The number of GPUs, if the platform has more.
         usable: The fraction of the memory for states and activations.
+        calibrated: Factors on the coefficients, from measured steps of this GPU.
         smaller: Returns the platform with fewer GPUs, for faster simulations; it raises a
             :class:`TuttiError` for impossible numbers.
     """
@@ -72,6 +74,7 @@ class Cluster:
     gradients: int = 4
     count: int | None = None
     usable: float = USABLE
+    calibrated: Calibrated | None = None
     smaller: Callable[[int], Platform] | None = None
 
     @property
@@ -111,7 +114,7 @@ class Cluster:
 
     def coefficients(self, model: Model) -> NDArray[np.float64]:
         """Returns the coefficients of :data:`tutti.training.plan.efficiency.NAMES`."""
-        return coefficients(self.setting(model), self.efficiency)
+        return coefficients(self.setting(model), self.efficiency, self.calibrated)
 
     def setting(self, model: Model) -> Setting:
         """Returns what the coefficients of a model depend on."""
@@ -120,7 +123,7 @@ class Cluster:
 
     def compute(self, model: Model) -> Kernels:
         """Returns the compute model of a GPU."""
-        return kernels_of(self.npu, self.setting(model), self.efficiency)
+        return kernels_of(self.npu, self.setting(model), self.efficiency, self.calibrated)
 
     @property
     def elements(self) -> Elements:

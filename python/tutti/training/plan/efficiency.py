@@ -16,6 +16,7 @@ import numpy as np
 from tutti.base.files.reader import parse_toml
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.kernels import PRECISIONS, TERMS, Kernels, Rates
+from tutti.workloads.zoo.llm import DECODERS, preset_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tutti.platforms.npus import NpuPeaks
+    from tutti.training.plan.calibrated import Calibrated
     from tutti.workloads.kernels import Dispatcher, Graph, Precision
     from tutti.workloads.model import Model
 
@@ -35,8 +37,8 @@ NAMES = (*TERMS, *SHARES, *UPDATE)
 """All coefficients."""
 
 MATRIX = frozenset({"products", "grouped", "attention", "classifier"})
+HOST_TERMS = frozenset({"kernels", "routing"})
 _MEMORY = frozenset({"memory", "copies", "weights"})
-_HOST = frozenset({"kernels", "routing"})
 _BY_PRECISION = frozenset({"products", "grouped", "cast"})
 _BY_DISPATCHER = frozenset({"copies", "routing"})
 _HOPPER = {"h200": "h100", "h800": "h100"}
@@ -52,7 +54,7 @@ class Setting:
     Attributes:
         npu: The GPU.
         precision: The precision of matrix products.
-        model: The name of the model, without arguments.
+        model: The name of the model, without arguments; that of the preset with its shape.
         family: `dense`, `experts` or `latent` (experts and latent attention).
         dispatcher: The kernels of experts: `alltoall` of NCCL, `flex` (DeepEP, HybridEP), `fused`
             (with fused grouped products in a CUDA graph), or `dropping` tokens beyond a capacity.
@@ -86,10 +88,11 @@ def setting_of(
 ) -> Setting:
     """Returns the setting of a model on a GPU, with the kernels that recipes use by default."""
     dispatcher = dispatcher or ("fused" if precision in _FUSED else "flex")
+    name, preset = model.name.partition(":")[0], model.decoder and preset_of(model.decoder)
     return Setting(
         npu=npu.name,
         precision=precision,
-        model=model.name.partition(":")[0],
+        model=name if name in DECODERS else preset or name,
         family=family_of(model),
         dispatcher=dispatcher,
         overlapped=overlapped,
@@ -112,13 +115,18 @@ def rates_of(npu: NpuPeaks, precision: Precision) -> Rates:
     return rates
 
 
-def kernels_of(npu: NpuPeaks, setting: Setting, efficiency: float | None = None) -> Kernels:
+def kernels_of(
+    npu: NpuPeaks,
+    setting: Setting,
+    efficiency: float | None = None,
+    calibrated: Calibrated | None = None,
+) -> Kernels:
     """Returns the compute model of a GPU.
 
     Raises:
-        WorkloadError: The GPU does not have the precision.
+        WorkloadError: The GPU does not have the precision, or the calibration is of another GPU.
     """
-    found = coefficients(setting, efficiency)[: len(TERMS)]
+    found = coefficients(setting, efficiency, calibrated)[: len(TERMS)]
     return Kernels(rates_of(npu, setting.precision), tuple(map(float, found)))
 
 
@@ -141,7 +149,7 @@ def parameters_of(name: str, setting: Setting) -> Iterator[str]:
         yield f"memory: gpu: {npu}"
         yield f"memory: precision: {setting.precision}"
         yield f"memory: dispatcher, gpu: {setting.dispatcher}, {npu}"
-    elif name in _HOST:
+    elif name in HOST_TERMS:
         yield f"host: gpu: {npu}"
         if name == "routing" and setting.dispatcher != "fused":
             yield f"routing: graph: {setting.graph}"
@@ -196,13 +204,19 @@ def unmeasured(setting: Setting) -> list[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def coefficients(setting: Setting, efficiency: float | None = None) -> NDArray[np.float64]:
+def coefficients(
+    setting: Setting, efficiency: float | None = None, calibrated: Calibrated | None = None
+) -> NDArray[np.float64]:
     """Returns the coefficients of :data:`NAMES`.
 
     Args:
         setting: The GPU, the precision and the model.
         efficiency: The fraction of the peak that matrix products and attention reach, instead of
             the fitted ones.
+        calibrated: Factors on the coefficients, from measured steps of this GPU.
+
+    Raises:
+        WorkloadError: The calibration is of another GPU.
     """
     known = fitted()
     found = np.ones(len(NAMES))
@@ -212,5 +226,9 @@ def coefficients(setting: Setting, efficiency: float | None = None) -> NDArray[n
         elif name != "optimizer":
             first, *factors = parameters_of(name, setting)
             found[at] = known[first] * np.prod([known.get(factor, 1.0) for factor in factors])
+    if calibrated is not None:
+        calibrated.check(setting.npu)
+        for name, factor in calibrated.factors:
+            found[NAMES.index(name)] *= factor
     found.flags.writeable = False
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tutti.training.plan.efficiency import NAMES
+from tutti.training.plan.efficiency import NAMES, UPDATE
 from tutti.training.plan.timing import StepTiming
 from tutti.workloads import kernels
 from tutti.workloads.kernels import TERMS
@@ -41,6 +41,7 @@ __all__ = [
     "StepAmounts",
     "Times",
     "amounts",
+    "busy",
     "combined",
     "estimate",
     "least_data",
@@ -71,11 +72,15 @@ class StepAmounts:
         covered: Amounts of attention that run during them, shape (stages, 2).
         gather: Seconds of gathers of weights, shape (stages,).
         reduce: Seconds of the reduction of gradients, shape (stages,).
+        idle_forward: Amounts of the forward passes that each stage waits for, shape (stages,
+            terms).
+        idle_backward: The same of backward passes.
+        idle_blocking: Seconds of collectives of these passes that block layers.
+        passing: Seconds of messages between stages that each stage waits for, shape (stages,).
         layers: Blocks of a stage.
         micro_batches: Micro-batches of a step.
-        pipeline: Pipeline stages.
         interleaved: Model chunks per stage.
-        message: Seconds of the activations between stages.
+        message: Seconds of the activations between stages, at the slowest hop.
         sharded: 1 if weights are gathered in each pass (ZeRO 3), else 0.
         update: Amounts of :data:`tutti.training.plan.efficiency.UPDATE`.
     """
@@ -87,9 +92,12 @@ class StepAmounts:
     covered: Array
     gather: Array
     reduce: Array
+    idle_forward: Array
+    idle_backward: Array
+    idle_blocking: Array
+    passing: Array
     layers: Array
     micro_batches: Array
-    pipeline: Array
     interleaved: Array
     message: Array
     sharded: Array
@@ -142,6 +150,7 @@ def combined(step: StepAmounts, coefficients: Array) -> Times:
     shown = np.maximum(value["context"][..., None, None] * step.ring, step.ring - hidden)
     exposed["context"] = exposed["context"] + shown.sum(axis=-1)
     each = forward + backward + sum(exposed.values())
+    idle = _idle(step, coefficients)
     busiest = each.argmax(axis=-1)[..., None]
 
     def of(array: Array) -> Array:
@@ -150,18 +159,43 @@ def combined(step: StepAmounts, coefficients: Array) -> Times:
     forward, backward, each = of(forward), of(backward), of(each)
     micro_batches = step.micro_batches
     found = {kind: micro_batches * of(seconds) for kind, seconds in exposed.items()}
-    later = step.pipeline - 1
     waits = np.maximum(0.0, 2 * step.interleaved * step.message - each)
-    found["pipeline"] = np.where(later > 0, 2 * later * step.message + micro_batches * waits, 0.0)
+    found["pipeline"] = of(step.passing) + micro_batches * waits
     passes = (forward, backward, of(step.gather), of(step.reduce))
     found["data"] = _data(step, passes, value["data"])
     terms = coefficients[..., -step.update.shape[-1] :]
     return Times(
         compute=micro_batches * (forward + backward),
-        idle=later / step.interleaved * each,
+        idle=of(idle),
         update=(step.update * terms).sum(axis=-1),
         exposed=found,
     )
+
+
+def _idle(step: StepAmounts, coefficients: Array) -> Array:
+    """Returns the seconds that each stage waits for passes of others."""
+    of_terms = coefficients[..., None, : len(TERMS)]
+    # Work that a stage does while it waits may exceed that of others in single terms.
+    found = sum(
+        kernels.pass_seconds(np.maximum(part, 0.0), of_terms)
+        for part in (step.idle_forward, step.idle_backward)
+    )
+    shares = coefficients[..., None, [NAMES.index(kind) for kind in BLOCKING]]
+    total: Array = found + np.maximum(0.0, step.idle_blocking * shares).sum(axis=-1)
+    return total
+
+
+def busy(step: StepAmounts, coefficients: Array) -> Array:
+    """Returns the seconds in which the GPU of the busiest stage runs kernels that compute.
+
+    Those of passes, without the time of launches, and those of casts and the optimizer.
+    """
+    parts = (step.forward + step.backward) * coefficients[..., None, : len(TERMS)]
+    kernels_of_passes = parts[..., : -kernels.HOST].sum(axis=-1).max(axis=-1)
+    terms = coefficients[..., NAMES.index(UPDATE[0]) :][..., :2]
+    once = (step.update[..., :2] * terms).sum(axis=-1)
+    found: Array = step.micro_batches * kernels_of_passes + once
+    return found
 
 
 def _data(step: StepAmounts, passes: tuple[Array, Array, Array, Array], share: Array) -> Array:
@@ -225,7 +259,8 @@ def stacked(steps: Sequence[StepAmounts]) -> StepAmounts:
     )
 
 
-_BY_STAGE = frozenset({"forward", "backward", "blocking", "ring", "covered", "gather", "reduce"})
+_OF_COST = ("forward", "backward", "blocking", "ring", "covered", "gather", "reduce")
+_BY_STAGE = frozenset({*_OF_COST, "idle_forward", "idle_backward", "idle_blocking", "passing"})
 
 
 class Cost(NamedTuple):
@@ -265,19 +300,25 @@ class _Amounts:
     known: Known
 
     def found(self) -> StepAmounts:
-        kinds, stages = self.plan.kinds, self._stages()
-        columns = {
-            name: np.stack([getattr(stage, name) for stage in stages])
-            for name in Cost._fields
-            if name in _BY_STAGE
-        }
+        kinds, costs = self.plan.kinds, self._pieces
+        parts = self.pieces.stages(kinds.pipeline, kinds.interleaved)
+
+        def total(pieces: Sequence[int]) -> Cost:
+            return _sum([(costs[at], n) for at, n in enumerate(pieces) if n] or [(costs[0], 0)])
+
+        stages = [total(one.pieces) for one in parts]
+        waits = [total(one.awaited) for one in parts]
+        slowest, once, around = self._messages()
         return StepAmounts(
-            **columns,
+            **{name: np.stack([getattr(one, name) for one in stages]) for name in _OF_COST},
+            idle_forward=np.stack([one.forward for one in waits]),
+            idle_backward=np.stack([one.backward for one in waits]),
+            idle_blocking=np.stack([one.blocking for one in waits]),
+            passing=np.array([2 * (once + one.rounds * around) for one in parts]),
             layers=np.asarray(max(1, self.pieces.decoder.layers // kinds.pipeline)),
             micro_batches=np.asarray(float(kinds.micro_batches)),
-            pipeline=np.asarray(float(kinds.pipeline)),
             interleaved=np.asarray(float(kinds.interleaved)),
-            message=np.asarray(self._message() if kinds.pipeline > 1 else 0.0),
+            message=np.asarray(slowest),
             sharded=np.asarray(1.0 if kinds.zero == 3 else 0.0),
             update=self.update,
         )
@@ -306,16 +347,6 @@ class _Amounts:
         if key not in self.known:
             self.known[key] = self._blocks()
         return self.known[key]
-
-    def _stages(self) -> list[Cost]:
-        """Returns the costs of stages that differ."""
-        kinds, costs = self.plan.kinds, self._pieces
-        chunks = self.pieces.chunks(kinds.pipeline * kinds.interleaved)
-        stages: dict[frozenset[tuple[int, int]], Counter[int]] = {}
-        for stage in range(kinds.pipeline):
-            counted = sum(chunks[stage :: kinds.pipeline], Counter[int]())
-            stages[frozenset(counted.items())] = counted
-        return [_sum([(costs[at], n) for at, n in one.items()]) for one in stages.values()]
 
     def _blocks(self) -> list[Cost]:
         """Returns the cost of each distinct piece of the model, between its neighbours."""
@@ -403,11 +434,21 @@ class _Amounts:
         share = (ranks - near) / ranks
         return self.cluster.launch + share * transfer.bytes / link.rate + link.latency
 
-    def _message(self) -> float:
-        """Returns the time of the activations of a micro-batch between stages."""
-        plan, shape = self.plan, self.pieces.decoder
+    def _messages(self) -> tuple[float, float, float]:
+        """Returns seconds of the activations of a micro-batch: a hop, all hops, all and back.
+
+        The first is the slowest hop between stages. From the last stage they return to the first.
+        """
+        plan, shape, stages = self.plan, self.pieces.decoder, self.plan.kinds.pipeline
+        if stages == 1:
+            return 0.0, 0.0, 0.0
         size = plan.micro_batch * shape.tokens * shape.hidden * ELEMENT
         size //= plan.kinds.tensor * plan.kinds.context
-        is_inside = plan.stride("pipeline") * plan.degree("pipeline") <= self.cluster.domain
-        link = self.cluster.inner if is_inside else self.cluster.outer
-        return size / link.rate + link.latency
+        near, far = (size / link.rate + link.latency
+                     for link in (self.cluster.inner, self.cluster.outer))  # fmt: skip
+        together = max(1, min(stages, self.cluster.domain // plan.stride("pipeline")))
+        if together == stages:
+            return near, (stages - 1) * near, stages * near
+        between = -(-stages // together)
+        around = between * far + (stages - between) * near
+        return far, around - far, around

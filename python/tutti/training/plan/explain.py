@@ -92,8 +92,8 @@ def parallelism_of(one: Ranked) -> dict[str, Any]:
         if kind != "data" and one.plan.degree(kind) > 1
     }
     for key in (
-        "undivided_experts", "expert_domain", "cp_comm_type", "sequence", "micro_batches",
-        "interleaved", "zero", "recompute", "order",
+        "undivided_experts", "expert_domain", "dispatch_format", "expert_imbalance",
+        "cp_comm_type", "sequence", "micro_batches", "interleaved", "zero", "recompute", "order",
     ):  # fmt: skip
         value = getattr(kinds, key)
         if value != getattr(_DEFAULTS, key):

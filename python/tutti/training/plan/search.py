@@ -264,11 +264,33 @@ def _nothing(
     message = (
         f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
         f"{described(least)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
-        f"most {limit:.1f} GB"
+        f"most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
     )
-    gpus = least_gpus(model, cluster.capacity)
-    hint = f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
     fastest = exceeding[0]
     step = fastest.estimated.step
     message += f"; with more memory, {described(fastest)} would take {step:.2f} s"
-    return WorkloadError(message, kind="no_plan", hint=hint)
+    return WorkloadError(message, kind="no_plan", hint=_relief(model, cluster, least))
+
+
+def _relief(model: Model, cluster: Cluster, least: Ranked) -> str:
+    """Returns what reduces the memory of the plan that needs the least."""
+    gpus = least_gpus(model, cluster.capacity)
+    if gpus > cluster.gpus:
+        return f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
+    kinds, used = least.plan.kinds, least.memory
+    if used.activations + used.working > used.states:
+        possible = {
+            "--micro-batch 1": least.plan.micro_batch > 1,
+            "--recompute full": kinds.recompute != "full",
+            "a larger --tensor, --context or --pipeline": True,
+        }
+        what = "activations"
+    else:
+        possible = {
+            "--zero 1": kinds.zero == 0,
+            "--zero 3": kinds.zero < 3 and kinds.pipeline == 1,
+            "a larger --tensor, --pipeline or --expert": True,
+        }
+        what = "states"
+    changes = [option for option, is_possible in possible.items() if is_possible]
+    return f"{what} use the most: {', '.join(changes)}; or more GPUs"

@@ -4,10 +4,8 @@ Replicas of a model are alike and steady state repeats, so a part of the step su
 
 - Of the replicas of data parallelism, as few are simulated as span two scale-up domains. The closed
   form adds the difference in the exposed communication of gradients.
-- Of the micro-batches of a pipeline, one and then two per stage are simulated. Each further one
-  adds the same time of compute and of collectives of layers as those in between.
-- Without a pipeline, one micro-batch is simulated with its gradients. The others repeat what does
-  not belong to gradients.
+- Of the micro-batches, one and then two per stage are simulated. Each further one adds the same
+  time of compute and of collectives of layers as those in between.
 """
 
 from __future__ import annotations
@@ -37,6 +35,9 @@ if TYPE_CHECKING:
     from tutti.workloads.parallel import Parallelism
     from tutti.workloads.pieces import Pieces
 
+_WITHIN_AND_BETWEEN = ("context", "data")
+"""Kinds whose groups have a dimension within a domain, and one between domains."""
+_CONTEXT = frozenset({"context", "context between domains"})
 _GATHER = "gather"
 """Gathers of weights, unlike the reduction of gradients."""
 
@@ -99,14 +100,15 @@ def step_of(
 def dimensions_of(plan: Plan, domain: int) -> tuple[Dimension, ...]:
     """Returns the dimensions of a plan's GPUs.
 
-    Data-parallel groups that span domains have rings within each domain and between domains.
+    Groups of data or context parallelism that span domains have rings within each domain and
+    between domains.
     """
     found = []
     for kind in plan.kinds.order:
         parts = [one for one in plan.dimensions(domain) if one[0] == kind]
-        if kind != "data":
+        if kind not in _WITHIN_AND_BETWEEN:
             parts = [(kind, plan.degree(kind), True)] if plan.degree(kind) > 1 else []
-        names = (kind, "data between domains")
+        names = (kind, f"{kind} between domains")
         found += [Dimension(name, ranks) for name, (_, ranks, _) in zip(names, parts, strict=False)]
     return tuple(found)
 
@@ -141,7 +143,7 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> StepTiming:
         transfer.bytes
         for _, layer in run.step.divided(run.configuration).layers
         for transfer in (*layer.after_forward, *layer.with_forward)
-        if transfer.rings == ("context",)
+        if set(transfer.rings) <= _CONTEXT
     }
     found: dict[str, float] = {}
     for interval in exposed(spans(run, npu)):
@@ -168,7 +170,7 @@ def _kind(span: Span, exchanged: set[int]) -> str:
         return "expert"
     if span.group == "tensor":
         return "tensor"
-    if span.group == "context" and span.bytes in exchanged:
+    if set(span.group.split(" x ")) <= _CONTEXT and span.bytes in exchanged:
         return "context"
     return _GATHER if span.kind == "all_gather" else "data"
 
@@ -176,11 +178,9 @@ def _kind(span: Span, exchanged: set[int]) -> str:
 def _extrapolated(run: Callable[[int], StepTiming], kinds: Parallelism) -> StepTiming:
     """Returns the time of all micro-batches from runs of few; the last one reduces gradients."""
     stages, count = kinds.pipeline, kinds.micro_batches
-    if stages > 1 and count <= 2 * stages:
+    if count <= 2 * stages:
         return _merged(run(count))
-    # Without a pipeline, one micro-batch is compared with none.
-    few, most = (run(stages), 2 * stages) if stages > 1 else (StepTiming(compute=0.0), 1)
-    more, by = run(most), (count - most) / stages
+    few, more, by = run(stages), run(2 * stages), count / stages - 2
     once = {"data", "pipeline"} if kinds.zero == 3 else {"data", "pipeline", _GATHER}
     found = {
         kind: seconds

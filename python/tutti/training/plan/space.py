@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tutti.workloads.decoder import Decoder
+    from tutti.workloads.experts import Format
     from tutti.workloads.parallel import Kind
     from tutti.workloads.transfers import CpCommType, Recompute
 
@@ -53,7 +54,7 @@ class Plan:
     @property
     def expert_ranks(self) -> int:
         """The number of GPUs with different experts, as Megatron-Core counts expert parallelism."""
-        return self.kinds.expert * (self.kinds.tensor if self.kinds.undivided_experts else 1)
+        return self.kinds.expert_ranks
 
     def stride(self, kind: Kind) -> int:
         """Returns the distance of neighbouring GPUs of a group: the product of inner degrees."""
@@ -97,6 +98,8 @@ class FixedDegrees:
         recompute: What the backward pass computes again.
         zero: The ZeRO stage.
         cp_comm_type: The exchange of keys and values, as in :class:`Parallelism`.
+        dispatch_format: The format of dispatched tokens, as in :class:`Parallelism`.
+        expert_imbalance: Tokens of the busiest NPU over the mean, as in :class:`Parallelism`.
     """
 
     tensor: int | None = None
@@ -109,6 +112,8 @@ class FixedDegrees:
     recompute: Recompute | None = None
     zero: int | None = None
     cp_comm_type: CpCommType = "all_gather"
+    dispatch_format: Format | None = None
+    expert_imbalance: float = 1.0
 
 
 def plans(
@@ -152,6 +157,8 @@ def plans(
             expert=expert,
             undivided_experts=is_undivided,
             expert_domain=domain if ranks > 1 else 0,
+            dispatch_format=given.dispatch_format if ranks > 1 else None,
+            expert_imbalance=given.expert_imbalance if ranks > 1 else 1.0,
             pipeline=pipeline,
             sequence=tensor > 1,
             recompute="selective",
@@ -217,16 +224,30 @@ def _check(shape: Decoder, gpus: int, given: FixedDegrees) -> None:
     text = " x ".join(f"{kind} {value}" for kind, value in degrees.items())
     if gpus % total or (len(degrees) == len(KINDS) and total != gpus):
         message = f"{text} = {total:,} GPUs: expected a divisor of {gpus:,}, or all of them"
-        raise WorkloadError(message, kind="does_not_divide")
+        hint = f"the product of the degrees divides the GPUs: one of {_listed(gpus)}"
+        raise WorkloadError(message, kind="does_not_divide", hint=hint)
+    if shape.experts is None and (given.expert or 1) > 1:
+        message = f"`expert = {given.expert}` of a model without experts: expected 1"
+        raise WorkloadError(message, kind="no_experts")
     if _routed(shape) % (given.expert or 1):
         message = f"`expert = {given.expert}` does not divide {_routed(shape)} experts of a layer"
-        raise WorkloadError(message, kind="does_not_divide")
+        hint = f"experts divide by {_listed(_routed(shape))}"
+        raise WorkloadError(message, kind="does_not_divide", hint=hint)
+    if shape.experts is None and (given.dispatch_format or given.expert_imbalance > 1):
+        message = "a format or an imbalance of experts without experts: expected a model with them"
+        raise WorkloadError(message, kind="no_experts")
     if shape.heads % (given.tensor or 1):
         message = f"`tensor = {given.tensor}` does not divide {shape.heads} heads"
-        raise WorkloadError(message, kind="does_not_divide")
+        hint = f"heads divide by {_listed(shape.heads)}"
+        raise WorkloadError(message, kind="does_not_divide", hint=hint)
     if (given.pipeline or 1) > shape.layers:
         message = f"{given.pipeline} stages: expected at most {shape.layers}, the number of blocks"
         raise WorkloadError(message, kind="too_few_layers")
+
+
+def _listed(count: int) -> str:
+    """Returns the divisors of a count."""
+    return ", ".join(map(str, _divisors(count)))
 
 
 def _one(given: int | None, possible: list[int]) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from copy import deepcopy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.writer import document
@@ -15,8 +17,19 @@ if TYPE_CHECKING:
     from tutti.training.plan.search import PlanSearch, Ranked
 
 
+def relative(path: Path, folder: Path) -> str:
+    """Returns a path as a file in a folder states it."""
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
 def training_file(
-    search: PlanSearch, ranked: Ranked, model: str, platform: Mapping[str, Any], build: str
+    search: PlanSearch,
+    ranked: Ranked,
+    model: str,
+    platform: Mapping[str, Any],
+    build: str,
+    *,
+    folder: Path,
 ) -> str:
     """Returns the file of a plan; it simulates kernels and communication of all micro-batches.
 
@@ -26,9 +39,10 @@ def training_file(
         model: The notation of the model.
         platform: The tables of the platform.
         build: The topology with the number of GPUs; empty for that of the platform.
+        folder: The folder of the file, to which the path of a calibration is relative.
     """
     cluster, plan = search.cluster, ranked.plan
-    npu, elements = cluster.engine, cluster.elements
+    npu, elements, calibrated = cluster.engine, cluster.elements, cluster.calibrated
     tables = deepcopy(dict(platform))
     if build:
         tables["topology"]["build"] = build
@@ -37,8 +51,10 @@ def training_file(
         "gpu": cluster.npu.name,
         "precision": cluster.precision,
         "dispatcher": cluster.dispatcher,
+        "overlapped": cluster.overlapped or None,
         "graph": cluster.graph,
         "efficiency": cluster.efficiency,
+        "calibration": calibrated and relative(Path(calibrated.source), folder),
     }
     dimensions = [
         {"name": one.name, "nodes": one.nodes} for one in dimensions_of(plan, cluster.domain)

@@ -9,7 +9,7 @@ argument `mtp=N` adds modules of multi-token prediction.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,27 @@ def _published(summary: str, source: str, shape: dict[str, Any]) -> Published:
 
 DECODERS = {name: _published(**table) for name, table in bundled("workloads/zoo/llm.toml").items()}
 """The decoders by name."""
+
+
+@cache
+def preset_of(shape: Decoder) -> str | None:
+    """Returns the name of the decoder with a shape; tokens and padding of the vocabulary differ."""
+    for name, one in DECODERS.items():
+        words = one.shape.vocabulary
+        is_padded = words <= shape.vocabulary <= _PADDED * words
+        if is_padded and _bare(one.shape) == _bare(shape):
+            return name
+    return None
+
+
+_PADDED = 1.02
+"""Largest ratio of a padded vocabulary."""
+
+
+def _bare(shape: Decoder) -> Decoder:
+    """Returns a shape without what does not distinguish models."""
+    head = None if shape.latent else shape.head_width
+    return replace(shape, tokens=0, mtp=0, vocabulary=0, head=head)
 
 
 def build(name: str) -> Callable[[str | None], Model]:

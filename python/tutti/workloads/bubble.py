@@ -1,0 +1,60 @@
+"""The pipeline bubble: the passes of other stages for which a stage waits.
+
+Stage b of p waits for the first micro-batch, whose forward pass runs on the stages before it, and
+for its return from those after it; likewise for the last backward pass. With model chunks, it waits
+between chunks, too: a micro-batch passes all other stages while the stage processes p - 1 others,
+of either chunk. Chunks of equal length do not wait (Narayanan et al. 2021, section 2.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Counts = NDArray[np.int64]
+
+__all__ = ["Waits", "waits"]
+
+
+class Waits(NamedTuple):
+    """What a stage waits for.
+
+    Attributes:
+        pieces: The number of each piece whose forward and backward pass it waits for.
+        rounds: How often it waits for messages around all stages: between chunks, unless it works
+            longer on a chunk than a micro-batch takes through all other stages.
+    """
+
+    pieces: tuple[int, ...]
+    rounds: int
+
+
+def waits(pieces: Counts, lengths: NDArray[np.float64], stage: int) -> Waits:
+    """Returns what a stage waits for.
+
+    Args:
+        pieces: The number of each distinct piece in each model chunk, shape (chunks per stage,
+            stages, pieces).
+        lengths: The work of a forward pass of each piece; it decides which pass is awaited.
+        stage: The stage.
+    """
+    chunks, stages, _ = pieces.shape
+    before, after = pieces[:, :stage].sum(axis=1), pieces[:, stage + 1 :].sum(axis=1)
+    own = (stages - 1) * pieces[:, stage]
+    found, rounds = before[0] + after[-1], 0
+    for chunk in range(chunks - 1):
+        # Forward and backward passes of the last chunk alternate, so that only the first one waits.
+        others = own[chunk : chunk + 2] if chunk + 2 < chunks else own[chunk : chunk + 1]
+        during = min(others, key=lambda one: float(one @ lengths))
+        more = after[chunk] + before[chunk + 1] - during
+        length = float(more @ lengths)
+        found = found + more if length > 0 else found
+        rounds += length >= -_EQUAL * float(during @ lengths)
+    return Waits(tuple(found.tolist()), rounds)
+
+
+_EQUAL = 0.02
+"""Relative difference below which chunks are equally long, such as that of the embedding."""

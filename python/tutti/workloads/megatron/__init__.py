@@ -1,0 +1,1 @@
+"""Decoders and recipes from the command-line arguments of Megatron-LM."""
