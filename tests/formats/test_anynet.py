@@ -67,6 +67,12 @@ def test_the_latency_behind_a_node_is_that_of_both_directions() -> None:
     assert found["npu2", "router0"] == found["router0", "npu2"] == 7
 
 
+def test_zeros_before_a_number_do_not_matter() -> None:
+    assert cycles(f"router {'0' * 5000} node 0 router 01 05\nrouter 1 node 1") == cycles(
+        "router 0 node 0 router 1 5\nrouter 1 node 1"
+    )
+
+
 def test_spaces_and_ends_of_lines_do_not_matter() -> None:
     plain = "router 0 node 0 router 1 3\nrouter 1 node 1\n"
     assert built("  \r\n router  0\tnode 0  router 1 3 \r\n\nrouter 1 node 1") == built(plain)

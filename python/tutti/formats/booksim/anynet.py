@@ -205,9 +205,10 @@ def _starts_a_number(word: str) -> bool:
 
 
 def _integer(source: str, line: int, word: str, what: str, *, least: int) -> int:
-    # Longer numbers exceed the maximum, and Python limits the digits that it converts.
-    plain = word.isascii() and word.isdigit() and len(word.lstrip("0")) <= 10
-    value = int(word) if plain else -1
+    # Longer numbers exceed the maximum, and Python limits the digits that it converts, also zeros.
+    digits = word.lstrip("0") or word[-1:]
+    plain = word.isascii() and word.isdigit() and len(digits) <= 10
+    value = int(digits) if plain else -1
     if not plain or not least <= value <= _MOST_CYCLES:
         expected = f"{what}, an integer from {least} to {_MOST_CYCLES}"
         _refuse(source, line, f"found `{shown(word)[1:-1]}`", expected)
