@@ -286,10 +286,10 @@ def _posterior(steps: Sequence[MeasuredStep], prior: _Prior) -> tuple[Array, Arr
         design = np.stack([by_name for _, by_name in rows]) @ prior.uses.T
         precision = design.T @ design / _NOISE**2 + weight
         change = np.linalg.solve(precision, design.T @ errors / _NOISE**2 - weight @ values)
-        values = values + change.astype(float)
+        values = values + change
         if float(np.abs(change).max()) < _STEP:
             break
-    covariance: Array = np.linalg.inv(precision)
+    covariance = np.linalg.inv(precision).astype(np.float64)
     return values, covariance
 
 
