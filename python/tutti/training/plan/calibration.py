@@ -289,7 +289,7 @@ def _posterior(steps: Sequence[MeasuredStep], prior: _Prior) -> tuple[Array, Arr
         values = values + change
         if float(np.abs(change).max()) < _STEP:
             break
-    covariance = np.linalg.inv(precision).astype(np.float64)
+    covariance: Array = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     return values, covariance
 
 
