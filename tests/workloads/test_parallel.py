@@ -16,7 +16,8 @@ from tutti.training.step import Step
 from tutti.workloads import Parallelism, build
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import Model, ModelLayer, linear
-from tutti.workloads.parallel import Transfer, _stages
+from tutti.workloads.parallel import Transfer
+from tutti.workloads.stages import shortest_stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,7 +207,7 @@ def test_the_order_of_kinds_places_groups() -> None:
 @given(costs=st.lists(st.integers(0, 100), min_size=2, max_size=8), stages=st.integers(2, 4))
 def test_stages_are_as_even_as_they_can_be(costs: list[int], stages: int) -> None:
     stages = min(stages, len(costs))
-    bounds = _stages(tuple(costs), stages)
+    bounds = shortest_stages(tuple(costs), stages)
     assert [start for start, _ in bounds] == [0, *(stop for _, stop in bounds[:-1])]
     assert bounds[-1][1] == len(costs)
     assert all(start < stop for start, stop in bounds)

@@ -23,7 +23,7 @@ from tutti.energy.package import Package  # noqa: TC001 - pydantic resolves it
 from tutti.energy.technology import Technology
 from tutti.networks.flit.settings import Deadlock, NarrowLinks, Router
 from tutti.networks.mesh.mesh import SmartMesh
-from tutti.topologies.graph import CHOICES
+from tutti.topologies.routing import CHOICES
 
 if TYPE_CHECKING:
     from tutti.networks.flit import Network

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
 from tutti.base.units import Length, Time, TimePerByte
 from tutti.topologies.errors import TopologyError
+from tutti.topologies.routing import CHOICES, RULES, rule_of_family
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,25 +20,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from tutti.schedules.ir import Schedule
+    from tutti.topologies.routing import Choice, Rule
 
 Kind = Literal["npu", "switch", "router"]
-Rule = Literal["shortest_path", "dimension_order", "minimal", "d_mod_k", "ecmp"]
-RULES: tuple[str, ...] = get_args(Rule)
-Choice = Literal["adaptive", "valiant", "ugal"]
-CHOICES: tuple[str, ...] = get_args(Choice)
-
-_RULES_OF_FAMILIES: dict[str, Rule] = {
-    "mesh": "dimension_order",
-    "torus": "dimension_order",
-    "cmesh": "dimension_order",
-    "flattened_butterfly": "dimension_order",
-    "hyperx": "dimension_order",
-    "dragonfly": "minimal",
-    "fat_tree": "d_mod_k",
-    "rail_optimized": "ecmp",
-}
-_TREE = re.compile("fat_tree:|rail_optimized:|dragonfly:")
-"""Families of a hierarchy with several equal paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +142,7 @@ class Topology:
         """
         from tutti.topologies.interchange import core_of, routing_of
 
-        routing = routing_of(graph, get_args(Rule), source=source)
+        routing = routing_of(graph, RULES, source=source)
         return cls(core_of(graph, name=name, source=source), routing=routing)
 
     @classmethod
@@ -440,19 +424,6 @@ class Routes:
         wire = self._core.pair(source, target)
         bottleneck = _rate(wire.bottleneck)
         return Wire(latency=Time(ps=wire.latency_ps), bottleneck=bottleneck, hops=wire.hops)
-
-
-def rule_of_family(notation: str) -> Rule:
-    """Returns the default routing rule of a topology in notation.
-
-    Examples:
-        >>> rule_of_family("fat_tree:k=4,n=2"), rule_of_family("ring:8")
-        ('d_mod_k', 'shortest_path')
-    """
-    family = notation.partition(":")[0]
-    if family == "hierarchical" and _TREE.search(notation):
-        return "ecmp"
-    return _RULES_OF_FAMILIES.get(family, "shortest_path")
 
 
 def families() -> list[_core.TopologyFamily]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tutti.workloads.bubble import waits
 from tutti.workloads.errors import WorkloadError
-from tutti.workloads.parallel import stage_ends
+from tutti.workloads.stages import stage_ends
 
 if TYPE_CHECKING:
     from tutti.workloads.decoder import Decoder

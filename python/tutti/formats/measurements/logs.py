@@ -233,7 +233,7 @@ def _rows(
     )
     omitted |= table.omitted
     found = list(run.tool.rows("\n".join(table.lines), tolerant))
-    if not found and not any(run.start < line <= run.end for line in omitted):
+    if not found and not any(line in omitted for line in range(run.start + 1, run.end + 1)):
         omitted[run.start + 1] = "the run has no results"
     mine_lines = lines[run.start : run.end]
     _mark_failed(found, run.tool, mine_lines)

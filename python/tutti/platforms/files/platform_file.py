@@ -21,7 +21,7 @@ from tutti.platforms.contention import Flits, FlowLevel, Free, Packets
 from tutti.platforms.files.flits import FlitsTable
 from tutti.platforms.files.mesh import MeshTable
 from tutti.platforms.files.package import PackageTable  # noqa: TC001 - pydantic resolves it
-from tutti.topologies.graph import CHOICES
+from tutti.topologies.routing import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
