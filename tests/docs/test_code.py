@@ -80,8 +80,10 @@ MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "--by both", 
 NEEDS_A_SETUP = (
     "tutti mpi info --mpicc",
     "tutti mpi plan --ranks 6",
+    "tutti train calibrate",
+    "tutti train plan llama3_8b -p dgx_h100_cluster -g 64",
 )
-"""Commands of the reference that need an MPI or files of the reader; guides run them."""
+"""Commands of the reference that need an MPI or files of the reader; guides or tests run them."""
 
 SERVERS = ("tutti explore",)
 """Commands that run until Ctrl-C."""

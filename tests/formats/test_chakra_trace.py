@@ -83,7 +83,7 @@ def _operations(draw: st.DrawFn, rank: int, calls: tuple[CollectiveCall, ...]) -
     rows: list[tuple[int, int, int, int, int]] = []
     after: list[list[int]] = []
     for index in range(draw(st.integers(0 if rank else 1, 5))):
-        kind = draw(st.sampled_from(list(Kind) if own else list(Kind)[:3]))
+        kind = draw(st.sampled_from(list(Kind)[: 4 if own else 3]))
         size, duration, peer, tag = draw(st.integers(0, 2**40)), 0, -1, 0
         if kind == Kind.COMPUTE:
             size, duration = 0, draw(st.integers(0, 10**13))

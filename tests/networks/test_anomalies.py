@@ -64,7 +64,8 @@ def test_delayed_flits_can_finish_earlier() -> None:
 def pressed(per_byte: int, buffer: str) -> int:
     """Completion time of an all_reduce of 64 KiB, `direct` on a mesh whose links hold `buffer`."""
     ends = tutti.LogGP(L="50 ns", o="1 us", g="1 us", G=f"{per_byte} ps/B")
-    routes = tutti.Topology.build("mesh:4x4", rate="250 ps/B", latency="500 ns").routes()
+    mesh = tutti.Topology.build("mesh:4x4", rate="250 ps/B", latency="500 ns")
+    routes = mesh.routes("shortest_path")
     packets = tutti.Packets(size="1 KiB", buffer=buffer)
     machine = tutti.Platform(name="mesh", model=ends, routes=routes, contention=packets)
     schedule = tutti.schedule("direct", collective="all_reduce", ranks=16)

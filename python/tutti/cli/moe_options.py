@@ -14,7 +14,6 @@ from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
 from tutti.training.files.step_file import find_model
 from tutti.workloads.experts import (
-    FORMATS,
     KERNELS,
     ExpertLayer,
     Placement,
@@ -22,6 +21,7 @@ from tutti.workloads.experts import (
     read_counts,
     sampled_choices,
 )
+from tutti.workloads.tokens import FORMATS
 
 if TYPE_CHECKING:
     from tutti.workloads.experts import Choices

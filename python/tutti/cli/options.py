@@ -186,7 +186,7 @@ def experiment(
         ConfigError: The file or an option is invalid.
     """
     from tutti.collectives.files.definition import define
-    from tutti.collectives.study.source import tables_of
+    from tutti.collectives.files.source import tables_of
 
     values = keyed(of)
     option, algorithms = values.get("algorithms", ("", []))

@@ -17,9 +17,9 @@ from tutti.training.files.calibration import read_calibration
 from tutti.training.plan import Cluster, FixedDegrees, least_gpus
 from tutti.training.plan.cluster import USABLE
 from tutti.training.plan.training_file import relative, training_file
-from tutti.workloads.experts import Format
 from tutti.workloads.kernels import DISPATCHERS, GRAPHS, PRECISIONS
 from tutti.workloads.pieces import Pieces
+from tutti.workloads.tokens import Format
 from tutti.workloads.transfers import CpCommType, Recompute
 
 if TYPE_CHECKING:

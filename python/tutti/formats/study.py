@@ -9,7 +9,6 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.formats.contents import as_content, reachable
 from tutti.formats.formats import Format, formats, head, named, recognised, stated
-from tutti.formats.matched_sizes import other_sizes
 from tutti.schedules.text import find_schedule
 from tutti.study.console import record, remark
 from tutti.study.study import Study, read
@@ -59,6 +58,8 @@ def convert_file(
     def converted() -> tuple[Any, tuple[str, ...], tuple[str, ...]]:
         value, losses = reader.reader()(Path(source), options)
         if reader.content == "trace":
+            from tutti.formats.matched_sizes import other_sizes
+
             losses = (*losses, *other_sizes(value))
             if options.algorithm is not None and not value.collectives:
                 expected = f"no --algorithm: {source} has no collectives"
@@ -112,6 +113,8 @@ def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, t
         if given not in reader.read_options:
             raise mistake(f"has no effect from {reader.name}", source=f"--{given}",
                           expected=f"no --{given}")  # fmt: skip
+    from tutti.formats.matched_sizes import other_sizes
+
     trace, losses = reader.reader()(path, options)
     return trace, tuple(map(stated, (*losses, *other_sizes(trace))))
 

@@ -23,6 +23,7 @@ import numpy as np
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_rows
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.tokens import Format, token_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,26 +40,11 @@ Kernel = Literal["normal", "low_latency"]
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 Stage = Literal["dispatch", "combine"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-Format = Literal["fp8", "bf16"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 
-_HEADER = 16
-_SCALED = 128
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
 _SIZES = ("hidden", "experts", "top_k", "tokens")
 _MOST = {"hidden": 1 << 24, "experts": 1 << 16, "tokens": 1 << 24}
-
-
-def token_bytes(hidden: int, sent: Format) -> int:
-    """Returns the bytes of a copy of a token of `hidden` elements.
-
-    `fp8` has one byte per element, a scale of 4 B per 128 elements and a header of 16 B (DeepEP,
-    csrc/config.hpp); `bf16` has two bytes per element.
-    """
-    if sent == "bf16":
-        return 2 * hidden
-    return hidden + 4 * -(-hidden // _SCALED) + _HEADER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +176,6 @@ def sampled_choices(
     _check_sample(layer, placement)
     with np.errstate(divide="ignore"):
         scores = np.log(shares)
-    is_uniform = layer.most_nodes is None and bool((shares == shares[0]).all())
     found = np.empty((placement.ranks, layer.tokens, layer.top_k), dtype=np.int64)
     limits = []
     if layer.most_groups is not None:
@@ -198,6 +183,7 @@ def sampled_choices(
         limits.append((group_of, layer.most_groups))
     if layer.most_nodes is not None:
         limits.append((placement.nodes[np.array(placement.owners)], layer.most_nodes))
+    is_uniform = not limits and bool((shares == shares[0]).all())
     for rank in range(placement.ranks):
         if is_uniform and (least := _uniform_choices(layer, [seed, rank])) is not None:
             found[rank] = least

@@ -36,10 +36,10 @@ from pydantic import Field, Strict
 
 from tutti.base.files.described import Count, InFiles, Positive
 from tutti.workloads.errors import WorkloadError
-from tutti.workloads.experts import Format  # noqa: TC001 - pydantic needs it at run time
 from tutti.workloads.model import ModelLayer
 from tutti.workloads.sharing import shared_copies
 from tutti.workloads.stages import cuts_of, stage_ends
+from tutti.workloads.tokens import Format  # noqa: TC001 - pydantic needs it at run time
 from tutti.workloads.transfers import (
     CpCommType,
     Elements,

@@ -8,10 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from math import comb
 
-import numpy as np
-
-from tutti.workloads.experts import ExpertLayer, Placement, sampled_choices
-
 __all__ = ["mean_copies", "shared_copies"]
 
 _SAMPLED = 4096
@@ -87,6 +83,10 @@ def _reached(experts: int, top: int, parts: int, limit: tuple[int, int]) -> floa
 
 
 def _sampled(experts: int, top: int, parts: int, limit: tuple[int, int]) -> float:
+    import numpy as np
+
+    from tutti.workloads.experts import ExpertLayer, Placement, sampled_choices
+
     groups, used = limit
     layer = ExpertLayer(
         hidden=1, experts=experts, top_k=top, tokens=_SAMPLED, groups=groups, most_groups=used

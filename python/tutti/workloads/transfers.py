@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tutti.base.files.described import InFiles, Positive
-from tutti.workloads.experts import token_bytes
+from tutti.workloads.tokens import token_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tutti.workloads.decoder import Decoder
-    from tutti.workloads.experts import Format
     from tutti.workloads.parallel import Kind
+    from tutti.workloads.tokens import Format
     from tutti.workloads.transfers import CpCommType, Recompute
 
 _CONTEXTS = (1, 2, 4, 8, 16)
