@@ -67,8 +67,8 @@ def calibrate_(
     \b
     Examples:
       tutti train plan llama3_8b -p dgx_h100_cluster -g 16 --global-batch 64 \\
-        --tensor 2 --simulate 0 --out training.toml
-      tutti train calibrate steps.csv --plan training.toml --out calibration.toml
+        --tensor 2 --simulate 0 --out plan.toml
+      tutti train calibrate steps.csv --plan plan.toml --out calibration.toml
       tutti train plan llama3_8b -p dgx_h100_cluster -g 64 --global-batch 256 \\
         --calibration calibration.toml
     """

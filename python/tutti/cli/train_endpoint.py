@@ -35,7 +35,7 @@ def endpoint(
     \b
     Examples:
       tutti train endpoint ace
-      tutti train endpoint comm_opt >> training.toml
+      tutti train endpoint comm_opt >> comm_opt.toml
     """
     known = configurations()
     if name not in known:
