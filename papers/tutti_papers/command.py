@@ -82,8 +82,10 @@ def paper(
       tutti paper aries --figure 5 --reading one-wire
     """
     if name is None:
-        if reading is not None:
-            problem = f"--reading {reading}: expected a paper"
+        given = {"--reading": reading, "--figure": figure, "--table": table}
+        option = next((each for each, value in given.items() if value), None)
+        if option is not None:
+            problem = f"{option}: expected a paper"
             raise ConfigError(problem, kind="invalid", hint="for example `tutti paper aries`")
         _overview()
         return

@@ -195,6 +195,8 @@ def test_readings_are_given_by_name_or_by_answers() -> None:
         reading_of("wire=1")
     with pytest.raises(ConfigError, match="unknown answer `3` to `wires`: expected one of 2, 1"):
         reading_of("wires=3")
+    with pytest.raises(ConfigError, match="`wires` has several answers"):
+        reading_of("wires=1,wires=2")
 
 
 def test_speedups_are_compared_with_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,9 +182,10 @@ def test_another_reading_needs_a_paper_that_has_readings(tmp_path: Path) -> None
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 2
     assert "one-paper has no other readings" in result.output
-    result = CliRunner().invoke(app, ["paper", "--reading", "text"])
-    assert result.exit_code == 2
-    assert "expected a paper" in result.output
+    for option in (["--reading", "text"], ["--figure", "3"], ["--table", "1"]):
+        result = CliRunner().invoke(app, ["paper", *option])
+        assert result.exit_code == 2
+        assert f"{option[0]}: expected a paper" in result.output
 
 
 def test_another_reading_has_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -224,6 +224,9 @@ def reading_of(text: str) -> JointReading:
         known = {str(answer): answer for answer in axis.values}
         if value.strip() not in known:
             raise _unknown(f"unknown answer `{value}` to `{axis.name}`", value, known)
+        if axis.name in answers:
+            problem = f"`{axis.name}` has several answers"
+            raise ConfigError(problem, kind="invalid", hint="one answer per question")
         answers[axis.name] = known[value.strip()]
     return DEFAULT_READING.with_answers(answers)
 
