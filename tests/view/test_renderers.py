@@ -54,7 +54,7 @@ from tutti.training.fabric import Dimension
 from tutti.training.overlap import Overlap
 from tutti.training.plan import Cluster
 from tutti.training.plan import search as parallelisations
-from tutti.training.plan import view as plans
+from tutti.training.plan.view import plan as plans
 from tutti.training.search import AlgorithmSearch
 from tutti.training.slowdowns import Disturbances, effects
 from tutti.training.view import disturbed as slowed

@@ -248,13 +248,7 @@ impl TrainingProgram {
         let name = "alone".to_owned();
         let plan = TrainingLoop {
             layers: vec![Layer { name, after_weight_gradient: Some(transfer), ..Layer::default() }],
-            iterations: 1,
-            overlap: true,
-            barrier: false,
-            bucket: None,
-            embedding: None,
-            prefetch: None,
-            pipeline: None,
+            ..TrainingLoop::default()
         };
         made(py, &plan, 0)
     }

@@ -127,7 +127,7 @@ def rows_of_tokens() -> list[Row]:
 
 
 def rows_of_home(reading: Reading = "footnotes", *, variants: bool = True) -> list[Row]:
-    """Returns rows D2 to D5, and with `variants` those that repeat their published values."""
+    """Returns rows D2 to D5; `variants` adds rows that repeat their published values."""
     of = System("ht", reading)
     sets = _sets(of, variants=variants)
     rows = _runtimes_of_home(of, sets)
@@ -184,7 +184,7 @@ def rows(reading: Reading = "footnotes", *, variants: bool = True) -> list[Row]:
 
     Args:
         reading: A reading of `kernels.READINGS`.
-        variants: Whether also those that repeat a published value, which are not counted.
+        variants: Whether to add rows that repeat a published value, which are not counted.
     """
     return [
         *rows_of_figure_1(reading, variants=variants),

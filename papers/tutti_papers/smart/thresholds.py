@@ -1,8 +1,8 @@
 """The largest load that a mesh accepts, found with few runs.
 
-A curve needs runs at all of its loads. A threshold needs those that decide: the search bisects the
-loads of a curve, then the intervals of `tutti.networks.mesh.saturation`, and runs further seeds of
-a load only if the mesh accepts it under the first.
+A curve needs a run at each load, a threshold only runs at the loads around it. The search bisects
+the loads of a curve, then the intervals of `tutti.networks.mesh.saturation`. It runs further seeds
+of a load only if the mesh accepts it under the first.
 """
 
 from __future__ import annotations

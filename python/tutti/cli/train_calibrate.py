@@ -18,8 +18,8 @@ from tutti.training.files.measured import read_measured
 from tutti.training.files.planned import Planned, read_planned
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import FixedDegrees, plans
-from tutti.training.plan.calibrated_view import calibration_view
 from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
+from tutti.training.plan.view.calibration import calibration_view
 from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -106,12 +106,12 @@ def _profiled(log: Path, planned: Planned | None) -> Iterator[MeasuredStep]:
         raise _no_plan(str(log))
     found = read_step(log)
     model, plan, cluster = planned
-    of = {"model": model, "cluster": cluster, "plan": plan}
-    yield MeasuredStep(source=str(log), seconds=found.seconds, **of)  # type: ignore[arg-type]
+    measured = partial(MeasuredStep, source=str(log), model=model, cluster=cluster, plan=plan)
+    yield measured(seconds=found.seconds)
     if plan.kinds.pipeline > 1:
         remark(f"{log}: the kernels of one pipeline stage are not those of the slowest: unused")
         return
-    yield MeasuredStep(source=str(log), seconds=found.kernels, observed="kernels", **of)  # type: ignore[arg-type]
+    yield measured(seconds=found.kernels, observed="kernels")
 
 
 def _planned(row: MeasuredRow, folder: Path, planned: Planned | None, source: str) -> Planned:

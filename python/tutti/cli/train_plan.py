@@ -23,7 +23,7 @@ from tutti.study.study import Study
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import Ranked, ranked, simulate_fastest
 from tutti.training.plan.efficiency import unmeasured
-from tutti.training.plan.view import plan_view
+from tutti.training.plan.view.plan import plan_view
 
 _SIMULATED = 10
 _SIMULATED_LARGE = 2

@@ -21,9 +21,9 @@ from tutti.training.files.measured import read_measured
 from tutti.training.files.planned import read_planned
 from tutti.training.files.step_file import load_training
 from tutti.training.plan import Cluster, Plan
-from tutti.training.plan.calibrated_view import unknown
 from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
 from tutti.training.plan.efficiency import NAMES
+from tutti.training.plan.view.calibration import unknown
 from tutti.workloads import Parallelism, build
 from tutti.workloads.errors import TraceError, WorkloadError
 

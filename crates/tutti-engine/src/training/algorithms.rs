@@ -38,8 +38,8 @@ impl fmt::Debug for Chosen {
 pub struct Algorithms {
     /// The chosen schedules; other collectives use rings.
     pub chosen: Vec<Chosen>,
-    /// Times that collectives take at least as flows, such as those that a library predicts. Level
-    /// and content of the keys are the defaults.
+    /// Lower bounds of the times of collectives as flows, such as a library's predictions. Level and
+    /// content of the keys are the defaults.
     pub least: BTreeMap<Transfer, Time>,
 }
 
