@@ -13,7 +13,8 @@ from tutti.bypass.package_networks import SIDES
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.applications import APPLICATIONS
 from tutti_papers.aries.best import best_schedules
-from tutti_papers.aries.conclusions import of_speedups
+from tutti_papers.aries.bottlenecks import bottlenecks, reasons
+from tutti_papers.aries.conclusions import of_speedups, with_reasons
 from tutti_papers.aries.iterations import speedups
 from tutti_papers.aries.published import (
     NETWORKS,
@@ -63,6 +64,8 @@ def _figure_10(folder: Path, reading: JointReading = DEFAULT_READING) -> Exhibit
     claims, applications = _claims(rows, found), _applications(found)
     bounds = dict(applications.group_by("application").agg(pl.max("at_most")).iter_rows())
     conclusions = of_speedups({key: gain for key, (gain, _) in gains.items()}, bounds)
+    busiest = bottlenecks(reading.assumptions)
+    conclusions = with_reasons(conclusions, reasons(busiest))
     verdict = verdict_line(claims, conclusions)
     return ExhibitResult(
         frame=pl.DataFrame([_iteration_row(key, one) for key, one in found.items()]),
@@ -75,6 +78,7 @@ def _figure_10(folder: Path, reading: JointReading = DEFAULT_READING) -> Exhibit
             "speedups": pl.DataFrame(rows),
             "transformer": _transformer(found),
             "applications": applications,
+            "bottlenecks": busiest,
             **best_schedules(),
             **grid,
             **sensitivity(reading),
@@ -85,6 +89,7 @@ def _figure_10(folder: Path, reading: JointReading = DEFAULT_READING) -> Exhibit
                 "the arithmetic mean; communication: sequential all_reduces without computation"
             ),
             "best_schedules: every network, ARIES too, runs the fastest schedule for the size",
+            "bottlenecks: time and busiest link of 1 MiB, over the payload's time on a link",
             (
                 f"readings: joint readings of the text, with the number of the {VALUES} simulated "
                 "values that each meets"

@@ -65,7 +65,7 @@ def _headline(found: Mapping[int, Mapping[str, float]]) -> Conclusion:
     return _in_cases(
         "recursive multiplying reduces times by 8 to 40 %",
         [(name, least <= round(value) <= most) for name, value in values.items()],
-        f"minima by {minima}, medians by {medians}",
+        f"rounded to whole per cent: minima by {minima}, medians by {medians}",
         "a model would need a collapse and an expansion that cost less than two exchanges",
     )
 
@@ -170,7 +170,7 @@ def of_uniform_noise(misfits: Mapping[str, float]) -> Conclusion:
     return Conclusion(
         statement="topology and uniform noise do not reproduce the measurements",
         holds=uniform > 2 * detours,
-        why=f"misfit of at least {uniform:.2f} on N = 4, 8 and 16; with detours {detours:.2f}",
+        why=f"misfit of at least {uniform:.3f} on N = 4, 8 and 16; with detours {detours:.3f}",
     )
 
 
