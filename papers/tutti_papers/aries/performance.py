@@ -14,7 +14,7 @@ from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.applications import APPLICATIONS
 from tutti_papers.aries.best import best_schedules
 from tutti_papers.aries.bottlenecks import bottlenecks, reasons
-from tutti_papers.aries.conclusions import of_speedups, with_reasons
+from tutti_papers.aries.conclusions import SHORT, of_speedups, with_reasons
 from tutti_papers.aries.iterations import speedups
 from tutti_papers.aries.published import (
     NETWORKS,
@@ -30,6 +30,7 @@ from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import plot_bars
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tutti.training.overlap import Overlapped
@@ -66,14 +67,13 @@ def _figure_10(folder: Path, reading: JointReading = DEFAULT_READING) -> Exhibit
     conclusions = of_speedups({key: gain for key, (gain, _) in gains.items()}, bounds)
     busiest = bottlenecks(reading.assumptions)
     conclusions = with_reasons(conclusions, reasons(busiest))
-    verdict = verdict_line(claims, conclusions)
     return ExhibitResult(
         frame=pl.DataFrame([_iteration_row(key, one) for key, one in found.items()]),
         published=claims,
         conclusions=conclusions,
         readings=joint,
         source=f"section V-B; values of the applications are not known; {described(reading)}",
-        figures=tuple(_drawn(folder, found, *part, verdict) for part in SPEEDUPS),
+        figures=tuple(_drawn(folder, found, *part, _verdict(claims, *part)) for part in SPEEDUPS),
         tables={
             "speedups": pl.DataFrame(rows),
             "transformer": _transformer(found),
@@ -132,6 +132,12 @@ def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
         "communication_us": round(one.communication.ps / 1e6, 1),
         "exposed_us": round(one.exposed.ps / 1e6, 1),
     }
+
+
+def _verdict(claims: Sequence[Claim], algorithm: str, side: int) -> str:
+    """Returns what a drawing shows, and how many of its values agree."""
+    of_part = [one for one in claims if one.quantity.startswith(f"{algorithm} {side}x{side} ")]
+    return f"{SHORT[algorithm]} on {side}x{side}: {verdict_line(of_part)}"
 
 
 def _drawn(

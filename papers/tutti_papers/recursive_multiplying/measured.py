@@ -227,7 +227,7 @@ def _figure_9(folder: Path) -> ExhibitResult:
     drawn = plot_curves(
         folder / "figure_9.svg",
         {TIMES[name]: (frame["ranks"], frame[f"{name}_us"]) for name in TIMES},
-        x="N", y="time (us)", anchors=anchors, verdict=verdict_line(claims),
+        x="N", y="time (us)", anchors=anchors, verdict=verdict_line(claims), doubling=True,
     )  # fmt: skip
     return ExhibitResult(
         frame=frame,
@@ -281,7 +281,7 @@ def _figure_12(folder: Path) -> ExhibitResult:
     conclusions = of_differences(minima, medians)
     drawn = plot_curves(
         folder / "figure_12.svg", lines, x="N", y="measured over model - 1", anchors=anchors,
-        verdict=verdict_line(found, conclusions),
+        verdict=verdict_line(found, conclusions), doubling=True,
     )  # fmt: skip
     return ExhibitResult(
         frame=frame,
@@ -334,7 +334,7 @@ def _figure_16(folder: Path) -> ExhibitResult:
         folder / "figure_16.svg",
         {which: (frame["ranks"], frame[f"{which}_gap_us"]) for which in ("minimum", "median")},
         x="N", y="recursive doubling less recursive multiplying (us)",
-        verdict=verdict_line((), conclusions),
+        verdict=verdict_line((), conclusions), doubling=True,
     )  # fmt: skip
     return ExhibitResult(
         frame=frame,
