@@ -89,6 +89,16 @@ def test_settings_of_kernels_are_refused(trace: Path) -> None:
         coherence.run(kernel=f"trace:{far}", mesh=MESH)
 
 
+def test_a_core_beyond_the_mesh_and_a_missing_file_are_named(trace: Path) -> None:
+    trace.write_text("9 load 0x40", encoding="utf-8")
+    with pytest.raises(CoherenceError, match="accesses of core 9: expected cores 0 to 3") as caught:
+        coherence.run(kernel=f"trace:{trace}", mesh=SmartMesh(columns=2, rows=2))
+    assert "enlarge the mesh" in caught.value.hint
+    refused = call(["coherence", "run", "--kernel", "trace:"])
+    assert refused.returncode == 2
+    assert "`trace:` names no file" in refused.stderr
+
+
 def test_the_command_runs_a_trace(trace: Path) -> None:
     size = ("--set", "mesh.columns=4", "--set", "mesh.rows=4")
     done = call("coherence", "run", "-k", "trace:t.txt", *size, cwd=trace.parent)

@@ -35,6 +35,9 @@ SHOWN = ("mesh", "torus", "aries")
 """The compared networks."""
 DBT = "double_binary_tree"
 LABELS = {"ring": "ring", DBT: "DBT", "multi_tree": "MT"}
+"""The names in files."""
+NAMES = {"ring": "rings", DBT: "double trees", "multi_tree": "concentrated MultiTree"}
+"""The names in conclusions."""
 
 ALPHA_BETA = {
     (4, "bandwidth"): ((1.04, 1024), (1.39, 16384), (1.72, 65536), (1.99, 2097152)),
@@ -93,7 +96,7 @@ def _figure_9(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitR
             x="size (B)",
             y=f"{LABELS[algorithm]} {side}x{side}, throughput (GB/s)",
             doubling=True,
-            verdict=_verdict(conclusions, f"{LABELS[algorithm]} {side}x{side}"),
+            verdict=_verdict(conclusions, algorithm, side),
             looks=looks.ARIES,
         )
         for (side, algorithm), curves in found.items()
@@ -116,9 +119,9 @@ def _figure_9(folder: Path, reading: JointReading = DEFAULT_READING) -> ExhibitR
     )
 
 
-def _verdict(conclusions: Sequence[Conclusion], part: str) -> str:
-    """Returns the verdict of an algorithm on a size, such as `ring 4x4`."""
-    starts = "concentrated MultiTree" if part.startswith("MT") else part
+def _verdict(conclusions: Sequence[Conclusion], algorithm: str, side: int) -> str:
+    """Returns the verdict of an algorithm on a size; conclusions on MultiTree have both sizes."""
+    starts = NAMES[algorithm] + ("" if algorithm == "multi_tree" else f" {side}x{side}")
     of_part = [one for one in conclusions if one.statement.startswith(starts)]
     return verdict_line((), of_part)
 
@@ -166,8 +169,8 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
         )
         name = f"{side}x{side}"
         rows += [
-            (f"ring {name}: LT over BW at 1 KiB", "above 1", latency[0] / bandwidth[0]),
-            (f"ring {name}: BW over LT at 2 MiB", "above 1", bandwidth[1] / latency[1]),
+            (f"rings {name}: speedup of LT over BW at 1 KiB", "above 1", latency[0] / bandwidth[0]),
+            (f"rings {name}: speedup of BW over LT at 2 MiB", "above 1", bandwidth[1] / latency[1]),
         ]
         for over, (size, text, word) in product(
             ("mesh", "torus"),
@@ -177,7 +180,7 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
                 (large, "2 MiB", "more"),
             ),
         ):
-            claim = f"DBT {name}: over {over} at {text}"
+            claim = _of_trees(side, over, text)
             rows.append((claim, word, gain(side, DBT, over, size)))
     return pl.DataFrame(
         [
@@ -185,6 +188,11 @@ def _words(found: dict[tuple[int, str], dict[str, list[tuple[Size, float]]]]) ->
             for claim, published, ours in rows
         ]
     )
+
+
+def _of_trees(side: int, over: str, size: str) -> str:
+    """Returns the quantity of a comparison of double trees."""
+    return f"{NAMES[DBT]} {side}x{side}: speedup over a {over} at {size}"
 
 
 NO_HOP = "1 ps"
@@ -200,7 +208,7 @@ def _reasons(its: Assumptions) -> dict[str, str]:
             for hop in (its.hop, NO_HOP)
             for took in [_trees(side, (over, "aries"), replace(its, hop=hop), Size.parse(size))]
         )
-        found[f"DBT {side}x{side}: over {over} at {size} is about 1"] = (
+        found[f"{_of_trees(side, over, size)} is about 1"] = (
             f"ARIES saves {saved:.0f} ns, {saved - transfers:.0f} of them in hops"
         )
     return found
