@@ -90,7 +90,7 @@ class Paper:
         tables: Tables by number.
         readings: Named joint readings of what the text leaves open, with their meanings.
         read_as: Returns the paper under a reading, given by its name or by answers.
-        compared_in: The tables that compare its readings, if `read_as` is None.
+        compared_in: The tables that compare its readings, without `read_as`.
         with_blocks: Returns the paper with a number of blocks that are measured on real ranks.
     """
 

@@ -78,7 +78,8 @@ def test_papers_are_compared_from_the_stored_claims(
     assert "figure 1: time over ranks (1 of 2 values, 1 of 1 conclusions)" in output
     assert "figure 2: time over ranks (not stored)" in output
     assert "it is faster" in output
-    assert "reading default: 1 of 2 simulated values: as the text states" in output
+    assert "what the text leaves open default: 1 of 2 simulated values: as the text" in output
+    assert "conclusions of the paper that hold it is faster 3 of 4" in output
     shown = json.loads(CliRunner().invoke(app, ["paper", "--json"]).stdout)["tables"]["exhibits"]
     assert summary.read(json.dumps(shown))[0].claims[:2] == found.claims[:2]
     page = papers_page()

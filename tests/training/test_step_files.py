@@ -101,7 +101,10 @@ def test_parallelism_is_read() -> None:
         ({"batch": 0}, ("batch", "greater than or equal to 1")),
         ({"chunk": 65536}, ("chunk", "unit")),
         ({"configurations": ["acee"]}, ("configurations[0]", "did you mean `ace`?")),
-        ({"configurations": ["ace", "ace"]}, ("configurations[1]", "duplicates a name", "rename one")),
+        (
+            {"configurations": ["ace", "ace"]},
+            ("configurations[1]", "duplicates a name", "rename one"),
+        ),
         ({"torus": {"rings": RINGS * 2}}, ("torus.rings", "two rings of the same name")),
         ({"torus": {"rings": []}}, ("torus.rings", "is empty")),
         ({"layers": 3}, ("layers", "unknown key")),

@@ -68,7 +68,7 @@ def _headline(found: Mapping[int, Mapping[str, float]]) -> Conclusion:
     return _in_cases(
         "recursive multiplying reduces times by 8 to 40 %",
         [(name, least <= round(value) <= most) for name, value in values.items()],
-        f"rounded to whole per cent: minima by {minima}, medians by {medians}",
+        f"rounded to per cent: minima by {minima}, medians by {medians}",
         "a model would need a collapse and an expansion that cost less than two exchanges",
     )
 

@@ -44,9 +44,9 @@ NATIVE_RANKS = (4, 8)
 """Rank counts of Fig. 16, at real distance."""
 NATIVE_BLOCKS = 40
 """Blocks of Fig. 16; fewer if `NATIVE_SECONDS` do not suffice."""
-NATIVE_SECONDS = 25.0
+NATIVE_SECONDS = 15.0
 """The time after which no further round of a rank count starts."""
-ROUND, NATIVE_EACH = 4, 4
+ROUND, NATIVE_EACH = 2, 4
 """Blocks of a round, and all_reduces of a block, in Fig. 16. Each round starts the ranks again."""
 
 EMULATED_ROWS = tuple(row for row in TABLE_2 if row.ranks <= LARGEST_RANKS)
