@@ -132,7 +132,7 @@ def test_rounds_on_real_ranks_stop_in_time(monkeypatch: pytest.MonkeyPatch) -> N
         return pl.DataFrame({"block": list(range(runs.ROUND)) * 3})
 
     monkeypatch.setattr(runs, "measure", measure)
-    monkeypatch.setattr(runs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     found = ROUNDS(4, ("a2,a2", "a4"))
     assert sorted(found["block"]) == sorted(3 * [*range(2 * runs.ROUND)])
     assert ROUNDS(4, ("a2,a2", "a4"), 5)["block"].max() == 4

@@ -285,10 +285,10 @@ def _saved_parts(reading: JointReading, joules: dict[Key, tuple[float, float]]) 
     """Returns the savings of each part of the energy by network and side, as `_saved` averages."""
     traffic, rest = {}, {}
     for key, both in joules.items():
-        *case, name = key
-        relevant = reading.assumptions.relevant(*case[:2])
+        network, algorithm, side, name = key
+        relevant = reading.assumptions.relevant(network, algorithm)
         load = Load(name, reading.batch, reading.splits)
-        took = _of_traffic((case[0], case[1], case[2]), relevant, load, reading.technology)
+        took = _of_traffic((network, algorithm, side), relevant, load, reading.technology)
         traffic[key], rest[key] = (took, 0.0), (sum(both) - took, 0.0)
     return pl.DataFrame(
         [

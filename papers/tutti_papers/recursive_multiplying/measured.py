@@ -127,7 +127,9 @@ def _times() -> list[tuple[str, float, str, float]]:
 
 
 def _uniform_noise() -> Conclusion:
-    return of_uniform_noise({"uniform noise": misfit_of_uniform_noise(), "detours": misfit(FITTED)})
+    return of_uniform_noise(
+        {"uniform noise": misfit_of_uniform_noise(), "detours": misfit(FITTED, BLOCKS)}
+    )
 
 
 def _readings(machines: dict[str, Archer], blocks: int) -> pl.DataFrame:
@@ -143,7 +145,7 @@ def _readings(machines: dict[str, Archer], blocks: int) -> pl.DataFrame:
             for part, of in (("fitted", CALIBRATED_ROWS), ("predicted", HELD_BACK))
         }
         rows.append(
-            {"detours": law, "misfit": misfit(machine)}
+            {"detours": law, "misfit": misfit(machine, BLOCKS)}
             | {f"{part} {name}": off[name] for part, off in parts.items() for name in _ERRORS}
             | {within: f"{agreeing(HELD_BACK, predict)} of {len(HELD_BACK) * len(TIMES)}"}
         )
@@ -192,7 +194,9 @@ def _sensitivity() -> pl.DataFrame:
 
 def _off(machine: Archer) -> dict[str, float]:
     found = errors(HELD_BACK, lambda row: predicted(machine, row, FEW_BLOCKS))
-    return {"misfit": misfit(machine)} | {f"predicted {name}": found[name] for name in _ERRORS}
+    return {"misfit": misfit(machine, BLOCKS)} | {
+        f"predicted {name}": found[name] for name in _ERRORS
+    }
 
 
 # --- figures -------------------------------------------------------------------------------------
