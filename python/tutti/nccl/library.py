@@ -78,8 +78,9 @@ class NcclLibrary:
 
     @property
     def ranks_per_node(self) -> int:
-        """The GPUs of a node; 0 if they are not known."""
-        return preset_of(self.system).gpus_per_node if self.system else 0
+        """The GPUs of a node that the platform has; 0 if they are not known."""
+        gpus = preset_of(self.system).gpus_per_node if self.system else 0
+        return min(gpus, self.node_npus or gpus)
 
     def layout(self, ranks: Ranks) -> Layout:
         """Returns the nodes of a group.
@@ -90,24 +91,32 @@ class NcclLibrary:
         if not self.system:
             problem = f"the graphs of {self.title} on this platform are not known"
             raise AlgorithmError(problem, kind="wrong_ranks")
-        gpus = self.ranks_per_node
-        group = _group(ranks)
-        if self.node_npus not in {0, gpus} and max(group) >= self.node_npus:
+        gpus, group = self.ranks_per_node, _group(ranks)
+        if self.node_npus > gpus and max(group) >= self.node_npus:
             problem = f"nodes of the platform have {self.node_npus} GPUs, those of {self.system} "
             raise AlgorithmError(f"{problem}{gpus}", kind="wrong_ranks")
         widths = Counter(rank // gpus for rank in group)
         if len(set(widths.values())) > 1:
             problem = f"{len(group):,} ranks do not fill nodes of {gpus} GPUs equally"
-            raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": len(group)})
+            hint = _equal_nodes(len(group), len(widths))
+            raise AlgorithmError(
+                problem, kind="wrong_ranks", fields={"ranks": len(group)}, hint=hint
+            )
         pairs = not preset_of(self.system).nvswitch and gpus <= MOST_PAIRED
         return Layout(next(iter(widths.values())), len(widths), pairs)
 
     def note(self, ranks: Ranks) -> str:
         """Returns that the graphs of an incomplete node are inferred; empty for complete nodes."""
-        layout = self.layout(ranks)
-        if layout.width == self.ranks_per_node:
+        layout, preset = self.layout(ranks), preset_of(self.system)
+        part, text = preset.part(layout.width), f"inferred: the graphs of {self.title}"
+        complete = preset.one_node, preset.several_nodes
+        if layout.width in {preset.gpus_per_node, *preset.parts}:
             return ""
-        text = f"inferred: the graphs of {self.title} for {layout.width} GPUs of a node"
+        text += f" for {layout.width} GPUs of a node"
+        if part is not None:
+            least = max(each for each in preset.parts if each <= layout.width)
+            is_complete = (part.one_node, part.several_nodes) == complete
+            return "" if is_complete else f"{text} are those for {least}"
         if layout.nodes == 1 and not layout.pairs:
             return f"{text} are those of the complete node"
         share = "NVLinks" if layout.nodes == 1 else "network adapters"
@@ -202,6 +211,14 @@ class NcclLibrary:
             predicted=_prediction(row),
             has_channels=collective not in CHAINED,
         )
+
+
+def _equal_nodes(ranks: int, nodes: int) -> str | None:
+    """Returns how to use equal parts of nodes; None if the ranks do not divide."""
+    if ranks % nodes:
+        return None
+    build = f"rail_optimized:npus={ranks // nodes},hosts={nodes}"
+    return f"--set platform.topology.build={build} has {nodes} equal nodes"
 
 
 def _group(ranks: Ranks) -> Sequence[int]:

@@ -15,6 +15,15 @@ from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 _Row = tuple[int, float, float, str, str, Pattern, bool]
 
 
+class Part(BaseModel):
+    """The graphs of some GPUs of each node; those of one GPU on one node do not exist."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    one_node: dict[str, _Row] = {}
+    several_nodes: dict[str, _Row] = {}
+
+
 class Preset(BaseModel):
     """A system for any number of nodes; ``systems.toml`` explains the values.
 
@@ -24,6 +33,7 @@ class Preset(BaseModel):
         inferred: The facts that no document states.
         collnet_heads: The GPUs of a node that the CollNet graph connects to the network; 0 without
             CollNet, which NCCL disables on one node.
+        parts: The graphs of some GPUs of each node, by the least number of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +49,12 @@ class Preset(BaseModel):
     inferred: str
     one_node: dict[str, _Row]
     several_nodes: dict[str, _Row] = {}
+    parts: dict[int, Part] = {}
+
+    def part(self, width: int) -> Part | None:
+        """Returns the graphs of some GPUs of each node; None if their search is not known."""
+        least = max((each for each in self.parts if each <= width), default=0)
+        return self.parts.get(least)
 
 
 @functools.cache
@@ -97,15 +113,20 @@ def system(name: str, nodes: int) -> NcclSystem:
 def partial_system(name: str, nodes: int, width: int) -> NcclSystem:
     """Returns a preset with the first GPUs of each node.
 
-    Between nodes, their graphs have the share of the channels that their network interfaces carry;
-    on one node without an NVSwitch, the share that their NVLinks carry. Else they are those of the
-    complete node.
+    Their graphs are those of the preset for a part of a node. Without them, graphs between nodes
+    have the share of the channels that their network interfaces carry; on one node without an
+    NVSwitch, the share that their NVLinks carry. Else they are those of the complete node.
 
     Raises:
         ConfigError: As :func:`system`.
     """
     found = system(name, nodes)
     complete = found.gpus_per_node
+    part = preset_of(name).part(width)
+    if width < complete and part is not None:
+        rows = part.one_node if nodes == 1 else part.several_nodes
+        graphs = {key: _graph(row) for key, row in rows.items()}
+        return replace(found, gpus_per_node=width, graphs=graphs)
     share, links = (width, complete) if nodes > 1 else (max(1, width - 1), complete - 1)
     if width == complete or (nodes == 1 and found.nvswitch):
         return replace(found, gpus_per_node=width)
