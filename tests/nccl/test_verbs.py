@@ -170,8 +170,9 @@ def test_traces_and_isolated_steps_take_the_time_of_nccl(
         assert predicted(network, "nccl", transfer).time_ps == pytest.approx(expected, abs=1)
 
 
-@pytest.mark.parametrize("question", [one for one in QUESTIONS if one.gpus <= 72 or
-                                      "nvl72" not in one.system], ids=str)
+@pytest.mark.parametrize(
+    "question", [one for one in QUESTIONS if one.gpus <= 72 or "nvl72" not in one.system], ids=str
+)
 def test_steps_with_flows_take_at_least_the_time_of_nccl(question: Question) -> None:
     for text in SIZES if question.gpus < 72 else SIZES[::3]:
         size = Size.parse(text).bytes

@@ -11,6 +11,7 @@ from tutti.base.ranges import size_bytes
 from tutti.cli import options
 from tutti.nccl import Settings, known_versions
 from tutti.nccl.presets import preset_names, preset_of, system
+from tutti.nccl.rccl import rccl_version
 from tutti.nccl.versions import version
 from tutti.nccl.view.choices import choices_view, system_view
 from tutti.study.study import Study
@@ -78,7 +79,8 @@ def explain(
       tutti nccl explain --nodes 2 --algo ^NVLSTree --env NCCL_MAX_NCHANNELS=8 --json
     """
     settings = Settings.of_assignments(variables or (), algo=algo, proto=proto)
-    nccl = version(nccl or known_versions()[-1]).name
+    gfx = preset_of(name).gfx
+    nccl = rccl_version(gfx, nccl) if gfx else version(nccl or known_versions()[-1]).name
     if begin is None and end is None and factor is None:
         sizes = [size_bytes(size or "64MiB", "--size")]
     elif size is None:

@@ -1,4 +1,4 @@
-"""NCCL as the library of a platform: what it selects, and its algorithms as schedules."""
+"""NCCL or RCCL as the library of a platform: what it selects, and its algorithms as schedules."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.base.files.mistakes import did_you_mean
+from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.measured.errors import TuningError
 from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
 from tutti.nccl.presets import partial_system, preset_of
-from tutti.nccl.schedules import CHAINED, MOST_PAIRED, Layout, schedule_of
+from tutti.nccl.rccl import rccl_version
+from tutti.nccl.schedules import CHAINED, Layout, schedule_of
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
 from tutti.nccl.versions import version
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tutti.nccl.tuned import Candidate
     from tutti.platforms.library import Library, Ranks
 
-NAME = "nccl"
 WORDS = {
     "ring": "Ring",
     "tree": "Tree",
@@ -36,20 +36,25 @@ WORDS = {
     "p2p": P2P,
 }
 """NCCL's algorithms by their names in notations."""
+RCCL = "rccl"
 _IN_SWITCHES = ("NVLS", "NVLSTree")
 _PS = 10**6
 """Picoseconds in a microsecond."""
 
 
 def model_of(library: Library) -> NcclLibrary:
-    """Returns the model of NCCL on a platform.
+    """Returns the model of NCCL or RCCL on a platform.
 
     Raises:
-        ConfigError: The version or the system is unknown.
+        ConfigError: The version or the system is unknown, or its library is another one.
     """
-    if library.system:
-        preset_of(library.system)
-    return NcclLibrary(library.system, version(library.version).name, library.node_npus)
+    gfx = preset_of(library.system).gfx if library.system else ""
+    if library.system and (library.name == RCCL) != bool(gfx):
+        problem = f"{library.system} has {'RCCL' if gfx else 'NCCL'}"
+        raise mistake(problem, source="library", key="name", value=library.name)
+    known = rccl_version(gfx, library.version) if gfx else library.version
+    name = known if library.name == RCCL else version(known).name
+    return NcclLibrary(library.system, name, library.node_npus, library.name)
 
 
 @dataclass(frozen=True)
@@ -60,21 +65,18 @@ class NcclLibrary:
         system: The name of the NCCL system; empty if its graphs are not known.
         version: The version.
         node_npus: The GPUs of a node of the platform; 0 if they are those of the system.
+        name: The notation of the library's choice, `nccl` or `rccl`.
     """
 
     system: str
     version: str
     node_npus: int = 0
-
-    @property
-    def name(self) -> str:
-        """The notation of NCCL's choice."""
-        return NAME
+    name: str = "nccl"
 
     @property
     def title(self) -> str:
         """The name and the version."""
-        return f"NCCL {self.version}"
+        return f"{self.name.upper()} {self.version}"
 
     @property
     def ranks_per_node(self) -> int:
@@ -102,7 +104,7 @@ class NcclLibrary:
             raise AlgorithmError(
                 problem, kind="wrong_ranks", fields={"ranks": len(group)}, hint=hint
             )
-        pairs = not preset_of(self.system).nvswitch and gpus <= MOST_PAIRED
+        pairs = not preset_of(self.system).nvswitch
         return Layout(next(iter(widths.values())), len(widths), pairs)
 
     def note(self, ranks: Ranks) -> str:
@@ -141,7 +143,8 @@ class NcclLibrary:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
         if collective not in {**COLLECTIVES, **P2P_COLLECTIVES}:
-            raise AlgorithmError(f"NCCL has no {collective}", kind="wrong_collective")
+            problem = f"{self.name.upper()} has no {collective}"
+            raise AlgorithmError(problem, kind="wrong_collective")
         return candidates(self.on(self.layout(ranks)), collective, max(1, size), self.version)
 
     def default(self, collective: str, ranks: Ranks, size: int) -> Prediction:
@@ -152,7 +155,7 @@ class NcclLibrary:
         Raises:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
-        return self.predict(NAME, collective, ranks, size)
+        return self.predict(self.name, collective, ranks, size)
 
     def predict(self, notation: str, collective: str, ranks: Ranks, size: int) -> Prediction:
         """Returns the choice of NCCL among the algorithms of `nccl`, `nccl:ALGORITHM` and so on.
@@ -168,7 +171,7 @@ class NcclLibrary:
 
     def _row(self, notation: str, collective: str, ranks: Ranks, size: int) -> Candidate:
         """Returns the candidate that NCCL chooses among those of a notation."""
-        algorithm, protocol = _read(notation)
+        algorithm, protocol = _read(notation, self.name)
         rows = [
             row
             for row in self.candidates(collective, ranks, size)
@@ -177,7 +180,7 @@ class NcclLibrary:
         if not any(row.considered for row in rows):
             refused = next((row.refusal for row in rows if row.refusal), "")
             why = refused or f"it does not perform {collective}"
-            raise AlgorithmError(f"NCCL does not consider {notation}: {why}")
+            raise AlgorithmError(f"{self.name.upper()} does not consider {notation}: {why}")
         return _best(rows, collective)
 
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
@@ -188,7 +191,7 @@ class NcclLibrary:
         """
         rows = self.candidates(collective, ranks, 1 << 20)
         names = {row.algorithm for row in rows if row.considered}
-        return [f"{NAME}:{word}" for word, name in WORDS.items() if name in names]
+        return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
 
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of `nccl`, `nccl:ALGORITHM` or `nccl:ALGORITHM,PROTOCOL`.
@@ -204,9 +207,9 @@ class NcclLibrary:
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES
         return LibrarySchedule(
-            label=f"{NAME}:{word},{row.protocol.lower()}",
+            label=f"{self.name}:{word},{row.protocol.lower()}",
             schedule=laid_out,
-            model=f"{NAME}_nvls" if in_switches else f"{NAME}_{row.protocol.lower()}",
+            model=f"{self.name}_nvls" if in_switches else f"{self.name}_{row.protocol.lower()}",
             launch_ps=round(row.latency * _PS) if in_switches else None,
             predicted=_prediction(row),
             has_channels=collective not in CHAINED,
@@ -236,19 +239,22 @@ def _prediction(row: Candidate) -> Prediction:
     return Prediction(row.algorithm, row.protocol, round(row.latency * _PS), round(row.time * _PS))
 
 
-def _read(notation: str) -> tuple[str, str]:
+def _read(notation: str, name: str) -> tuple[str, str]:
     """Returns the algorithm and the protocol of a notation in NCCL's names; empty without one.
 
     Raises:
-        AlgorithmError: One of them is unknown.
+        AlgorithmError: One of them is unknown, or the notation is that of another library.
     """
-    argument = notation.partition(":")[2].strip()
+    own, _, argument = (part.strip() for part in notation.partition(":"))
+    if own != name:
+        problem = f"`{own}` is not the library of the platform, which is `{name}`"
+        raise AlgorithmError(problem, kind="argument")
     word, _, protocol = (part.strip() for part in argument.partition(","))
-    protocols = {name.lower(): name for name in PROTOCOLS}
+    protocols = {each.lower(): each for each in PROTOCOLS}
     for text, known in ((word, WORDS), (protocol, protocols)):
         if text and text not in known:
             raise AlgorithmError(
-                f"`{text}` does not fit {NAME}: expected one of {', '.join(known)}",
+                f"`{text}` does not fit {name}: expected one of {', '.join(known)}",
                 kind="argument",
                 hint=did_you_mean(text, known),
             )

@@ -33,6 +33,7 @@ class Preset(BaseModel):
         inferred: The facts that no document states.
         collnet_heads: The GPUs of a node that the CollNet graph connects to the network; 0 without
             CollNet, which NCCL disables on one node.
+        gfx: The architecture of GPUs of AMD, whose library is RCCL; else empty.
         parts: The graphs of some GPUs of each node, by the least number of them.
     """
 
@@ -44,6 +45,7 @@ class Preset(BaseModel):
     cpu: Cpu
     nvls: bool
     nvswitch: bool
+    gfx: str = ""
     collnet_heads: int = 0
     source: str
     inferred: str
@@ -107,6 +109,7 @@ def system(name: str, nodes: int) -> NcclSystem:
         collnet_heads=preset.collnet_heads,
         nvlink=_rate(preset.one_node["ring"]),
         source=preset.source,
+        gfx=preset.gfx,
     )
 
 

@@ -6,10 +6,10 @@ in the NVSwitches. The numbers of chunks are those of calcCollChunking in NCCL's
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.p2p import P2P
+from tutti.nccl.rings import rings
 from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import schedule
@@ -38,8 +38,8 @@ CHAINED = ("broadcast", "reduce")
 """The collectives whose ring is a chain."""
 _MOST_PIECES = 256
 """Most pieces of a tree: more take longer to simulate, and change the time by less than 2 %."""
-MOST_PAIRED = 4
-"""Most GPUs of a node without an NVSwitch whose rings tutti builds."""
+_MOST_ROTATED = 4
+"""Most paired GPUs of a node whose links carry rotated rings between nodes."""
 _SHARDED = ("all_reduce", "all_gather", "reduce_scatter")
 _MOST_OPS = 2_000_000
 """Most ops of a schedule that is built op by op."""
@@ -93,8 +93,9 @@ def schedule_of(
     if algorithm == "Tree":
         pieces = _tree_pieces(protocol, layout, size, channels)
         return notation_of("Tree", collective, layout, pieces=pieces)
-    if algorithm == "Ring" and layout.pairs and layout.nodes == 1 and collective in _SHARDED:
-        return rings(collective, layout.width)
+    paired = layout.pairs and (layout.nodes == 1 or layout.width > _MOST_ROTATED)
+    if algorithm == "Ring" and paired and collective in _SHARDED:
+        return rings(collective, layout.width, layout.nodes)
     if collective in CHAINED and (layout.nodes > 1 or layout.pairs):
         link = "network adapter of a node" if layout.nodes > 1 else "NVLink of a GPU"
         problem = f"tutti has no schedule for the channels of a {collective}: a chain uses 1 {link}"
@@ -134,49 +135,6 @@ def _nvls(collective: str, layout: Layout, size: int) -> str:
 
 def _nvls_tree_pieces(layout: Layout, size: int) -> int:
     return max(1, min(_MOST_TREE_PIECES, size // (2 * layout.width * _PIECE)))
-
-
-def rings(collective: str, ranks: int) -> Schedule:
-    """Returns a ring along each directed Hamiltonian cycle of fully connected ranks.
-
-    The rings share the payload equally, and all links carry the same bytes.
-
-    Args:
-        collective: all_reduce, all_gather or reduce_scatter.
-        ranks: The number of ranks, at most `MOST_PAIRED`.
-    """
-    cycles = [(0, *rest) for rest in itertools.permutations(range(1, ranks))]
-    name = f"rings:{len(cycles)}"
-    builder = ScheduleBuilder(collective, ranks=ranks, chunks=ranks * len(cycles), name=name)
-    reducing = 0 if collective == "all_gather" else ranks - 1
-    steps = reducing + (0 if collective == "reduce_scatter" else ranks - 1)
-    for rank in range(ranks):
-        program = builder.rank(rank)
-        for step in range(steps):
-            program.step(f"step {step}")
-            _add_step(program, rank, step, cycles, reducing)
-    return builder.build()
-
-
-def _add_step(
-    program: RankProgram, rank: int, step: int, cycles: list[tuple[int, ...]], reducing: int
-) -> None:
-    """Adds a step of a rank in all rings: a reduction in the first `reducing` steps."""
-    folds = step < reducing
-    behind = step + 1 if folds else step - reducing
-    sent, received, ranks = [], [], len(cycles[0])
-    for index, cycle in enumerate(cycles):
-        at = cycle.index(rank)
-        right, left = cycle[(at + 1) % ranks], cycle[at - 1]
-        sent.append((right, cycle[(at - behind) % ranks] * len(cycles) + index))
-        received.append((left, cycle[(at - behind - 1) % ranks] * len(cycles) + index))
-    for peer, chunk in sent:
-        program.send(peer, chunk=chunk)
-    for peer, chunk in received:
-        program.recv(peer, chunk=chunk, slot=int(folds))
-    if folds:
-        for _, chunk in received:
-            program.reduce(0, [1, 0], chunk=chunk)
 
 
 def nvls_tree(layout: Layout, pieces: int) -> Schedule:

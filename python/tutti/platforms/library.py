@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tutti.schedules.ir import Schedule
 
-LIBRARIES = {"nccl": "tutti.nccl.library:model_of"}
+LIBRARIES = {"nccl": "tutti.nccl.library:model_of", "rccl": "tutti.nccl.library:model_of"}
 """The function that returns the model of a library, by the name of the library."""
 
 Ranks: TypeAlias = "int | Sequence[int]"
