@@ -38,6 +38,7 @@ WORDS = {
 """NCCL's algorithms by their names in notations."""
 RCCL = "rccl"
 _IN_SWITCHES = ("NVLS", "NVLSTree")
+_MOST_OF_NVLINK = 0.75
 _PS = 10**6
 """Picoseconds in a microsecond."""
 
@@ -192,6 +193,18 @@ class NcclLibrary:
         rows = self.candidates(collective, ranks, 1 << 20)
         names = {row.algorithm for row in rows if row.considered}
         return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
+
+    def reason(self, algorithm: str, ranks: Ranks) -> str:
+        """Returns that the search leaves a part of the NVLinks unused; empty if it uses most."""
+        found = self.on(self.layout(ranks))
+        graph = found.graph("nvls")
+        used = graph.channels * graph.intra
+        if algorithm not in _IN_SWITCHES or used > _MOST_OF_NVLINK * found.gpu_rate:
+            return ""
+        return (
+            f"NCCL's search starts with the rate of a network adapter: {graph.channels} channels "
+            f"of {graph.intra:g} GB/s, of the {found.gpu_rate:g} GB/s of a GPU's NVLinks"
+        )
 
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of `nccl`, `nccl:ALGORITHM` or `nccl:ALGORITHM,PROTOCOL`.

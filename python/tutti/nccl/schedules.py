@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.p2p import P2P
 from tutti.nccl.rings import rings
+from tutti.nccl.sharp import SHARP, sharp
 from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import schedule
@@ -30,6 +31,10 @@ _MOST_SEGMENTS = 32
 _PIECE = 64 * KIB
 """The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
 _MOST_TREE_PIECES = 64
+_NVLS_CHUNK = 128 * KIB
+_COLLNET_CHUNK = 512 * KIB
+"""The smallest pieces with SHARP. Source: NCCL 2.28, NCCL_NVLS_CHUNKSIZE, and chunks of Simple."""
+_MOST_SHARP_PIECES = 64
 _PIECES = 16
 """Pieces of a chain or tree, such that its ranks work at the same time."""
 _CHAIN_PIECE = 4 * KIB * KIB
@@ -83,13 +88,8 @@ def schedule_of(
     """
     if algorithm == P2P:
         return "direct"
-    if algorithm == "NVLS" and layout.nodes == 1:
-        return _nvls(collective, layout, size)
-    if algorithm == "NVLSTree":
-        return nvls_tree(layout, _nvls_tree_pieces(layout, size))
-    if algorithm in {"NVLS", "CollNetDirect", "CollNetChain"}:
-        problem = f"tutti has no schedule for {algorithm} between nodes, which needs SHARP"
-        raise AlgorithmError(problem, kind="wrong_ranks")
+    if algorithm in {"NVLSTree", *SHARP}:
+        return _by_switches(algorithm, collective, layout, size)
     if algorithm == "Tree":
         pieces = _tree_pieces(protocol, layout, size, channels)
         return notation_of("Tree", collective, layout, pieces=pieces)
@@ -102,6 +102,18 @@ def schedule_of(
         raise AlgorithmError(problem, kind="wrong_ranks")
     pieces = max(2, min(_MOST_CHAIN_PIECES, size // _CHAIN_PIECE))
     return notation_of(algorithm, collective, layout, pieces=pieces)
+
+
+def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:
+    """Returns the schedule of an algorithm whose switches multicast and reduce."""
+    if algorithm == "NVLS" and layout.nodes == 1:
+        return _nvls(collective, layout, size)
+    if algorithm == "NVLSTree":
+        return nvls_tree(layout, _nvls_tree_pieces(layout, size))
+    if collective != "all_reduce":
+        problem = f"tutti has no schedule for {collective} with {algorithm} between nodes"
+        raise AlgorithmError(problem, kind="wrong_collective")
+    return sharp(algorithm, layout, _sharp_pieces(algorithm, layout, size))
 
 
 def notation_of(algorithm: str, collective: str, layout: Layout, *, pieces: int = _PIECES) -> str:
@@ -131,6 +143,11 @@ def _nvls(collective: str, layout: Layout, size: int) -> str:
     segments = max(1, min(_MOST_SEGMENTS, size // (layout.width * _SEGMENT)))
     roots = "all," if collective == "all_reduce" else ""
     return f"in_network:{roots}segments={segments}"
+
+
+def _sharp_pieces(algorithm: str, layout: Layout, size: int) -> int:
+    least = _NVLS_CHUNK if algorithm == "NVLS" else _COLLNET_CHUNK
+    return max(1, min(_MOST_SHARP_PIECES, size // (layout.width * least)))
 
 
 def _nvls_tree_pieces(layout: Layout, size: int) -> int:

@@ -135,6 +135,9 @@ class LibraryModel(Protocol):
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that the library considers."""
 
+    def reason(self, algorithm: str, ranks: Ranks) -> str:
+        """Returns what limits the prediction of an algorithm other than links; empty if nothing."""
+
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of a notation for a size in bytes."""
 
