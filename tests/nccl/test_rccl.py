@@ -12,6 +12,9 @@ import tutti
 from called import call
 from tutti import _core
 from tutti.base.errors import ConfigError
+from tutti.base.units import Size
+from tutti.collectives.library import LibraryPlan
+from tutti.collectives.request import ComparisonRequest
 from tutti.nccl import Settings, candidates, choose
 from tutti.nccl.presets import partial_system, system
 from tutti.nccl.rings import cycles, rings
@@ -97,6 +100,21 @@ def test_rings_between_nodes_use_every_adapter_equally() -> None:
         rings("all_reduce", 8, 3)
 
 
+def test_between_nodes_the_difference_of_rings_is_stated() -> None:
+    library = LibraryPlan.of(platform("mi300x_cluster"))
+    assert library is not None
+    size = Size(bytes=8 * GIB)
+    request = ComparisonRequest(platform=library.platform, collective="all_reduce", ranks=[16],
+                                sizes=[size], algorithms=["rccl"])  # fmt: skip
+    (case,) = library.schedules("rccl", request, 16)
+    run = tutti.simulate(case.schedule, case.platform or library.platform, size=size)
+    text = library.difference(case.name, 16, [(size.bytes, run.completion_ps)])
+    assert "the model of RCCL 2.21.5 has 49.39 ms (-15%): a latency of 1.453 ms" in text, text
+    assert run.of_limit <= 1
+    with pytest.raises(AlgorithmError, match="no schedule for trees through 8 GPUs"):
+        library.model.schedule("rccl:tree", "all_reduce", 16, 64 << 20)
+
+
 def test_refuses_what_rccl_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not modelled for RCCL"):
         candidates(system("mi300x", 1), "all_reduce", GIB, settings=Settings(algo="Ring"))
@@ -104,7 +122,7 @@ def test_refuses_what_rccl_does_not_have(tmp_path: Path) -> None:
         candidates(system("mi300x", 1), "all_reduce", GIB, "2.28")
     rows = candidates(system("mi300x", 2), "all_to_all", GIB)
     assert all("between nodes" in row.refusal for row in rows)
-    done = call("run", "nccl:ring", "-p", "mi300x", "-r", "8", "--size", "1MiB", cwd=tmp_path)
+    done = call("run", "nccl:ring", "-p", "mi300x", "-r", "8", "--size", "1KiB", cwd=tmp_path)
     assert done.returncode == 2
     assert "is not the library of the platform" in done.stderr
 

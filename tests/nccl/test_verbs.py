@@ -323,6 +323,12 @@ def test_explain_refuses_settings_without_effect(tmp_path: Path) -> None:
         ("dgx_h100_cluster", (0, 1, 8, 9)),
         ("mare_nostrum_5_gpus", (0, 1)),
         ("mare_nostrum_5_gpus", (0, 4, 8, 12)),
+        ("gb200_nvl72_cluster", (0, 72, 144, 216)),
+        ("gb200_nvl72_cluster", (*range(18), *range(72, 90))),
+        ("gb300_nvl72_cluster", (0, 1, 72, 73)),
+        ("gb300_nvl72_cluster", tuple(range(144))),
+        ("mi300x_cluster", (0, 1, 8, 9)),
+        ("mi300x_cluster", tuple(range(32))),
     ],
 )
 def test_parts_of_nodes_predict_no_more_than_their_links_carry(

@@ -126,15 +126,7 @@ class NcclLibrary:
         return f"{text} are those of the complete node, with the channels of their {share}"
 
     def on(self, layout: Layout) -> NcclSystem:
-        """Returns NCCL's view of a communicator; incomplete nodes have the graphs of complete ones.
-
-        Raises:
-            AlgorithmError: The graphs of several nodes are not known.
-        """
-        preset = preset_of(self.system)
-        if layout.nodes > 1 and not preset.several_nodes:
-            problem = f"the graphs of {self.title} on several nodes of {self.system} are not known"
-            raise AlgorithmError(problem, kind="wrong_ranks", fields={"nodes": layout.nodes})
+        """Returns NCCL's view of a communicator."""
         return partial_system(self.system, layout.nodes, layout.width)
 
     def candidates(self, collective: str, ranks: Ranks, size: int) -> list[Candidate]:

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from tutti.base.files.mistakes import known_name, mistake
+from tutti.base.files.mistakes import known_name
 from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 
 _Row = tuple[int, float, float, str, str, Pattern, bool]
@@ -50,7 +50,7 @@ class Preset(BaseModel):
     source: str
     inferred: str
     one_node: dict[str, _Row]
-    several_nodes: dict[str, _Row] = {}
+    several_nodes: dict[str, _Row]
     parts: dict[int, Part] = {}
 
     def part(self, width: int) -> Part | None:
@@ -84,18 +84,10 @@ def system(name: str, nodes: int) -> NcclSystem:
     """Returns a preset with a number of nodes.
 
     Raises:
-        ConfigError: The name is unknown, or the preset has no graphs for the number of nodes.
+        ConfigError: The name is unknown.
     """
     preset = preset_of(name)
     rows = preset.one_node if nodes == 1 else preset.several_nodes
-    if not rows:
-        raise mistake(
-            f"{name} has graphs for one node only",
-            source="NCCL system",
-            key="nodes",
-            value=str(nodes),
-            expected="1",
-        )
     return NcclSystem(
         name=name,
         nodes=nodes,

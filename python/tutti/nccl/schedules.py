@@ -90,11 +90,16 @@ def schedule_of(
         return "direct"
     if algorithm in {"NVLSTree", *SHARP}:
         return _by_switches(algorithm, collective, layout, size)
+    rotates = layout.nodes > 1 and (not layout.pairs or layout.width <= _MOST_ROTATED)
     if algorithm == "Tree":
+        if layout.nodes > 1 and not rotates:
+            problem = (
+                f"tutti has no schedule for trees through {layout.width} GPUs without switches"
+            )
+            raise AlgorithmError(problem, kind="wrong_ranks")
         pieces = _tree_pieces(protocol, layout, size, channels)
         return notation_of("Tree", collective, layout, pieces=pieces)
-    paired = layout.pairs and (layout.nodes == 1 or layout.width > _MOST_ROTATED)
-    if algorithm == "Ring" and paired and collective in _SHARDED:
+    if algorithm == "Ring" and layout.pairs and not rotates and collective in _SHARDED:
         return rings(collective, layout.width, layout.nodes)
     if collective in CHAINED and (layout.nodes > 1 or layout.pairs):
         link = "network adapter of a node" if layout.nodes > 1 else "NVLink of a GPU"
