@@ -19,7 +19,8 @@ from tutti.collectives.library import AGREEMENT, LibraryPlan
 from tutti.collectives.request import ComparisonRequest
 from tutti.nccl import choose
 from tutti.nccl.presets import system
-from tutti.nccl.schedules import Layout, nvls_tree, rings
+from tutti.nccl.rings import rings
+from tutti.nccl.schedules import Layout, nvls_tree
 from tutti.platforms import platform
 from tutti.platforms.files.presets import platform_text
 from tutti.schedules.errors import AlgorithmError
