@@ -205,11 +205,13 @@ class LibraryPlan:
         predicted = self.predicted[name, ranks, size]
         own, latency = (format_time(one) for one in (predicted.time_ps, predicted.latency_ps))
         rate = format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
+        reason = self.model.reason(predicted.algorithm, ranks)
         several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
         return (
             f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
             f"the model of {self.model.title} has {own} ({share:+.0%}): a latency of {latency} and "
             f"{rate}, not the steps of the protocol and the rates of the links"
+            f"{reason and '. '}{reason}"
         )
 
 
