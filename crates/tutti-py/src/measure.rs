@@ -71,7 +71,7 @@ pub(crate) fn measure(
 /// The counters of a mesh, by name.
 pub(crate) fn counts_dict<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("crossings", &counts.crossings)?;
+    dict.set_item("crossings", counts.crossings)?;
     for (name, count) in counts.clone().scalars() {
         dict.set_item(name, *count)?;
     }
