@@ -64,7 +64,9 @@ class RawCoherence(Table):
     mesh: SmartMeshTable = Field(
         default_factory=SmartMeshTable, description="The mesh between the caches."
     )
-    chip: ChipTable = Field(default_factory=ChipTable, description="Caches, protocol and memory.")
+    chip: Annotated[
+        ChipTable, Field(default_factory=ChipTable, description="Caches, protocol and memory.")
+    ]
     output: str = Field(
         default="out/coherence",
         min_length=1,

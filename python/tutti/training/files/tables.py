@@ -171,11 +171,14 @@ class RawTraining(Table):
     parallelism: Parallelism = Field(
         default_factory=Parallelism, description="The degrees of parallelism."
     )
-    configurations: list[_Configuration] = Field(
-        default_factory=lambda: ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"],
-        min_length=1,
-        description="Endpoint configurations: names from Rashidi et al. 2021, or tables.",
-    )
+    configurations: Annotated[
+        list[_Configuration],
+        Field(
+            default_factory=lambda: ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"],
+            min_length=1,
+            description="Endpoint configurations: names from Rashidi et al. 2021, or tables.",
+        ),
+    ]
     chunk: Chunk = Step.chunk
     message: Message = Step.message
     order: Order = Step.order
