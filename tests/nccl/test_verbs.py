@@ -29,7 +29,7 @@ from tutti.nccl.presets import partial_system
 from tutti.platforms import platform
 from tutti.platforms.files.presets import find_platform
 from tutti.platforms.files.scaled import scaled
-from tutti.training.endpoint import Npu, configurations, fabric_settings
+from tutti.training.endpoint import Npu, configurations
 from tutti.training.experts import Links
 from tutti.training.fabric import Dimension, StepNetwork
 from tutti.training.library import by_library, lines, members, predicted
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.platforms.machine import Platform
-    from tutti.training.fabric import Transfer
 
 SIZES = ("1 MiB", "16 MiB", "256 MiB", "1 GiB", "8 GiB")
 ABOVE = 0.05
@@ -148,11 +147,15 @@ def of_trace(question: Question, collective: str, size: int) -> int:
 def of_flows(question: Question, collective: str, size: int) -> int:
     """Returns the time of a collective of all groups in a step with the detail `flows`."""
     where = question.where
-    transfer: Transfer = (collective, question.mask, size, 0)
+    transfer = _core.Transfer(collective, question.mask, size)
     fabric = question.network(where).fabric([transfer])
     sizes = {"chunk": Size.parse("64 KiB"), "message": Size.parse("8 KiB")}
-    settings = fabric_settings(
-        *sizes.values(), every_npu=True, detail="flows", launch=where.model.launch.ps
+    settings = _core.FabricSettings(
+        chunk=64 << 10,
+        message=8 << 10,
+        every_npu=True,
+        detail="flows",
+        launch_ps=where.model.launch.ps,
     )
     endpoint = configurations()["ideal"].endpoint(Npu(), fabric, transfers=[transfer], **sizes)
     program = _core.TrainingProgram.alone(transfer)
@@ -169,7 +172,7 @@ def test_traces_and_isolated_steps_take_the_time_of_nccl(
         size = Size.parse(text).bytes
         expected = explained_ps(question, collective, size)
         assert of_trace(question, collective, size) == pytest.approx(expected, abs=1)
-        transfer = (collective, question.mask, size, 0)
+        transfer = _core.Transfer(collective, question.mask, size)
         assert network.platform is not None
         assert network.platform.library is not None
         name = network.platform.library.name
@@ -263,7 +266,7 @@ def test_flows_of_concurrent_collectives_share_links() -> None:
     question = Question("dgx_h100_cluster", "dgx_h100", (8, 2), 2, (2, 1))
     where = question.where
     network = question.network(where)
-    transfer = ("all_reduce", 2, 1 << 28, 0)
+    transfer = _core.Transfer("all_reduce", 2, 1 << 28)
     alone = by_library(network, "nccl", transfer, [transfer])
     assert alone.least[0][1] + where.model.launch.ps == predicted(network, "nccl", transfer).time_ps
     assert alone.least[0][1] > (1 << 28) / 49e9 * 1e12
@@ -274,7 +277,7 @@ def test_groups_that_lie_differently_on_nodes_use_rings() -> None:
     raw = find_platform("dgx_h100_cluster", folder=Path())
     where = scaled(raw, 24, source="test")
     network = question.network(where)
-    (line,) = lines(network, [("all_reduce", 1, 1 << 20, 0)])
+    (line,) = lines(network, [_core.Transfer("all_reduce", 1, 1 << 20)])
     assert "uses rings: " in line
 
 

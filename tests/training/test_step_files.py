@@ -73,7 +73,7 @@ def test_paths_start_from_the_file(tmp_path: Path) -> None:
     changes = {"model": "scalesim:net.csv", "compute": {"model": "measured", "file": "times.csv"}}
     read = resolve_training(tables(**changes), source=str(tmp_path / "step.toml"))
     tasks = read.step.programs(read.configurations[0])[0].tasks
-    assert [row[4] for row in tasks if row[0] == "compute"][:2] == [1_000_000, 3_000_000]
+    assert [task.amount for task in tasks if task.kind == "compute"][:2] == [1_000_000, 3_000_000]
 
 
 def test_an_array_has_the_clock_of_the_npu() -> None:

@@ -42,10 +42,10 @@ class Library(Parameters):
             model does not see.
     """
 
-    name: Annotated[str, Strict(), Field(min_length=1)]
-    version: Annotated[str, Strict(), Field(min_length=1)]
+    name: Annotated[str, Strict()] = Field(min_length=1)
+    version: Annotated[str, Strict()] = Field(min_length=1)
     system: Annotated[str, Strict()] = ""
-    models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
+    models: dict[str, Model] = Field(default_factory=dict, exclude=True)
     node_npus: Annotated[int, Strict()] = Field(default=0, exclude=True)
     is_changed: Annotated[bool, Strict()] = Field(default=False, exclude=True)
 

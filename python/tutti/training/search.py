@@ -253,7 +253,7 @@ def _collectives(
     moved: dict[tuple[str, int], int] = defaultdict(int)
     for transfer in transfers:
         for collective, mask in network.largest([transfer]):
-            moved[collective, mask] += transfer[2]
+            moved[collective, mask] += transfer.size
     found = []
     for (collective, mask), size in sorted(moved.items(), key=lambda item: (-item[1], item[0])):
         sizes = tuple(n for at, n in enumerate(network.sizes) if n > 1 and mask >> at & 1)

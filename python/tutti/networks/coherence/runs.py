@@ -183,7 +183,7 @@ def run_all(
     """
     core_cases = [case.core for case in cases]
 
-    def run_of(index: int, results: list[dict[str, Any]]) -> CoherenceRun:
+    def run_of(index: int, results: list[_core.CoherenceResult]) -> CoherenceRun:
         return CoherenceRun.of_core(cases[index], core_cases[index].described(), results[0])
 
     return measure_all([[one] for one in core_cases], run_of, threads=threads, done=done)

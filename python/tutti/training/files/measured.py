@@ -48,7 +48,7 @@ class MeasuredRow(Table):
     micro_batch: Positive = 1
     chunks: Positive = 1
     recompute: Recompute = "selective"
-    zero: Annotated[int | None, Field(ge=0, le=3)] = None
+    zero: int | None = Field(None, ge=0, le=3)
     cp_comm_type: CpCommType = "all_gather"
 
 
