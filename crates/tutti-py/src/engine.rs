@@ -64,9 +64,12 @@ impl Case {
         LowerBound::from(py.detach(|| self.0.bound()))
     }
 
-    /// The lower bound of this schedule, where it takes less time than a run; else None.
-    fn schedule_bound_ps(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        let bound = watched(py, |stop| self.0.schedule_bound(stop))?.or_raise()?;
+    /// The lower bound of this schedule, where it takes less time than a run; else None. A bound
+    /// above `latest_ps` is not computed to the end.
+    #[pyo3(signature = (*, latest_ps=u64::MAX))]
+    fn schedule_bound_ps(&self, py: Python<'_>, latest_ps: u64) -> PyResult<Option<u64>> {
+        let latest = Time::from_ps(latest_ps);
+        let bound = watched(py, |stop| self.0.schedule_bound(latest, stop))?.or_raise()?;
         Ok(bound.map(Time::ps))
     }
 }
@@ -224,7 +227,9 @@ pub(crate) fn simulate_fastest(
     }
     let at: Vec<_> = times.into_iter().map(|times| Race::new(times, fastest)).collect();
     let cases: Vec<_> = cases.iter().map(|case| case.0.clone()).collect();
-    let bounds = bounds_of(py, &cases, threads)?;
+    let latest = |race: usize| Time::from_ps(at[race].latest.load(Ordering::Relaxed));
+    let latest: Vec<_> = races.iter().map(|&race| latest(race)).collect();
+    let bounds = bounds_of(py, &cases, &latest, threads)?;
     let mut order: Vec<_> = (0..cases.len()).collect();
     order.sort_by_key(|&index| bounds[index]);
     let done = done.unbind();
@@ -241,17 +246,20 @@ pub(crate) fn simulate_fastest(
     })
 }
 
-/// The lower bounds of schedules in ps; 0 where there is none, also of runs that cannot finish.
+/// The lower bounds of schedules in ps, computed up to `latest`; 0 where there is none, also of runs
+/// that cannot finish.
 fn bounds_of(
     py: Python<'_>,
     cases: &[tutti_simulation::Case],
+    latest: &[Time],
     threads: Number,
 ) -> PyResult<Vec<u64>> {
     let bounds: Vec<_> = cases.iter().map(|_| AtomicU64::new(0)).collect();
-    let bound = |case: &tutti_simulation::Case, stop: &AtomicBool| {
-        case.schedule_bound(stop).ok().flatten().map_or(0, Time::ps)
+    let order: Vec<_> = (0..cases.len()).collect();
+    let bound = |&index: &usize, stop: &AtomicBool| {
+        cases[index].schedule_bound(latest[index], stop).ok().flatten().map_or(0, Time::ps)
     };
-    each_in_threads(py, cases, threads, bound, |_, index, bound| {
+    each_in_threads(py, &order, threads, bound, |_, index, bound| {
         bounds[index].store(bound, Ordering::Relaxed);
         Ok(())
     })?;

@@ -120,11 +120,16 @@ impl Case {
     }
 
     /// Runs without contention: messages take the time of their route as if they were alone on it.
-    pub(crate) fn run_uncontended(&self, stop: &AtomicBool) -> Result<Outcome, EngineError> {
+    /// Ends with [`EngineError::TooLate`] once a rank exceeds `latest`.
+    pub(crate) fn run_uncontended(
+        &self,
+        latest: &AtomicU64,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, EngineError> {
         let distances = self.platform.routing();
         dispatch!(self.platform.model(), model => {
             self.simulated(model, distances, |simulation| {
-                simulation.run_through(&mut Uncontended, stop, &mut Silent)
+                simulation.run_before(latest, &mut Uncontended, stop, &mut Silent)
             })
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! It decides which schedules cannot be among the fastest, before their contention is simulated.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tutti_engine::EngineError;
 use tutti_schedule::algorithm::bound::by_link;
@@ -19,12 +19,18 @@ impl Case {
     /// The time without contention is a bound only if receivers take messages of any size in the same
     /// time: with contention, messages share the port of a receiver, and without they queue for it.
     ///
+    /// A bound above `latest` is not computed to the end; it is then only known to exceed it.
+    ///
     /// Returns `None` unless flows or packets share links on fixed routes, and if switches forward or
     /// reduce collectives.
     ///
     /// # Errors
     /// As [`Case::run`], and when it was stopped.
-    pub fn schedule_bound(&self, stop: &AtomicBool) -> Result<Option<Time>, EngineError> {
+    pub fn schedule_bound(
+        &self,
+        latest: Time,
+        stop: &AtomicBool,
+    ) -> Result<Option<Time>, EngineError> {
         let (contention, model) = (self.platform.contention(), self.platform.model());
         let fixed = self.platform.routing().filter(|routing| routing.choice().is_none());
         let Some(routing) = fixed else { return Ok(None) };
@@ -32,11 +38,17 @@ impl Case {
         if !shares || contention.is_in_network() {
             return Ok(None);
         }
-        let on_links = self.busiest_link(routing.routes());
-        if model.takes().is_some() {
-            return Ok(Some(on_links));
+        let mut bound = Time::ZERO;
+        if model.takes().is_none() {
+            match self.run_uncontended(&AtomicU64::new(latest.ps()), stop) {
+                Err(EngineError::TooLate) => return Ok(Some(latest + Time::from_ps(1))),
+                run => bound = run?.completion_time(),
+            }
         }
-        Ok(Some(self.run_uncontended(stop)?.completion_time().max(on_links)))
+        if bound <= latest {
+            bound = bound.max(self.busiest_link(routing.routes()));
+        }
+        Ok(Some(bound))
     }
 
     /// The busy time of the most loaded link; zero if a message has no route.

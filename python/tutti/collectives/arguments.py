@@ -15,7 +15,7 @@ from tutti import _core
 from tutti.base.errors import SimulationError
 from tutti.collectives.argument_grids import grid, other_levels
 from tutti.collectives.case import CaseBuilder, Races, run_all
-from tutti.collectives.pruning import Known, Pruned, is_large
+from tutti.collectives.pruning import Known, is_large
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import schedule
 from tutti.schedules.proving import messages_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tutti.base.units import Size
     from tutti.collectives.case import Figures
+    from tutti.collectives.pruning import Pruned
     from tutti.platforms.machine import Platform
     from tutti.schedules.block_sizes import Matrix
     from tutti.schedules.ir import Schedule
@@ -306,14 +307,11 @@ class _Timer:
     def _prune(
         self, laid_out: dict[str, Schedule], cases: dict[str, _core.Case], size: Size
     ) -> set[str]:
-        """Returns the large arguments that are not simulated; notes that with the least bound."""
-        large = {name: case for name, case in cases.items() if is_large(laid_out[name])}
-        lost = self.known.lost(large, size.bytes)
-        if lost:
-            best = laid_out[min(lost, key=lambda name: lost[name])]
-            bound, second = min(lost.values()), self.known.second(size.bytes) or 0
-            self.pruned.append(Pruned(best.name, best.ranks, size.bytes, bound, second))
-        return lost.keys() | set()
+        """Returns the large arguments that are not simulated, and notes one of them."""
+        large = [(laid_out[name], case) for name, case in cases.items() if is_large(laid_out[name])]
+        shown, lost = self.known.pruned(large, size.bytes)
+        self.pruned += [shown] if shown else []
+        return {notation for notation in cases if laid_out[notation].name in lost}
 
     def _time(
         self,

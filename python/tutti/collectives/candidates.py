@@ -18,7 +18,7 @@ from tutti.base.errors import ConfigError
 from tutti.collectives.arguments import tune_arguments
 from tutti.collectives.case import CaseBuilder, unequal_parts
 from tutti.collectives.library import LibraryPlan
-from tutti.collectives.pruning import Pruned, is_large
+from tutti.collectives.pruning import is_large
 from tutti.collectives.request import (
     ComparisonRequest,
     LeftOut,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tutti import _core
     from tutti.collectives.case import Figures
-    from tutti.collectives.pruning import Known
+    from tutti.collectives.pruning import Known, Pruned
     from tutti.platforms.machine import Platform
 
 _MOST_TUNED = 10_000_000
@@ -322,10 +322,10 @@ class _Planner:
                 continue
             kept = every & (case.sizes or every)
             for size in (size for size in request.sizes if size.bytes in kept):
-                lost = known.lost({case.name: builder.case(case.schedule, size=size)}, size.bytes)
-                for name, bound in lost.items():
-                    second = known.second(size.bytes) or 0
-                    self._pruned.append(Pruned(name, ranks, size.bytes, bound, second))
+                inputs = builder.case(case.schedule, size=size)
+                shown, _ = known.pruned([(case.schedule, inputs)], size.bytes)
+                if shown:
+                    self._pruned.append(shown)
                     kept.remove(size.bytes)
             if not kept:
                 del self._cases[key]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from tutti import _core
     from tutti.schedules.ir import Schedule
@@ -25,7 +25,7 @@ class Pruned(NamedTuple):
     """A schedule that is not simulated at a size.
 
     Attributes:
-        schedule: The schedule; of an algorithm's arguments, that with the least bound.
+        schedule: The schedule; of several arguments of an algorithm, that with the fewest messages.
         ranks: The number of ranks.
         size_bytes: The size.
         bound_ps: The lower bound of its time.
@@ -56,18 +56,30 @@ class Known:
         times = sorted(self._times.get(size_bytes, {}).values())
         return times[1] if len(times) > 1 else None
 
-    def lost(self, cases: Mapping[str, _core.Case], size_bytes: int) -> dict[str, int]:
-        """Returns the bounds of the schedules that cannot be among the two fastest algorithms.
+    def pruned(
+        self, large: Sequence[tuple[Schedule, _core.Case]], size_bytes: int
+    ) -> tuple[Pruned | None, set[str]]:
+        """Returns what cannot be among the two fastest algorithms: for results, and all names.
 
         Args:
-            cases: The inputs of large schedules, by any name.
+            large: Large schedules of an algorithm, and their inputs.
             size_bytes: The size.
         """
         second = self.second(size_bytes)
         if second is None:
-            return {}
-        bounds = {name: case.schedule_bound_ps() for name, case in cases.items()}
-        return {name: bound for name, bound in bounds.items() if bound and bound > second}
+            return None, set()
+        lost = [
+            (laid_out, case)
+            for laid_out, case in large
+            if (case.schedule_bound_ps(latest_ps=second) or 0) > second
+        ]
+        if not lost:
+            return None, set()
+        # The bound of the schedule with the fewest messages takes the least time.
+        least, case = min(lost, key=lambda one: messages_of(one[0]) or 0)
+        bound = case.schedule_bound_ps() or 0
+        shown = Pruned(least.name, least.ranks, size_bytes, bound, second)
+        return shown, {laid_out.name for laid_out, _ in lost}
 
 
 def is_large(laid_out: Schedule) -> bool:
