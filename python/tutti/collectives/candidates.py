@@ -420,7 +420,7 @@ class _Planner:
             left_out,
             simulated=self._simulated,
             library=self._library,
-            pruned=tuple(dict.fromkeys(self._pruned)),
+            pruned=tuple({one[:3]: one for one in reversed(self._pruned)}.values())[::-1],
         )
         return PlanResult(plan, misfits if named else {}, self._unequal)
 

@@ -21,11 +21,16 @@ _LARGE = 100_000
 """Least messages of a schedule that may be left out; a smaller one takes about a second."""
 
 
+_FEW = 4
+"""Most messages of a schedule whose bound is computed for results, relative to the fewest."""
+
+
 class Pruned(NamedTuple):
     """A schedule that is not simulated at a size.
 
     Attributes:
-        schedule: The schedule; of several arguments of an algorithm, that with the fewest messages.
+        schedule: The schedule; of several arguments of an algorithm, that with the least bound
+            among those with few messages.
         ranks: The number of ranks.
         size_bytes: The size.
         bound_ps: The lower bound of its time.
@@ -75,10 +80,14 @@ class Known:
         ]
         if not lost:
             return None, set()
-        # The bound of the schedule with the fewest messages takes the least time.
-        least, case = min(lost, key=lambda one: messages_of(one[0]) or 0)
-        bound = case.schedule_bound_ps() or 0
-        shown = Pruned(least.name, least.ranks, size_bytes, bound, second)
+        few = _FEW * min(messages_of(laid_out) or 0 for laid_out, _ in lost)
+        bounds = {
+            laid_out.name: case.schedule_bound_ps() or 0
+            for laid_out, case in lost
+            if (messages_of(laid_out) or 0) <= few
+        }
+        name, bound = min(bounds.items(), key=lambda one: one[1])
+        shown = Pruned(name, lost[0][0].ranks, size_bytes, bound, second)
         return shown, {laid_out.name for laid_out, _ in lost}
 
 
