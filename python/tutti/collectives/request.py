@@ -91,8 +91,8 @@ class ComparisonRequest:
         seed: The seed of the first repetition.
         messages_limit: Most messages of a schedule; larger ones are left out.
         config_hash: The hash of the request in results.
-        prune: Whether to leave out large schedules that cannot be among the two fastest; only if
-            `algorithms` is None.
+        prune: Whether to leave out large schedules that cannot be among the two fastest; without
+            effect on named algorithms.
     """
 
     platform: Platform

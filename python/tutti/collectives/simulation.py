@@ -131,7 +131,7 @@ def compare(
             reason. By default the logger ``tutti`` warns on stderr.
         prune: Whether to leave out schedules of 100,000 and more messages at sizes at which their
             lower bound exceeds the time of the second-fastest algorithm. Without conditions, on
-            flows and packets with fixed routes, and if `algorithms` is None.
+            flows and packets with fixed routes, and unless algorithms are named.
 
     Returns:
         A row per measurement, ordered by ranks, algorithms, sizes, repetitions, with the columns of
