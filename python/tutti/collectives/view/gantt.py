@@ -118,7 +118,7 @@ def draw_timeline(
 
 
 def _draw(axes: Axes, drawn: Picture) -> None:
-    from matplotlib.patches import FancyArrowPatch, Patch
+    from matplotlib.patches import Patch
 
     factor, unit = time_unit(drawn.end_ps)
     seen = [kind for kind in KINDS if any(bar.kind == kind for bar in drawn.bars)]
@@ -137,6 +137,19 @@ def _draw(axes: Axes, drawn: Picture) -> None:
                     edgecolor="white",
                     lw=0.3,
                 )
+    _draw_arrows(axes, drawn, factor)
+    axes.set_xlim(0, drawn.end_ps / factor * 1.02 or 1)
+    axes.set_ylim(drawn.ranks[-1] + 0.6, drawn.ranks[0] - 0.6)
+    axes.set_yticks(list(drawn.ranks) if len(drawn.ranks) <= 40 else list(drawn.ranks)[::8])
+    axes.grid(visible=True, axis="x")
+    axes.set(xlabel=f"time ({unit})", ylabel="rank")
+    handles: list[Any] = [Patch(color=kind_colour(kind), label=kind) for kind in seen]
+    axes.figure.legend(handles=handles, loc=BELOW, ncols=len(seen))
+
+
+def _draw_arrows(axes: Axes, drawn: Picture, factor: int) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
     # An annotation draws the same arrow in twice the time, as its text is measured, too.
     for one in drawn.arrows:
         arrow = FancyArrowPatch(
@@ -153,10 +166,3 @@ def _draw(axes: Axes, drawn: Picture) -> None:
         )
         arrow.set_in_layout(False)
         axes.add_artist(arrow)
-    axes.set_xlim(0, drawn.end_ps / factor * 1.02 or 1)
-    axes.set_ylim(drawn.ranks[-1] + 0.6, drawn.ranks[0] - 0.6)
-    axes.set_yticks(list(drawn.ranks) if len(drawn.ranks) <= 40 else list(drawn.ranks)[::8])
-    axes.grid(visible=True, axis="x")
-    axes.set(xlabel=f"time ({unit})", ylabel="rank")
-    handles: list[Any] = [Patch(color=kind_colour(kind), label=kind) for kind in seen]
-    axes.figure.legend(handles=handles, loc=BELOW, ncols=len(seen))
