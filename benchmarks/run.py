@@ -164,8 +164,7 @@ def shown(frame: pl.DataFrame, width: int) -> Table:
         spread = runs[of].max() / runs[of].min() - 1  # type: ignore[operator]
         seconds, rate, peak = (runs[name].median() for name in ("seconds", "rate", "peak_mib"))
         cells = [str(case), "" if seconds is None else f"{seconds:.4g}", f"{spread:.0%}"]
-        number = f"{rate:,.0f}" if (rate or 0) >= 1000 else f"{rate or 0:.3g}"
-        cells.append("" if rate is None else f"{number} {runs['unit'][0]}")
+        cells.append("" if rate is None else f"{rate:.4g} {runs['unit'][0]}")
         cells.append("" if peak is None else f"{peak:.0f}")
         lines.append([*cells, str(aim or "")][: 1 + len(names)])
     widths = [
