@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.base.declared.models import PipeliningPostal
 from tutti.base.units import Time, TimePerByte
-from tutti.collectives.frames import BASELINE, measurement_frame
+from tutti.collectives.columns import BASELINE
 from tutti.collectives.request import TimedSchedule
 from tutti.platforms.contention import FlowLevel
 from tutti.schedules.errors import AlgorithmError
@@ -230,6 +230,8 @@ def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:
 def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame:
     """Returns a frame of measurements with the baselines of the library as further rows."""
     import polars as pl
+
+    from tutti.collectives.frames import measurement_frame
 
     if plan.library is None or not plan.library.baselines:
         return measured

@@ -7,9 +7,8 @@ those of the library's schedule.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from tutti.collectives.request import lay_out
 from tutti.schedules.errors import AlgorithmError
@@ -41,6 +40,8 @@ class LibraryCollective(NamedTuple):
 
 def members(sizes: Sequence[int], mask: int) -> list[tuple[int, ...]]:
     """Returns the ranks of each group along the dimensions of a mask, innermost first."""
+    import numpy as np  # steps without a library do not load it
+
     axes = len(sizes)
     numbers = np.arange(int(np.prod(sizes))).reshape(tuple(sizes)[::-1])
     inside = [axis for axis in range(axes) if mask >> (axes - 1 - axis) & 1]
@@ -126,8 +127,8 @@ def _group(network: StepNetwork, model: LibraryModel, mask: int) -> tuple[int, .
     """Returns the ranks of the first group along a mask; the others lie alike on nodes."""
     groups = members(network.sizes, mask)
     per_node = max(1, model.ranks_per_node)
-    shapes = {tuple(np.unique([rank // per_node for rank in one], return_counts=True)[1].tolist())
-              for one in groups}  # fmt: skip
+    counts = (Counter(rank // per_node for rank in one) for one in groups)
+    shapes = {tuple(count for _, count in sorted(each.items())) for each in counts}
     if len(shapes) > 1:
         problem = f"groups of {len(groups[0])} ranks lie differently on nodes of {per_node} GPUs"
         raise AlgorithmError(problem, kind="wrong_ranks")
