@@ -18,6 +18,8 @@ from tutti.training.step import Step
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tutti.training.endpoint import Configuration
+
 RUNNER = CliRunner()
 
 FILE = """
@@ -75,23 +77,45 @@ def test_the_choice_is_a_local_optimum(file: Path) -> None:
     assert {one.key for one in found.collectives} == {"all_reduce:tensor", "all_reduce:data"}
     last = max(trial.round for trial in found.trials)
     for trial in found.trials:
-        if trial.round == last and trial.time_ps is not None:
-            assert trial.time_ps >= found.best.total.ps
+        time = trial.time_ps or trial.more_than_ps
+        if trial.round == last and time is not None:
+            assert time >= found.best.total.ps
     assert found.best.bound.time.ps <= found.best.total.ps <= found.default.total.ps
     assert dict(found.best.step.algorithms) == {
         key: one for key, one in found.chosen.items() if one != DEFAULT
     }
 
 
-def test_the_search_is_deterministic(file: Path) -> None:
-    first, second = searched(file), searched(file)
-    assert first.trials == second.trials
-    assert first.chosen == second.chosen
+@pytest.mark.parametrize("limit", [0, 7])
+def test_threads_change_nothing(file: Path, limit: int) -> None:
+    first, *others = (searched(file, threads=threads, limit=limit) for threads in (1, 2, 3))
+    for other in others:
+        assert other.trials == first.trials
+        assert other.chosen == first.chosen
+        assert other.best.total == first.best.total
+
+
+def test_early_ends_change_no_choice(file: Path) -> None:
+    """Compared with the search that simulates every step to its end."""
+    found, complete = searched(file), searched(file, prunes=False)
+    assert found.chosen == complete.chosen
+    assert found.best.total == complete.best.total
+    assert dict(found.best.step.algorithms) == dict(complete.best.step.algorithms)
+    assert any(trial.more_than_ps for trial in found.trials)
+    assert not any(trial.more_than_ps for trial in complete.trials)
+    for trial, other in zip(found.trials, complete.trials, strict=True):
+        assert (trial.collective, trial.algorithm) == (other.collective, other.algorithm)
+        if trial.more_than_ps is None:
+            assert trial == other
+        elif other.time_ps is not None:
+            assert other.time_ps > trial.more_than_ps
 
 
 def test_refused_algorithms_have_a_reason(file: Path) -> None:
     found = searched(file)
-    assert all((trial.time_ps is None) == bool(trial.refused) for trial in found.trials)
+    for trial in found.trials:
+        values = (trial.time_ps, trial.refused or None, trial.more_than_ps)
+        assert sum(value is not None for value in values) == 1
     tried = {(trial.collective, trial.algorithm) for trial in found.trials}
     listed = {(one, name) for one in found.collectives for name in one.candidates}
     assert tried == listed
@@ -100,18 +124,18 @@ def test_refused_algorithms_have_a_reason(file: Path) -> None:
 def test_algorithms_with_equal_steps_run_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On 4 ranks of a group, recursive multiplying is the same for ratios of 2 and of 8."""
     runs = []
-    run = Step.run
+    case = Step.case
 
-    def counted(step: Step, *arguments: object, **options: object) -> object:
+    def counted(step: Step, configuration: Configuration) -> object:
         runs.append(step.algorithms)
-        return run(step, *arguments, **options)  # type: ignore[arg-type] # of the caller
+        return case(step, configuration)
 
     names = ["recursive_multiplying:ratio=2", "recursive_multiplying:ratio=8", "ring"]
     alone = {name: searched(file, algorithms=[name]).trials for name in names}
-    monkeypatch.setattr(Step, "run", counted)
+    monkeypatch.setattr(Step, "case", counted)
     found = searched(file, algorithms=names, limit=3)
     assert [trial.time_ps for trial in found.trials] == [alone[name][0].time_ps for name in names]
-    assert len(runs) == 3  # without changes, and one of each schedule
+    assert len(runs) == 2  # one of each schedule
 
 
 def test_the_limit_is_honoured(file: Path) -> None:
@@ -133,7 +157,8 @@ def test_the_command_prints_and_writes_the_choice(file: Path, tmp_path: Path) ->
         assert word in result.stdout
     rows = pl.read_parquet(out / "search.parquet")
     assert set(rows["algorithm"]) == set(THREE)
-    assert rows.filter(pl.col("time_ps").is_null() & pl.col("refused").is_null()).is_empty()
+    outcomes = ("time_ps", "refused", "more_than_ps")
+    assert rows.filter(pl.all_horizontal(pl.col(outcomes).is_null())).is_empty()
     best = pl.read_parquet(out / "results.parquet")
     assert best["configuration"].to_list() == ["no_overlap", "comp_opt"]
     assert (best["total_ps"] >= best["bound_ps"]).all()

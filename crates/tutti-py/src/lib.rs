@@ -28,6 +28,7 @@ mod threads;
 mod topology;
 mod trace;
 mod training;
+mod training_case;
 mod training_record;
 mod units;
 
@@ -97,9 +98,9 @@ mod _core {
     #[pymodule_export]
     use crate::trace::{lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
-    use crate::training::{
-        TrainingProgram, collective_limit, roofline_time, simulate_training, systolic_cycles,
-    };
+    use crate::training::{TrainingProgram, collective_limit, roofline_time, systolic_cycles};
+    #[pymodule_export]
+    use crate::training_case::{TrainingCase, simulate_steps, simulate_training};
     #[pymodule_export]
     use crate::training_record::{
         Breakdown, BusyWindows, CollectiveLimit, GraphLinkUse, ServerUse, Stall, TaskSpan,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use pyo3::prelude::*;
-use tutti_engine::training::{Detail, Order, Population, TrainingFabric, TrainingRun};
+use tutti_engine::training::{Detail, Order, Population, TrainingFabric};
 use tutti_engine::workload::{
     Content, Dataflow, Embedding, Gemm, Lane, Layer, Message, Pass, Pipeline, PipelineOrder,
     Program, Rings, Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingLoop, Transfer,
@@ -16,8 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 use crate::step_fabric::StepFabric;
-use crate::threads::watched;
-use crate::training_record::{CollectiveLimit, TrainingRecord};
+use crate::training_record::CollectiveLimit;
 use crate::units::TimePerByte;
 
 /// The roofline time of work in picoseconds, and whether arithmetic or memory bounds it.
@@ -348,7 +347,15 @@ pub(crate) struct GivenFabric {
 }
 
 impl GivenFabric {
-    fn fabric(&self, fabric: &StepFabric, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
+    pub(crate) fn window(&self) -> Time {
+        Time::from_ps(self.window)
+    }
+
+    pub(crate) fn fabric(
+        &self,
+        fabric: &StepFabric,
+        endpoint: &Endpoint,
+    ) -> PyResult<TrainingFabric> {
         let population = if self.every_npu { Population::All } else { Population::One };
         let sizes = (Bytes(self.chunk), Bytes(self.message), self.parts);
         let detail = match self.detail.as_str() {
@@ -374,37 +381,6 @@ fn order(name: &str) -> PyResult<Order> {
             Err(refuse("WorkloadError", "unknown_order", &message))
         }
     }
-}
-
-/// Runs programs on a fabric; `of` is the number of the program of each NPU, empty if there is one.
-/// `unreserved` are the programs with the complete memory bandwidth, for a work-conserving memory
-/// arbiter; empty for a static reservation.
-#[pyfunction]
-#[pyo3(signature = (programs, step_fabric, endpoint, fabric_settings, of=Vec::new(), unreserved=Vec::new()))]
-pub(crate) fn simulate_training(
-    py: Python<'_>,
-    programs: Vec<PyRef<'_, TrainingProgram>>,
-    step_fabric: &StepFabric,
-    endpoint: &Endpoint,
-    fabric_settings: GivenFabric,
-    of: Vec<u32>,
-    unreserved: Vec<PyRef<'_, TrainingProgram>>,
-) -> PyResult<TrainingRecord> {
-    let owned = |given: Vec<PyRef<'_, TrainingProgram>>| -> Vec<Program> {
-        given.iter().map(|program| program.0.clone()).collect()
-    };
-    let (programs, unreserved) = (owned(programs), owned(unreserved));
-    let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
-    let window = Time::from_ps(fabric_settings.window);
-    let run = TrainingRun {
-        programs: &programs,
-        of: &of,
-        unreserved: &unreserved,
-        fabric: &fabric,
-        window,
-    };
-    let outcome = watched(py, |stop| run.run_until(stop))?;
-    outcome.map(TrainingRecord).or_raise()
 }
 
 /// The lower bound of a collective alone.

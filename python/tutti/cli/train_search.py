@@ -22,6 +22,7 @@ def search(
         int,
         typer.Option("--limit", min=0, help="Most simulations per configuration; 0 for no limit."),
     ] = 0,
+    threads: options.Threads = 0,
     changes: options.Changes = None,
     to: options.Out = None,
 ) -> None:
@@ -29,7 +30,8 @@ def search(
 
     Tries every algorithm for each collective, on each of its groups, with each endpoint
     configuration. The measure is the time of the complete step. The search changes one collective
-    at a time until no change shortens the step. `of bound` is the share of the lower bound, which
+    at a time until no change shortens the step. Simulations of steps that exceed the shortest time
+    before their collective was tried end early. `of bound` is the share of the lower bound, which
     no algorithm can beat.
 
     Writes search.parquet, a row per simulation, to the output folder, and the report and tables of
@@ -41,4 +43,4 @@ def search(
       tutti train search examples/20_choose_algorithms/training.toml --limit 50 --set iterations=1
     """
     training = load_training(file, changes or (), output=to)
-    run_search(training, None if "all" in (algorithm or ["all"]) else algorithm, limit)
+    run_search(training, None if "all" in (algorithm or ["all"]) else algorithm, limit, threads)

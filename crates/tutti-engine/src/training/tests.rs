@@ -15,6 +15,7 @@ use tutti_units::TimePerByte;
 mod arbiter;
 mod graphs;
 mod ideal;
+mod limited;
 mod pipelines;
 mod relays;
 mod scaling;
