@@ -1002,7 +1002,6 @@ def simulate_steps(
     done: Callable[[int, Any], object],
     *,
     threads: int = 0,
-    latest_ps: int = ...,
 ) -> None: ...
 def simulate_training(
     programs: list[TrainingProgram],

@@ -55,7 +55,7 @@ rings = [
 """
 THREE = ["ring", "swing", "direct"]
 SIX = [*THREE, "recursive_multiplying:ratio=2", "recursive_multiplying:ratio=8", "knomial"]
-"""The ratios have equal steps on 4 ranks; `knomial` is slow."""
+"""The ratios have equal steps on 4 ranks."""
 
 
 @pytest.fixture(params=[PLATFORM, TORUS], ids=["platform", "torus"])
@@ -79,9 +79,8 @@ def test_the_choice_is_a_local_optimum(file: Path) -> None:
     assert {one.key for one in found.collectives} == {"all_reduce:tensor", "all_reduce:data"}
     last = max(trial.round for trial in found.trials)
     for trial in found.trials:
-        time = trial.time_ps or trial.more_than_ps
-        if trial.round == last and time is not None:
-            assert time >= found.best.total.ps
+        if trial.round == last and trial.time_ps is not None:
+            assert trial.time_ps >= found.best.total.ps
     assert found.best.bound.time.ps <= found.best.total.ps <= found.default.total.ps
     assert dict(found.best.step.algorithms) == {
         key: one for key, one in found.chosen.items() if one != DEFAULT
@@ -99,27 +98,9 @@ def test_threads_change_nothing(file: Path, limit: int) -> None:
         assert other.best.total == first.best.total
 
 
-def test_early_ends_change_no_choice(file: Path) -> None:
-    """Compared with the search that simulates every step to its end."""
-    found, complete = (searched(file, algorithms=SIX, prunes=prunes) for prunes in (True, False))
-    assert found.chosen == complete.chosen
-    assert found.best.total == complete.best.total
-    assert dict(found.best.step.algorithms) == dict(complete.best.step.algorithms)
-    assert any(trial.more_than_ps for trial in found.trials)
-    assert not any(trial.more_than_ps for trial in complete.trials)
-    for trial, other in zip(found.trials, complete.trials, strict=True):
-        assert (trial.collective, trial.algorithm) == (other.collective, other.algorithm)
-        if trial.more_than_ps is None:
-            assert trial == other
-        elif other.time_ps is not None:
-            assert other.time_ps > trial.more_than_ps
-
-
 def test_refused_algorithms_have_a_reason(file: Path) -> None:
     found = searched(file)
-    for trial in found.trials:
-        values = (trial.time_ps, trial.refused or None, trial.more_than_ps)
-        assert sum(value is not None for value in values) == 1
+    assert all((trial.time_ps is None) == bool(trial.refused) for trial in found.trials)
     tried = {(trial.collective, trial.algorithm) for trial in found.trials}
     listed = {(one, name) for one in found.collectives for name in one.candidates}
     assert tried == listed
@@ -161,8 +142,7 @@ def test_the_command_prints_and_writes_the_choice(file: Path, tmp_path: Path) ->
         assert word in result.stdout
     rows = pl.read_parquet(out / "search.parquet")
     assert set(rows["algorithm"]) == set(THREE)
-    outcomes = ("time_ps", "refused", "more_than_ps")
-    assert rows.filter(pl.all_horizontal(pl.col(outcomes).is_null())).is_empty()
+    assert rows.filter(pl.col("time_ps").is_null() & pl.col("refused").is_null()).is_empty()
     best = pl.read_parquet(out / "results.parquet")
     assert best["configuration"].to_list() == ["no_overlap", "comp_opt"]
     assert (best["total_ps"] >= best["bound_ps"]).all()

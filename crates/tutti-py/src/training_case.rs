@@ -88,30 +88,27 @@ enum Item {
 
 /// What an item gives.
 enum Given {
-    Outcome(Result<Option<TrainingOutcome>, TrainingRunError>),
+    Outcome(Result<TrainingOutcome, TrainingRunError>),
     Failed(Py<PyAny>),
 }
 
 /// Runs the cases of an iterator in `threads` threads (0: one per core) and passes each result to
 /// `done(index, result)` as soon as it is complete, in completion order. A thread that is ready for a
-/// case takes the next one, so that as many cases exist as threads. A result is a record, an
-/// exception, or None for a run that ends after `latest_ps`. An exception in place of a case is its
-/// result. Stops early when the iterator or `done` raises or Ctrl-C is pressed. The results do not
-/// depend on the number of threads.
+/// case takes the next one, so that as many cases exist as threads. A result is a record or an
+/// exception. An exception in place of a case is its result. Stops early when the iterator or `done`
+/// raises or Ctrl-C is pressed. The results do not depend on the number of threads.
 #[pyfunction]
-#[pyo3(signature = (cases, done, *, threads=Number(0), latest_ps=u64::MAX))]
-#[pyo3(text_signature = "(cases, done, *, threads=0, latest_ps=18446744073709551615)")]
+#[pyo3(signature = (cases, done, *, threads=Number(0)))]
+#[pyo3(text_signature = "(cases, done, *, threads=0)")]
 pub(crate) fn simulate_steps(
     py: Python<'_>,
     cases: &Bound<'_, PyAny>,
     done: Bound<'_, PyAny>,
     threads: Number,
-    latest_ps: u64,
 ) -> PyResult<()> {
     let (cases, done) = (cases.try_iter()?.unbind(), done.unbind());
-    let latest = Time::from_ps(latest_ps);
     let run = |item: Item, stop: &AtomicBool| match item {
-        Item::Case(inputs) => Given::Outcome(inputs.run().run_before(latest, stop)),
+        Item::Case(inputs) => Given::Outcome(inputs.run().run_until(stop)),
         Item::Failed(error) => Given::Failed(error),
     };
     each_of(
@@ -121,10 +118,7 @@ pub(crate) fn simulate_steps(
         run,
         |py, index, given| {
             let result = match given {
-                Given::Outcome(Ok(None)) => py.None(),
-                Given::Outcome(Ok(Some(outcome))) => {
-                    Py::new(py, TrainingRecord(outcome))?.into_any()
-                }
+                Given::Outcome(Ok(outcome)) => Py::new(py, TrainingRecord(outcome))?.into_any(),
                 Given::Outcome(Err(error)) => raised(&error).into_value(py).into_any(),
                 Given::Failed(error) => error,
             };

@@ -30,8 +30,7 @@ def search(
 
     Tries every algorithm for each collective, on each of its groups, with each endpoint
     configuration. The measure is the time of the complete step. The search changes one collective
-    at a time until no change shortens the step. Simulations of steps that exceed the shortest time
-    before their collective was tried end early. `of bound` is the share of the lower bound, which
+    at a time until no change shortens the step. `of bound` is the share of the lower bound, which
     no algorithm can beat.
 
     Writes search.parquet, a row per simulation, to the output folder, and the report and tables of

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tutti import _core
 from tutti.base.errors import TuttiError
@@ -28,13 +28,12 @@ from tutti.base.errors import TuttiError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from tutti.base.units import Time
     from tutti.training.endpoint import Configuration
     from tutti.training.results import TrainingResult
     from tutti.training.step import Step
 
-    Result = TrainingResult | TuttiError | None
-    """The result of a step; an error; or None for a step that ends after the latest time."""
+    Result: TypeAlias = TrainingResult | TuttiError
+    """The result of a step, or why it has none."""
 
 __all__ = ["STABLE_COUNTS", "alike", "run_all", "run_each", "threads_for"]
 
@@ -65,7 +64,6 @@ def run_all(
     *,
     npus: int,
     threads: int = 0,
-    latest: Time | None = None,
 ) -> None:
     """Runs steps in threads.
 
@@ -75,18 +73,14 @@ def run_all(
         done: Called with the index and the result of each step, in the order in which they end.
         npus: The NPUs of a step, which limit the steps that run at once.
         threads: The most threads; 0 for one per core.
-        latest: Steps that end later end early, without a result; None for no limit.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed.
     """
-    limit = {} if latest is None else {"latest_ps": latest.ps}
     waiting: Iterable[_Waiting] = (_Waiting(at, *one) for at, one in enumerate(steps))
     for count in STABLE_COUNTS:
         attempt = _Attempt(waiting, count, done)
-        _core.simulate_steps(
-            attempt.cases(), attempt.ended, threads=threads_for(npus, threads), **limit
-        )
+        _core.simulate_steps(attempt.cases(), attempt.ended, threads=threads_for(npus, threads))
         waiting = sorted(attempt.unstable)
         if not waiting:
             return
@@ -113,7 +107,7 @@ def run_each(
         nonlocal first
         if isinstance(result, TuttiError):
             failed[index] = result
-        elif result is not None:
+        else:
             done(index, result)
         later.add(index)
         while first in later:
@@ -140,7 +134,7 @@ def alike(runs: Sequence[TrainingResult], threads: int = 0) -> list[TrainingResu
 
 
 class _Waiting(NamedTuple):
-    index: int
+    number: int
     step: Step
     configuration: Configuration
 
@@ -173,14 +167,14 @@ class _Attempt:
                 case = error
             yield case
 
-    def ended(self, place: int, record: _core.TrainingRecord | TuttiError | None) -> None:
+    def ended(self, place: int, record: _core.TrainingRecord | TuttiError) -> None:
         """Passes the result of a step on, or repeats the step."""
         one, step = self._started.pop(place)
         if not isinstance(record, _core.TrainingRecord):
-            self.done(one.index, record)
+            self.done(one.number, record)
             return
         run = step.result(one.configuration, record)
         if step is one.step or run.is_stable or self.count == STABLE_COUNTS[-1]:
-            self.done(one.index, run)
+            self.done(one.number, run)
         else:
             self.unstable.append(one)

@@ -2,8 +2,7 @@
 
 Coordinate descent: for one collective after the other, the one with the most bytes first, the step
 runs with every candidate, and the fastest is adopted. Rounds repeat until no collective changes.
-The result is a local optimum. The candidates of a collective run in threads; a step that exceeds
-the shortest time before them ends early, since it cannot be adopted.
+The result is a local optimum. The candidates of a collective run in threads.
 :meth:`tutti.training.step.Step.bound` limits how much faster the optimum can be.
 
 Examples:
@@ -103,9 +102,8 @@ class Trial:
         round: The round of the descent, from 1.
         collective: The collective.
         algorithm: The notation.
-        time_ps: The time of the step; None if it was refused or ended early.
+        time_ps: The time of the step; None if it was refused.
         refused: Why the algorithm does not run on this network.
-        more_than_ps: A time that the step exceeds, if it ended early.
     """
 
     round: int
@@ -113,15 +111,13 @@ class Trial:
     algorithm: str
     time_ps: int | None
     refused: str = ""
-    more_than_ps: int | None = None
 
 
 class _Outcome(NamedTuple):
-    """What a step gives: its time, why it was refused, or a time that it exceeds."""
+    """What a step gives: its time, or why it was refused."""
 
     time_ps: int | None = None
     refused: str = ""
-    more_than_ps: int | None = None
 
 
 class AlgorithmSearch:
@@ -144,7 +140,6 @@ class AlgorithmSearch:
         algorithms: Sequence[str] | None = None,
         limit: int = 0,
         threads: int = 0,
-        prunes: bool = True,
     ) -> None:
         """Lists the collectives and their candidates, and runs the step without changes.
 
@@ -154,7 +149,6 @@ class AlgorithmSearch:
             algorithms: The notations to try; by default all of the registry.
             limit: The most trials; 0 for no limit.
             threads: The most threads; 0 for one per core.
-            prunes: Whether steps that cannot be adopted end early.
 
         Raises:
             AlgorithmError: A given algorithm performs no collective of the step.
@@ -166,7 +160,7 @@ class AlgorithmSearch:
             raise WorkloadError(message, kind="unfixed_iterations")
         self.step = step
         self.configuration = configuration
-        self.limit, self.threads, self.prunes = limit, threads, prunes
+        self.limit, self.threads = limit, threads
         self.trials: list[Trial] = []
         self.is_complete = False
         self.collectives = _collectives(step, configuration, algorithms)
@@ -255,23 +249,20 @@ class AlgorithmSearch:
         record: Callable[[], None],
     ) -> None:
         """Runs the step with algorithms, adds the outcomes to the known, and shorter steps."""
-        keys, latest = list(new), self.best.total
+        keys, shortest = list(new), self.best.total
 
         def ended(index: int, found: Result) -> None:
             key = keys[index]
-            if found is None:
-                self._known[key] = _Outcome(more_than_ps=latest.ps)
-            elif isinstance(found, TuttiError):
+            if isinstance(found, TuttiError):
                 self._known[key] = _Outcome(refused=found.problem)
             else:
                 self._known[key] = _Outcome(time_ps=found.total.ps)
-                if found.total < latest:
+                if found.total < shortest:
                     shorter[key] = found
             record()
 
         steps = ((self._step(new[key]), self.configuration) for key in keys)
-        most = {"npus": self.step.npus, "threads": self.threads}
-        run_all(steps, ended, latest=latest if self.prunes else None, **most)
+        run_all(steps, ended, npus=self.step.npus, threads=self.threads)
 
     def _step(self, chosen: dict[str, str]) -> Step:
         changes = {key: one for key, one in chosen.items() if one != DEFAULT}

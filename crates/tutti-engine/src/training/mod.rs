@@ -24,7 +24,6 @@ mod operations;
 mod packets;
 mod processor;
 mod record;
-mod remaining;
 mod rounds;
 mod routes;
 mod stuck;
@@ -58,7 +57,6 @@ use arbiter::Arbiter;
 use communication::Communication;
 use operations::Operations;
 use processor::{Processor, Request};
-use remaining::Remaining;
 use stuck::Mismatch;
 use tutti_units::{Bytes, Time};
 
@@ -232,31 +230,14 @@ impl TrainingRun<'_> {
     /// # Errors
     /// As [`TrainingRun::run`], and when it was stopped.
     pub fn run_until(&self, stop: &AtomicBool) -> Result<TrainingOutcome, TrainingRunError> {
-        self.run_before(Time::MAX, stop)
-            .and_then(|outcome| outcome.ok_or(TrainingRunError::Stopped))
-    }
-
-    /// As [`TrainingRun::run_until`]; None if the run ends after `latest`, as soon as that is
-    /// certain.
-    ///
-    /// # Errors
-    /// As [`TrainingRun::run_until`].
-    pub fn run_before(
-        &self,
-        latest: Time,
-        stop: &AtomicBool,
-    ) -> Result<Option<TrainingOutcome>, TrainingRunError> {
         let mut state = State::new(self)?;
         state.start();
         while state.step() {
             if stop.load(Ordering::Relaxed) {
                 return Err(TrainingRunError::Stopped);
             }
-            if state.now.max(state.remaining.earliest_end) > latest {
-                return Ok(None);
-            }
         }
-        state.finish().map(Some)
+        state.finish()
     }
 }
 
@@ -279,7 +260,6 @@ struct State<'a> {
     launches: VecDeque<(Time, u32, usize)>,
     /// Messages that one side has issued, by receiver and operation: whether it is the sender.
     half_issued: BTreeMap<(u32, usize), bool>,
-    remaining: Remaining,
     computing: Windows,
     requests: Vec<Request>,
     done: Vec<(u32, usize)>,
@@ -311,7 +291,6 @@ impl<'a> State<'a> {
             ends: BinaryHeap::new(),
             launches: VecDeque::new(),
             half_issued: BTreeMap::new(),
-            remaining: Remaining::new(run, npus),
             computing: Windows::new(run.window),
             requests: Vec::new(),
             done: Vec::new(),
@@ -396,7 +375,6 @@ impl<'a> State<'a> {
     fn end(&mut self, npu: u32, task: TaskId, now: Time) {
         self.now = now;
         let program = self.run.program_of(npu as usize);
-        self.remaining.end(self.run, npu as usize, task, now);
         self.processors[npu as usize].end(program, task, now, &mut self.requests);
         self.grant(npu as usize);
     }

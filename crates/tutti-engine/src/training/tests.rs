@@ -15,7 +15,6 @@ use tutti_units::TimePerByte;
 mod arbiter;
 mod graphs;
 mod ideal;
-mod limited;
 mod pipelines;
 mod relays;
 mod scaling;

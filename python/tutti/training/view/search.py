@@ -86,12 +86,10 @@ TRIALS: tuple[Column[TrialOf], ...] = (
     Column("ranks", lambda row: row.trial.collective.ranks, count, key="ranks"),
     Column("algorithm", lambda row: row.trial.algorithm, key="algorithm"),
     Column("time", lambda row: row.trial.time_ps, format_time, key="time_ps"),
-    Column("more than", lambda row: row.trial.more_than_ps, format_time, key="more_than_ps"),
     Column("refused", lambda row: row.trial.refused or None, key="refused"),
     Column("chosen", _is_chosen, flag, key="is_chosen"),
 )
-"""The quantities of a trial: the time of the step, a time that it exceeds if it ended early, or why
-the algorithm was refused."""
+"""The quantities of a trial: the time of the step, or why the algorithm was refused."""
 
 
 def search_view(searches: Sequence[AlgorithmSearch]) -> View:
