@@ -285,8 +285,8 @@ Known = dict[tuple[object, ...], "list[Array]"]
 """Costs of the distinct pieces of a model by what they depend on.
 
 A cost has amounts of a layer, a block or a stage for a micro-batch, as in :class:`StepAmounts`, in
-one array; a single array is added in a ninth of the time of nine. `weights` are those of a GPU,
-`shard` those that its optimizer updates.
+one array, which takes a ninth of the calls of nine. `weights` are those of a GPU, `shard` those
+that its optimizer updates.
 """
 
 
