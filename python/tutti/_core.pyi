@@ -1,6 +1,6 @@
 """The compiled core of tutti: use it through the package ``tutti``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, final
 
 __version__: str
@@ -1561,6 +1561,24 @@ def step_bound(
     of: list[int],
     is_alike: bool,
 ) -> StepBound: ...
+@final
+class TrainingCase:
+    def __new__(
+        cls,
+        programs: list[TrainingProgram],
+        step_fabric: StepFabric,
+        endpoint: Endpoint,
+        settings: FabricSettings,
+        of: list[int] = ...,
+        unreserved: list[TrainingProgram] = ...,
+    ) -> TrainingCase: ...
+
+def simulate_steps(
+    cases: Iterable[TrainingCase | Exception],
+    done: Callable[[int, Any], object],
+    *,
+    threads: int = 0,
+) -> None: ...
 def simulate_training(
     programs: list[TrainingProgram],
     step_fabric: StepFabric,

@@ -14,7 +14,8 @@ from tutti.base.units import Size, TimePerByte
 from tutti.topologies.errors import TopologyError
 from tutti.training.endpoint import AceSettings, Configuration, Npu, configurations, torus
 from tutti.training.errors import EndpointError
-from tutti.training.step import Step, alike
+from tutti.training.runs import alike
+from tutti.training.step import Step
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import Model, Tables, linear
 

@@ -32,6 +32,7 @@ mod threads;
 mod topology;
 mod trace;
 mod training;
+mod training_case;
 mod training_layer;
 mod training_record;
 mod transfer;
@@ -115,8 +116,10 @@ mod _core {
     #[pymodule_export]
     use crate::training::{
         IssuedTransfer, ProgramTask, TrainingProgram, collective_limit, roofline_time,
-        simulate_training, systolic_cycles,
+        systolic_cycles,
     };
+    #[pymodule_export]
+    use crate::training_case::{TrainingCase, simulate_steps, simulate_training};
     #[pymodule_export]
     use crate::training_layer::{EmbeddingTables, PipelineStage, TrainingLayer};
     #[pymodule_export]

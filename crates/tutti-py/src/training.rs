@@ -3,7 +3,6 @@
 use std::num::NonZeroU64;
 
 use pyo3::prelude::*;
-use tutti_engine::training::TrainingRun;
 use tutti_engine::workload::{
     self, Dataflow, Gemm, Lane, Layer, Pass, Program, Roofline, SystolicArray, SystolicError, Task,
     TaskId, TrainingLoop, What, Work,
@@ -15,9 +14,8 @@ use crate::errors::{OrRaise, refuse};
 use crate::fabric_settings::FabricSettings;
 use crate::schedule::Number;
 use crate::step_fabric::StepFabric;
-use crate::threads::watched;
 use crate::training_layer::{EmbeddingTables, PipelineStage, TrainingLayer};
-use crate::training_record::{CollectiveLimit, TrainingRecord};
+use crate::training_record::CollectiveLimit;
 use crate::transfer::{TraceTask, Transfer};
 use crate::units::TimePerByte;
 
@@ -209,35 +207,6 @@ fn kind(task: &Task) -> (&'static str, u64) {
 
 fn made(py: Python<'_>, plan: &TrainingLoop, stage: u32) -> PyResult<TrainingProgram> {
     py.detach(|| plan.stage(stage)).or_raise().map(TrainingProgram)
-}
-
-/// Runs programs on a fabric; `of` is the number of the program of each NPU, empty if there is one.
-/// `unreserved` are the programs with the complete memory bandwidth, for a work-conserving memory
-/// arbiter; empty for a static reservation.
-#[pyfunction]
-#[pyo3(signature = (programs, step_fabric, endpoint, settings, of=Vec::new(), unreserved=Vec::new()))]
-pub(crate) fn simulate_training(
-    py: Python<'_>,
-    programs: Vec<PyRef<'_, TrainingProgram>>,
-    step_fabric: &StepFabric,
-    endpoint: &Endpoint,
-    settings: &FabricSettings,
-    of: Vec<u32>,
-    unreserved: Vec<PyRef<'_, TrainingProgram>>,
-) -> PyResult<TrainingRecord> {
-    let owned = |given: Vec<PyRef<'_, TrainingProgram>>| -> Vec<Program> {
-        given.iter().map(|program| program.0.clone()).collect()
-    };
-    let (programs, unreserved) = (owned(programs), owned(unreserved));
-    let run = TrainingRun {
-        programs: &programs,
-        of: &of,
-        unreserved: &unreserved,
-        fabric: &settings.fabric(step_fabric, endpoint),
-        window: settings.window,
-    };
-    let outcome = watched(py, |stop| run.run_until(stop))?;
-    outcome.map(TrainingRecord).or_raise()
 }
 
 /// The lower bound of a collective alone.

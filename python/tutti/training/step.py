@@ -28,6 +28,7 @@ from tutti.training.endpoint import Efficiency, Npu
 from tutti.training.fabric import StepNetwork
 from tutti.training.isolated import isolated
 from tutti.training.results import StepBound, TrainingResult
+from tutti.training.runs import STABLE_COUNTS
 from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofline
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import PASSES
@@ -137,6 +138,22 @@ class Step:
         """
         if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
+        return self.result(configuration, _core.simulate_training(*self._inputs(configuration)))
+
+    def result(self, configuration: Configuration, record: _core.TrainingRecord) -> TrainingResult:
+        """Returns the result of a run of :meth:`case`."""
+        return TrainingResult(step=self, configuration=configuration, record=record)
+
+    def case(self, configuration: Configuration) -> _core.TrainingCase:
+        """Returns the inputs of a run of a fixed number of iterations.
+
+        Raises:
+            TuttiError: As :meth:`run`.
+        """
+        return _core.TrainingCase(*self._inputs(configuration))
+
+    def _inputs(self, configuration: Configuration) -> tuple[Any, ...]:
+        """Returns the arguments of :class:`tutti._core.TrainingCase`."""
         if self.detail != "packets":
             self._check_detail(configuration)
         configuration.check()
@@ -164,9 +181,7 @@ class Step:
         of = self.numbers(configuration) if len(found) > 1 else []
         is_static = configuration.reservation == "static"
         unreserved = [] if is_static else self.programs(configuration, "unreserved")
-        around = fabric, endpoint(fabric), settings(fabric)
-        record = _core.simulate_training(found, *around, of, unreserved)
-        return TrainingResult(step=self, configuration=configuration, record=record)
+        return found, fabric, endpoint(fabric), settings(fabric), of, unreserved
 
     def _settings(self, configuration: Configuration, *, is_alike: bool) -> _core.FabricSettings:
         """Returns the settings of the core; without `is_alike`, every NPU is simulated."""
@@ -193,7 +208,7 @@ class Step:
         )
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:
-        for count in (4, 8, 16, 32, 64):
+        for count in STABLE_COUNTS:
             result = replace(self, iterations=count).run(configuration)
             if result.is_stable:
                 break
@@ -485,12 +500,3 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
     tasks = step.programs(configuration)[0].tasks
     computing = sum(task.amount for task in tasks if task.kind == "compute")
     return replace(step, window=Time(ps=max(1, computing // windows)))
-
-
-def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
-    """Returns the runs with the number of iterations of the longest."""
-    most = max(run.iterations for run in runs)
-    return [
-        run if run.iterations == most else replace(run.step, iterations=most).run(run.configuration)
-        for run in runs
-    ]

@@ -18,6 +18,7 @@ from tutti.base.files.reader import read_bytes
 from tutti.collectives.lowering import expand
 from tutti.formats.goal.binary import trace_of, write_ranks
 from tutti.formats.goal.lines import Lines
+from tutti.formats.messages import refuse_timed
 from tutti.workloads.operations import ANY, Kind, Operations, Trace
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def _prepared(
     trace: Trace, options: Options
 ) -> tuple[tuple[Operations, ...], list[NDArray[np.int64]], tuple[str, ...]]:
     """Returns operations that GOAL represents, their durations in ns, and the losses."""
+    refuse_timed(trace)
     losses = []
     if trace.collectives:
         if options.algorithm is None:

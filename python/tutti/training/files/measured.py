@@ -11,6 +11,7 @@ from tutti.base.files.reader import read_rows, read_toml
 from tutti.base.files.tables import Positive, Table
 from tutti.base.files.validate import validated
 from tutti.workloads.kernels import Precision
+from tutti.workloads.tokens import Format
 from tutti.workloads.transfers import CpCommType, Recompute
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class MeasuredRow(Table):
     recompute: Recompute = "selective"
     zero: int | None = Field(None, ge=0, le=3)
     cp_comm_type: CpCommType = "all_gather"
+    dispatch_format: Format | None = None
+    expert_imbalance: Annotated[float, Field(ge=1, le=1e4)] = 1.0
 
 
 class NumberedRow(NamedTuple):
