@@ -169,17 +169,16 @@ def test_options_that_cannot_be_honoured_are_refused(
 def test_an_interrupted_search_shows_its_results(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tutti.training.step import Step
+    case, left = Step.case, iter([1] * 3)
 
-    run, left = Step.run, iter([1] * 4)
-
-    def stopping(step: Step, configuration: object) -> object:
+    def stopping(step: Step, configuration: Configuration) -> object:
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return run(step, configuration)  # type: ignore[arg-type]
+        return case(step, configuration)
 
-    monkeypatch.setattr(Step, "run", stopping)
-    result = RUNNER.invoke(app, ["train", "search", str(file), "--out", str(tmp_path / "out")])
+    monkeypatch.setattr(Step, "case", stopping)
+    words = ["train", "search", str(file), "--threads", "1", "--out", str(tmp_path / "out")]
+    result = RUNNER.invoke(app, words)
     assert result.exit_code == ExitCode.INTERRUPTED
     assert "interrupted" in result.stderr
     assert pl.read_parquet(tmp_path / "out" / "search.parquet").height == 3
