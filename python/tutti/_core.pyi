@@ -1561,6 +1561,7 @@ def step_bound(
     of: list[int],
     is_alike: bool,
 ) -> StepBound: ...
+
 @final
 class TrainingCase:
     def __new__(
