@@ -1,4 +1,4 @@
-"""Runs the benchmarks of `make bench`: all engines, the verifier and the start-up.
+"""Runs the benchmarks of `make bench`: all engines, the verifier, the start-up and traces.
 
 The table has a line per case. Long names are shortened in the middle, and aims need 110 columns;
 `raw.csv` has both. `--save FOLDER` also writes all runs as CSV, with the machine and the commit.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+from traces import traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,6 +173,7 @@ def main() -> None:
         frames = [compiled(bench, options.parts) for bench in BENCHES]
         if not options.parts:
             frames += [start(name) for name in STARTS]
+            frames.append(pl.DataFrame(traces(), schema=COLUMNS, orient="row"))
     frame = pl.concat(frames)
     console.print(shown(frame, console.width))
     if options.save:

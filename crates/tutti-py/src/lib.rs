@@ -95,7 +95,7 @@ mod _core {
         topology_families, topology_link_classes,
     };
     #[pymodule_export]
-    use crate::trace::{lower_schedule, read_goal, simulate_trace};
+    use crate::trace::{TraceGraph, lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
     use crate::training::{
         TrainingProgram, collective_limit, roofline_time, simulate_training, systolic_cycles,
