@@ -84,9 +84,11 @@ fn each_channel(graph: &TraceGraph, mut each: impl FnMut(u32, &[End])) {
     for destination in 0..number(graph.ranks()) {
         let at = destination as usize;
         sorted.clear();
-        sorted.extend(ends[first[at] as usize..first[at + 1] as usize].iter().map(
-            |&(source, operation)| End { source, tag: graph.tag(operation), operation },
-        ));
+        sorted.extend(
+            ends[first[at] as usize..first[at + 1] as usize]
+                .iter()
+                .map(|&(source, operation)| End { source, tag: graph.tag(operation), operation }),
+        );
         sorted.sort_unstable();
         let same = |a: &End, b: &End| (a.source, a.tag) == (b.source, b.tag);
         for channel in sorted.chunk_by(same) {

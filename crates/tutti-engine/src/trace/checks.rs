@@ -25,7 +25,12 @@ pub(super) fn check_size(operations: usize) -> Result<(), TraceError> {
     Ok(())
 }
 
-pub(super) fn check_peer(place: (u32, usize), kind: u8, peer: i32, ranks: u32) -> Result<(), TraceError> {
+pub(super) fn check_peer(
+    place: (u32, usize),
+    kind: u8,
+    peer: i32,
+    ranks: u32,
+) -> Result<(), TraceError> {
     let computes = kind == kind::COMPUTE;
     let timed = kind == kind::TIMED;
     if timed && !u32::try_from(peer).is_ok_and(|size| (1..=ranks).contains(&size)) {

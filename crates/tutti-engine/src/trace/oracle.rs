@@ -57,9 +57,8 @@ pub(super) fn run<M: MessageModel>(graph: &TraceGraph, model: &M) -> Option<Trac
     while let Some(Reverse((now, serial, event))) = oracle.events.pop() {
         oracle.handle(now, serial, event);
     }
-    let unmatched = |&(at, partner): &(u32, &Option<u32>)| {
-        graph.kind(at) == kind::SEND && partner.is_none()
-    };
+    let unmatched =
+        |&(at, partner): &(u32, &Option<u32>)| graph.kind(at) == kind::SEND && partner.is_none();
     let lost = (0..).zip(&oracle.partner).any(|each| unmatched(&each));
     (oracle.completed == operations && !lost).then_some(oracle.outcome)
 }

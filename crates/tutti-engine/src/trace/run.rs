@@ -149,9 +149,8 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
         let graph = run.graph;
         let ranks = graph.ranks();
         let numbered = (0..).zip(0..ranks);
-        let streams = numbered.flat_map(|(rank, at)| {
-            graph.streams_of(at).map(move |_| Stream::of_rank(rank))
-        });
+        let streams = numbered
+            .flat_map(|(rank, at)| graph.streams_of(at).map(move |_| Stream::of_rank(rank)));
         Executor {
             run,
             network,
@@ -431,9 +430,9 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
         if self.completed < graph.operations() {
             return Err(self.blocked());
         }
-        let mut sends = (0..graph.ranks()).flat_map(|rank| graph.of_rank(rank)).filter(|&at| {
-            graph.kind(at) == kind::SEND && self.matching.is_unmatched(at)
-        });
+        let mut sends = (0..graph.ranks())
+            .flat_map(|rank| graph.of_rank(rank))
+            .filter(|&at| graph.kind(at) == kind::SEND && self.matching.is_unmatched(at));
         if let Some(first) = sends.next() {
             let sender = RankId(graph.rank(first));
             let receiver = RankId(graph.peer(first).unsigned_abs());

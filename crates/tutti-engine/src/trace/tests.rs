@@ -176,7 +176,12 @@ fn ranks_that_wait_in_a_timed_collective_are_named() {
 
 /// The columns of a rank whose values follow from random numbers: chains, joins and dependencies on
 /// starts, with messages to other ranks, few tags, several streams, and open receives.
-fn random_rank(rank: u32, ranks: u32, choices: &[(u8, u8, u8, u16)], receives: &[(u32, i64)]) -> Operations {
+fn random_rank(
+    rank: u32,
+    ranks: u32,
+    choices: &[(u8, u8, u8, u16)],
+    receives: &[(u32, i64)],
+) -> Operations {
     let mut of = Operations::new();
     let mut received = receives.iter();
     for (at, &(what, peer, stream, amount)) in choices.iter().enumerate() {
@@ -188,7 +193,11 @@ fn random_rank(rank: u32, ranks: u32, choices: &[(u8, u8, u8, u16)], receives: &
             of.push(kind::SEND, amount, (to, i64::from(peer % 2)), stream);
         } else if let Some(&(from, tag)) = received.next() {
             let from = i32::try_from(from).unwrap();
-            let (from, tag) = match peer % 16 { 0 => (-1, -1), 1 => (from, -1), _ => (from, tag) };
+            let (from, tag) = match peer % 16 {
+                0 => (-1, -1),
+                1 => (from, -1),
+                _ => (from, tag),
+            };
             of.push(kind::RECEIVE, amount, (from, tag), stream);
         } else {
             continue;

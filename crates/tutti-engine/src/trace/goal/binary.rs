@@ -33,7 +33,8 @@ const ANY_VALUE: u32 = u32::MAX;
 pub fn read_binary(mut file: impl Read, length: u64) -> Result<Goal, ReadError> {
     let table = table(&mut file, length)?;
     let ranks = u32::try_from(table.len() / 16).unwrap_or(u32::MAX);
-    let mut reader = Ranks { ranks, builder: GraphBuilder::default(), other_nics: 0, counts: vec![] };
+    let mut reader =
+        Ranks { ranks, builder: GraphBuilder::default(), other_nics: 0, counts: vec![] };
     let mut reached = table.len() as u64 + HEADER - COOKIE;
     let mut data = Vec::new();
     for (rank, row) in (0..ranks).zip(table.chunks_exact(16)) {
@@ -91,7 +92,8 @@ struct Ranks {
 
 impl Ranks {
     fn read(&mut self, rank: RankId, data: &[u8]) -> Result<(), TraceError> {
-        let [nodes, roots] = if data.len() < 8 { [0, u32::MAX] } else { [word(data, 0), word(data, 4)] };
+        let [nodes, roots] =
+            if data.len() < 8 { [0, u32::MAX] } else { [word(data, 0), word(data, 4)] };
         let start = 8 + 4 * u64::from(roots);
         let appendix = start + NODE as u64 * u64::from(nodes);
         let length = data.len() as u64;
@@ -135,7 +137,8 @@ impl Ranks {
     fn require(&mut self, nodes: &[u8], after: &[u8]) -> Result<(), String> {
         let listed = (after.len() / 4) as u64;
         let operations = || (0_u32..).zip(nodes.chunks_exact(NODE));
-        let lists = |node: &[u8]| [(word(node, 23), word(node, 27)), (word(node, 31), word(node, 35))];
+        let lists =
+            |node: &[u8]| [(word(node, 23), word(node, 27)), (word(node, 31), word(node, 35))];
         let total: u64 =
             operations().flat_map(|(_, node)| lists(node)).map(|(count, _)| u64::from(count)).sum();
         if total != listed {
@@ -149,8 +152,7 @@ impl Ranks {
         }
         self.counts.clear();
         self.counts.resize(nodes.len() / NODE, 0);
-        let contradiction =
-            || "the numbers of dependencies contradict the appendix".to_owned();
+        let contradiction = || "the numbers of dependencies contradict the appendix".to_owned();
         for (on, node) in operations() {
             for (list, on_start) in lists(node).into_iter().zip([false, true]) {
                 let (count, first) = (list.0 as usize, list.1 as usize);
