@@ -19,7 +19,7 @@ import tutti
 from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.networks.mesh import SmartMesh
-from tutti.training.endpoint import Npu, Ring, carriage, configurations, torus
+from tutti.training.endpoint import Npu, Ring, configurations, torus
 
 ENGINES: Final = ("model", "packet", "flit", "mesh", "training")
 FACTORS: Final = (1.1, 1.5, 2.0, 4.0)
@@ -131,29 +131,20 @@ def _train(case: Case) -> int:
         [_layer(case.numbers["compute"], int(size), len(sides)) for size in gradients.split("+")],
         iterations=2,
         overlap=configuration.overlap,
-        bucket=None,
-        embedding=None,
-        prefetch=None,
-        pipeline=None,
     )
     found = configuration.endpoint(Npu(), fabric, chunk=CHUNK, message=MESSAGE)
-    carried = carriage(CHUNK, MESSAGE, order=order)
-    return _core.simulate_training([program], fabric, found, carried).end_ps
+    settings = _core.FabricSettings(chunk=CHUNK.bytes, message=MESSAGE.bytes, order=order)
+    return _core.simulate_training([program], fabric, found, settings).end_ps
 
 
-def _layer(compute: int, gradients: int, rings: int) -> dict[str, Any]:
-    return {
-        "name": "layer",
-        "forward": compute,
-        "input_gradient": compute,
-        "weight_gradient": compute,
-        "update": 0,
-        "before_forward": None,
-        "before_backward": None,
-        "after_forward": [],
-        "after_input_gradient": [],
-        "after_weight_gradient": ("all_reduce", (1 << rings) - 1, gradients, 0),
-    }
+def _layer(compute: int, gradients: int, rings: int) -> _core.TrainingLayer:
+    return _core.TrainingLayer(
+        "layer",
+        forward_ps=compute,
+        input_gradient_ps=compute,
+        weight_gradient_ps=compute,
+        after_weight_gradient=_core.Transfer("all_reduce", (1 << rings) - 1, gradients),
+    )
 
 
 def _drawn(engine: str, draw: random.Random) -> Case:

@@ -1,7 +1,9 @@
-"""Runs the benchmarks of `make bench`: all engines, the verifier, the start-up and traces.
+"""Runs the benchmarks of `make bench`: engines, the verifier, the start-up of commands, traces.
 
 The table has a line per case. Long names are shortened in the middle, and aims need 110 columns;
-`raw.csv` has both. `--save FOLDER` also writes all runs as CSV, with the machine and the commit.
+`raw.csv` has both. A start-up is the CPU time of the process, with the number of modules that it
+loads; the part `start` selects start-ups only. `--save FOLDER` also writes all runs as CSV, with
+the machine and the commit.
 The benchmarks have no pass criterion.
 """
 
@@ -12,7 +14,7 @@ import os
 import platform
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +27,38 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
-STARTS = {
-    "import tutti": ((sys.executable, "-c", "import tutti"), "0.5 s"),
-    "tutti --help": ((str(Path(sys.executable).with_name("tutti")), "--help"), "0.7 s"),
+MAIN = "from tutti.cli.app import main; main()"
+PAIR = """num_ranks 2
+
+rank 0 {
+l1: send 1024b to 1 tag 0
 }
+
+rank 1 {
+l1: recv 1024b from 0 tag 0
+}
+"""
+SMALL = "-p loggp_cluster --ranks 64"
+STARTS = {
+    "import tutti": ("", "0.5 s"),
+    "tutti --help": ("--help", "0.25 s"),
+    "tutti convert": ("convert ring.xml ring.schedule", "0.25 s"),
+    "tutti schedule show": ("schedule show ring --ranks 4", "0.25 s"),
+    "tutti nccl explain": ("nccl explain --nodes 2 --size 64MiB", "0.25 s"),
+    "tutti trace run": ("trace run pair.goal", "0.25 s"),
+    "tutti noc run": (
+        "noc run --mesh 4x4 --rate 0.1 --set measure.measure=500 --set measure.warmup=100",
+        "0.25 s",
+    ),
+    "tutti compare": (f"compare {SMALL} -b 1MiB -e 1MiB --no-report", "0.5 s"),
+    "tutti compare, report": (f"compare {SMALL} -b 1MiB -e 1MiB --report", "0.8 s"),
+    "tutti run": (f"run ring {SMALL} --size 1MiB", "1 s"),
+    "tutti train run": (
+        f"train run {ROOT}/examples/12_resnet50_on_64_npus/training.toml --out train",
+        "1.2 s",
+    ),
+}
+"""Commands, without the program, and aims for their CPU time; "" imports the package."""
 RUNS_OF_A_START = 11
 COLUMNS: dict[str, type[pl.DataType]] = {
     "bench": pl.String,
@@ -94,18 +124,36 @@ def rows_of(bench: str, written: str) -> pl.DataFrame:
     return pl.DataFrame(texts, schema=dict.fromkeys(COLUMNS, pl.String)).cast(COLUMNS)  # type: ignore[arg-type]
 
 
-def start(name: str) -> pl.DataFrame:
-    """Measures the time of the complete process, without the first run."""
-    command, aim = STARTS[name]
+def start(name: str, folder: Path) -> pl.DataFrame:
+    """Measures CPU time and loaded modules of a complete process, without the first run."""
+    line, aim = STARTS[name]
+    code = MAIN if line else "import tutti"
+    command = [sys.executable, "-c", code, *line.split()]
+    counted = f"import atexit, sys; atexit.register(lambda: print(len(sys.modules))); {code}"
+    done = subprocess.run([sys.executable, "-c", counted, *line.split()], cwd=folder, check=True,
+                          capture_output=True, text=True)  # fmt: skip
+    modules = float(done.stdout.split()[-1])
     rows = []
     for run in range(RUNS_OF_A_START + 1):
-        started = time.perf_counter()
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         _, _, used = os.wait4(child.pid, 0)
-        child.returncode = 0  # Reaped by wait4, which also returns the peak memory of this child.
-        seconds = time.perf_counter() - started
-        rows.append(("start", name, aim, run, seconds, None, None, used.ru_maxrss / 1024))
+        child.returncode = 0  # Reaped by wait4, which also returns the use of this child.
+        seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        rows.append(("start", name, aim, run, seconds, modules, "modules", peak))
     return pl.DataFrame(rows[1:], schema=COLUMNS, orient="row")
+
+
+def starts() -> list[pl.DataFrame]:
+    """Measures the start-up of commands on small inputs."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "pair.goal").write_text(PAIR, encoding="utf-8")
+        ring = "convert ring ring.xml --ranks 4 --to msccl-xml"
+        subprocess.run([sys.executable, "-c", MAIN, *ring.split()], cwd=folder, check=True,
+                       capture_output=True)  # fmt: skip
+        return [start(case, folder) for case in STARTS]
 
 
 def shown(frame: pl.DataFrame, width: int) -> Table:
@@ -117,7 +165,7 @@ def shown(frame: pl.DataFrame, width: int) -> Table:
         spread = runs[of].max() / runs[of].min() - 1  # type: ignore[operator]
         seconds, rate, peak = (runs[name].median() for name in ("seconds", "rate", "peak_mib"))
         cells = [str(case), "" if seconds is None else f"{seconds:.4g}", f"{spread:.0%}"]
-        cells.append("" if rate is None else f"{rate:.3g} {runs['unit'][0]}")
+        cells.append("" if rate is None else f"{rate:.4g} {runs['unit'][0]}")
         cells.append("" if peak is None else f"{peak:.0f}")
         lines.append([*cells, str(aim or "")][: 1 + len(names)])
     widths = [
@@ -170,9 +218,11 @@ def main() -> None:
     where = machine()
     console.print(where, markup=False)
     with console.status("measuring, which takes a few minutes"):
-        frames = [compiled(bench, options.parts) for bench in BENCHES]
+        only = options.parts == ["start"]
+        frames = [] if only else [compiled(bench, options.parts) for bench in BENCHES]
+        if only or not options.parts:
+            frames += starts()
         if not options.parts:
-            frames += [start(name) for name in STARTS]
             frames.append(pl.DataFrame(traces(), schema=COLUMNS, orient="row"))
     frame = pl.concat(frames)
     console.print(shown(frame, console.width))

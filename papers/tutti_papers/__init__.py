@@ -90,6 +90,8 @@ class Paper:
         tables: Tables by number.
         readings: Named joint readings of what the text leaves open, with their meanings.
         read_as: Returns the paper under a reading, given by its name or by answers.
+        compared_in: The tables that compare its readings, without `read_as`.
+        with_blocks: Returns the paper with a number of blocks that are measured on real ranks.
     """
 
     name: str
@@ -98,6 +100,8 @@ class Paper:
     tables: Mapping[int, Exhibit] = field(default_factory=dict)
     readings: Mapping[str, str] = field(default_factory=dict)
     read_as: Callable[[str], Paper] | None = None
+    compared_in: str = ""
+    with_blocks: Callable[[int], Paper] | None = None
 
     def exhibits(self) -> list[tuple[str, Exhibit]]:
         """Returns the exhibits with their labels, such as `figure 5`, figures first."""

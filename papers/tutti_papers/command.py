@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import textwrap
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
 
     from rich.console import JustifyMethod
 
-    from tutti_papers import Exhibit, ExhibitResult, Paper
+    from tutti_papers import Conclusion, Exhibit, ExhibitResult, Paper
 
 _SHOWN, _COMPARED = 16, 32
 """Rows printed of results and of comparisons; the files have all rows."""
+FOLDER = Path("out/papers")
+"""The default output folder."""
 _BETWEEN = 2
 """Spaces between two columns."""
 
@@ -50,12 +53,19 @@ def paper(
     ] = None,
     reading: Annotated[
         str | None,
-        typer.Option("--reading", metavar="NAME", help="Another reading of what the text leaves "
-                     "open: a name, or answers such as wires=1,chunks=16."),
+        typer.Option("--reading", metavar="NAME", help="Another reading of what the text of "
+                     "aries leaves open: a name, or answers such as wires=1,chunks=16."),
+    ] = None,
+    blocks: Annotated[
+        int | None,
+        typer.Option("--blocks", min=1, metavar="N", help="Blocks of recursive-multiplying-live "
+                     "--figure 16. Default: up to 40, in a minute."),
     ] = None,
     to: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder.")
-    ] = Path("out/papers"),
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER",
+                     help="Output folder. Default: out/papers."),
+    ] = None,
 ) -> None:  # fmt: skip
     """Reproduce a paper's figures and tables, next to the published values.
 
@@ -82,7 +92,8 @@ def paper(
       tutti paper aries --figure 5 --reading one-wire
     """
     if name is None:
-        given = {"--reading": reading, "--figure": figure, "--table": table}
+        given = {"--reading": reading, "--figure": figure, "--table": table,
+                 "--blocks": blocks, "--out": to}  # fmt: skip
         option = next((each for each, value in given.items() if value), None)
         if option is not None:
             problem = f"{option}: expected a paper"
@@ -90,16 +101,19 @@ def paper(
         _overview()
         return
     chosen = find_paper(name)
-    folder = to / chosen.name
+    folder = (to or FOLDER) / chosen.name
     if reading is not None:
         chosen, folder = _read_as(chosen, reading), folder / _file_name(reading)
+    if blocks is not None:
+        chosen = _with_blocks(chosen, blocks)
     exhibits = _chosen(chosen, figure or [], table or [])
-    default = dict(find_paper(name).exhibits()) if reading is not None else {}
+    changed = "--reading" if reading is not None else "--blocks" if blocks is not None else ""
+    default = dict(find_paper(name).exhibits()) if changed else {}
     folder = made(folder, extra="reports")
     for label, exhibit in exhibits:
         remark(f"{label}: {exhibit.title}")
         if default.get(label) == exhibit:
-            remark(f"--reading has no effect on {label}")
+            remark(f"{changed} has no effect on {label}")
         with ExitStack() as shown:
             # Until the exhibit reports progress; an exhibit without parts also draws.
             shown.enter_context(Progress(label, writes=True))
@@ -114,9 +128,19 @@ def paper(
 def _read_as(chosen: Paper, reading: str) -> Paper:
     """Returns the paper under a reading."""
     if chosen.read_as is None:
-        problem = f"--reading {reading}: {chosen.name} has no other readings"
-        raise ConfigError(problem, kind="invalid", hint="omit --reading")
+        problem = f"--reading {reading}: the exhibits of {chosen.name} have one reading"
+        compared = chosen.compared_in
+        hint = f"other readings are compared in {compared}" if compared else "omit --reading"
+        raise ConfigError(problem, kind="invalid", hint=hint)
     return chosen.read_as(reading)
+
+
+def _with_blocks(chosen: Paper, blocks: int) -> Paper:
+    """Returns the paper with a number of measured blocks."""
+    if chosen.with_blocks is None:
+        problem = f"--blocks {blocks}: {chosen.name} measures nothing on real ranks"
+        raise ConfigError(problem, kind="invalid", hint="omit --blocks")
+    return chosen.with_blocks(blocks)
 
 
 def _file_name(reading: str) -> str:
@@ -153,15 +177,15 @@ def _show(found: Overview) -> None:
     console.print(f"{found.paper.name}: {found.paper.citation}", markup=False)
     if found.comparisons:
         console.print(f"{found.verdict}. Computed by tutti {', '.join(found.versions)}.")
+    console.print("\nexhibits")
     for label, title, counts in found.exhibits():
-        console.print(f"  {label}: {title} ({counts})", markup=False)
+        _hanging(f"{label}: {title} ({counts})")
+    if found.readings:
+        console.print("\nreadings of what the text leaves open")
     for each in found.readings:
-        console.print(f"  reading {each.name}: {each.met} of {each.values} simulated values: "
-                      f"{each.meaning}", markup=False)  # fmt: skip
-    for one in found.conclusions:
-        holds = "holds" if one.holds else "does not hold"
-        console.print(f"  {holds}: {one.statement}: {one.why}", markup=False)
-    differing = [one for one in found.claims if one[1].verdict == "differs"]
+        _hanging(f"{each.name}: {each.met} of {each.values} simulated values: {each.meaning}")
+    _print_conclusions(found.conclusions)
+    differing = [one for one in found.claims if one[1].verdict == "differs" and not one[1].variant]
     if differing:
         console.print()
         exhibits = pl.Series("exhibit", [exhibit for exhibit, _ in differing])
@@ -170,6 +194,27 @@ def _show(found: Overview) -> None:
         for table in tables(values, f"{found.paper.name}: values that differ", console.width):
             console.print(table)
     console.print()
+
+
+def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
+    """Prints conclusions with their evidence: those that do not hold first."""
+    for heading, holds in (("that do not hold", False), ("that hold", True)):
+        chosen = [one for one in conclusions if one.holds is holds]
+        if chosen:
+            out().print(f"\nconclusions of the paper {heading}")
+        for one in chosen:
+            _hanging(one.statement)
+            _hanging(one.why, 4)
+
+
+def _hanging(text: str, indent: int = 2) -> None:
+    """Prints a line that continues further to the right."""
+    console = out()
+    filled = textwrap.fill(
+        text, console.width, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
+    console.print(filled, markup=False, soft_wrap=True)
 
 
 def _chosen(paper: Paper, figures: list[int], tables: list[int]) -> list[tuple[str, Exhibit]]:
@@ -187,17 +232,17 @@ def _report(label: str, result: ExhibitResult, folder: Path) -> None:
     result.frame.write_csv(folder / f"{stem}.csv")
     console = out()
     console.print(f"source: {result.source}", markup=False)
-    compared = {
-        "published": frame_of(result.published),
-        "conclusions": conclusions_frame(result.conclusions),
-    }
-    if not result.frame.equals(compared["published"]):
+    published = frame_of(result.published)
+    if not result.frame.equals(published):
         _print(result.frame, f"{label}: ours")
-    for name, table in {**compared, **result.tables}.items():
-        if table.is_empty():
-            continue
-        table.write_csv(folder / f"{stem}_{name}.csv")
-        _print(table, f"{label}: {name}", _COMPARED)
+    for name, table in {"published": published, **result.tables}.items():
+        if not table.is_empty():
+            table.write_csv(folder / f"{stem}_{name}.csv")
+            _print(table, f"{label}: {name}", _COMPARED)
+    if result.conclusions:
+        conclusions_frame(result.conclusions).write_csv(folder / f"{stem}_conclusions.csv")
+        _print_conclusions(result.conclusions)
+        console.print()
     for line in (result.verdict, *result.notes):
         console.print(line, markup=False)
     for file in (*result.figures, folder / f"{stem}.csv"):

@@ -1,7 +1,8 @@
 """Drawings of the exhibits of papers: computed curves and bars with the published values.
 
 Drawings have the size and font of a column or a page of a paper. The line on top states how many
-published values agree. Published values are black; their markers state how certain they are.
+published values agree. Published values are black or have a black edge. Their markers state how
+certain they are.
 """
 
 from __future__ import annotations

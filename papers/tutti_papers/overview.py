@@ -109,8 +109,8 @@ tutti reproduces four papers. `tutti paper` prints this comparison; `tutti paper
 exhibit of a paper and draws its figures; `make papers` runs all and stores the comparison.
 
 A published number agrees if the computed value is within {_PERCENT} of it, a published range if the
-computed value is inside. Drawings have the published values in black. *Certainty* states how a
-published value is known:
+computed value is inside. Published values in drawings are black, or have the colour of their curve
+and a black edge. *Certainty* states how a published value is known:
 
 """
 _COUNTED = """

@@ -29,6 +29,14 @@ def test_phases_have_separate_rows() -> None:
     assert "for each phase" in done.output
 
 
+def test_a_missing_phase_names_the_trees_that_have_phases() -> None:
+    for notation, hinted in (("nccl", True), ("nccl,phased", False)):
+        command = ["bypass", "map", f"double_binary_tree:{notation}", "--phase", "5"]
+        refused = CliRunner().invoke(app, command)
+        assert refused.exit_code == ExitCode.MISTAKE
+        assert ("nccl,phased has a phase up" in refused.output) is hinted
+
+
 def test_finished_runs_are_shown_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
     def run_on(schedule: Any, routes: Any, size: Any, **options: Any) -> Any:
         if size.bytes > 1024:

@@ -44,8 +44,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count("simulate", lambda _: 1)
     count("simulate_many", lambda arguments: len(arguments[0]))
-    count("simulate_training", lambda _: 1)
-    count("step_bound", lambda _: 1)
+    for name in ("simulate_training", "TrainingCase", "step_bound"):
+        count(name, lambda _: 1)
     return counts
 
 
@@ -70,7 +70,7 @@ def test_compare_repeats_only_the_drawn_run(runs: Counter[str], tmp_path: Path) 
 
 def test_a_step_is_simulated_once_and_bounded_once(runs: Counter[str], tmp_path: Path) -> None:
     _call("train", "run", STEP, "--out", str(tmp_path))
-    assert runs == {"simulate_training": 5, "step_bound": 5}
+    assert runs == {"TrainingCase": 5, "step_bound": 5}
 
 
 def _request(**settings: Any) -> ComparisonRequest:

@@ -61,8 +61,9 @@ def test_disturbances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(slowdowns, "_disturbed", Interrupts(slowdowns._disturbed, 3))
     text = interrupted(
-        tmp_path, "train", "disturb", STEP, "--slow", "0.02:1.3", "--draws", "3", "-o", "o"
-    )
+        tmp_path, "train", "disturb", STEP, "--slow", "0.02:1.3", "--draws", "3",
+        "--threads", "1", "-o", "o",
+    )  # fmt: skip
     assert "slow NPUs" in text
     assert "interrupted: 2 of 4 results finished" in text
     assert (tmp_path / "o" / "disturbances.parquet").exists()
@@ -74,8 +75,8 @@ def test_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     ended: list[bool] = []
 
-    def first_of(found: Any, count: int, *, done: Any) -> None:
-        for one in simulate_fastest(found, min(count, 1), done=done):
+    def first_of(found: Any, count: int, *, done: Any, threads: int) -> None:
+        for one in simulate_fastest(found, min(count, 1), done=done, threads=threads):
             assert one.simulated is not None
         raise KeyboardInterrupt
 

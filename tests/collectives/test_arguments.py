@@ -5,7 +5,8 @@ from __future__ import annotations
 import tutti
 from tutti import PipeliningPostal, _core
 from tutti.base.units import Size
-from tutti.collectives.arguments import grid, tune_arguments
+from tutti.collectives.argument_grids import grid
+from tutti.collectives.arguments import tune_arguments
 from tutti.platforms.machine import Platform
 
 FLAT = Platform(name="flat", model=PipeliningPostal(alpha_p="400 ns", alpha_r="100 ns"))

@@ -34,7 +34,8 @@ def loaded(folder: Path, policy: str, *layers: str, sizes: tuple[int, ...] = (8,
 
 def collectives(workload: TextWorkload) -> list[tuple[str, int, int]]:
     """Returns the collectives with their dimensions and sizes, without order."""
-    return sorted(transfer[:3] for transfer in workload.program.transfers)
+    transfers = workload.program.transfers
+    return sorted((each.collective, each.mask, each.size) for each in transfers)
 
 
 def run(
@@ -57,7 +58,7 @@ def test_a_text_workload_is_a_training_loop(tmp_path: Path) -> None:
     path = tmp_path / "w.txt"
     path.write_text(TEXT, encoding="utf-8")
     workload = load_text(path, (8, 2))
-    rows = [(kind, name, amount) for kind, name, _, _, amount in workload.program.tasks]
+    rows = [(task.kind, task.layer, task.amount) for task in workload.program.tasks]
     assert rows == [
         ("compute", "fc1", 1_200_000),
         ("all_gather", "fc1", 8 * 1_048_576),
@@ -178,11 +179,11 @@ def test_a_dlrm_exchanges_its_embeddings(tmp_path: Path) -> None:
         "bottom -1 10 ALLREDUCE 8 10 NONE 0 10 ALLREDUCE 64 1",
         "top -1 10 NONE 0 10 NONE 0 10 ALLREDUCE 64 1",
     )
-    rows = workload.program.tasks
-    assert [row[4] for row in rows if row[0] == "all_to_all"] == [98304, 98304]
+    tasks = workload.program.tasks
+    assert [task.amount for task in tasks if task.kind == "all_to_all"] == [98304, 98304]
     text = "embeddings whose backward exchange is taken to be the forward one: 1"
     assert text in workload.remarks
-    assert [row[4] for row in rows if row[0] == "all_reduce"] == [64, 64]
+    assert [task.amount for task in tasks if task.kind == "all_reduce"] == [64, 64]
 
 
 @pytest.mark.parametrize(
@@ -249,9 +250,9 @@ def test_forward_passes_are_repeated_from_checkpoints(tmp_path: Path) -> None:
     """Layers 1 and 2 run again before the backward pass of layer 3."""
     layers = [f"l{n} -1 {n + 1} ALLREDUCE {n + 64} 10 NONE 0 100 NONE 0 0" for n in range(4)]
     policy = f"{REPEATING} checkpoints: 1 1 checkpoint_initiates: 1 3"
-    rows = loaded(tmp_path, policy, *layers).program.tasks
-    at = next(place for place, row in enumerate(rows) if row[2] != "forward")
-    assert [(kind, name, amount) for kind, name, _, _, amount in rows[at : at + 4]] == [
+    tasks = loaded(tmp_path, policy, *layers).program.tasks
+    at = next(place for place, task in enumerate(tasks) if task.during != "forward")
+    assert [(task.kind, task.layer, task.amount) for task in tasks[at : at + 4]] == [
         ("all_reduce", "l3", 65),
         ("all_reduce", "l3", 66),
         ("compute", "l3", 105_000),

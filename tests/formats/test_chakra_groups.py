@@ -164,7 +164,7 @@ def test_equal_names_and_the_default_group(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"1": [1, 0]}', "utf-8")
     trace, _ = read_trace(tmp_path / "t.0.et", Options())
     assert trace.collectives[0].group == (1, 0)
-    assert programs(chakra.read_all(prefix), (2,))[0].transfers[0][1] == 1
+    assert programs(chakra.read_all(prefix), (2,))[0].transfers[0].mask == 1
     written(tmp_path, {"pg_name": text("0")}, {"comm_group": Attribute("int32", 0)})
     trace, losses = read_trace(tmp_path / "t.0.et", Options())
     assert trace.collectives[0].group == (0, 1)
@@ -189,7 +189,7 @@ def test_groups_of_pytorch_hold_on_a_torus(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"1": [0, 1, 2, 3]}', "utf-8")
     traces = chakra.read_all(tmp_path / "t")
     found = programs(traces, (2, 2))
-    assert [transfer[1] for transfer in found[0].transfers] == [1]
+    assert [transfer.mask for transfer in found[0].transfers] == [1]
     line = f"groups of {tmp_path / 't.json'} (1): the trace defines others"
     assert traces[0].groups.remarks() == (line,)
     assert line in read_trace(tmp_path / "t.0.et", Options())[1]
@@ -205,7 +205,7 @@ def test_a_collective_of_one_rank_takes_no_time(tmp_path: Path) -> None:
         programs(chakra.read_all(tmp_path / "t"), (2,))
     chakra.write(tmp_path / "t.1.et", ChakraTrace(nodes=nodes[:1]))
     found = programs(chakra.read_all(tmp_path / "t"), (2,))
-    assert [row[0] for row in found[0].tasks] == ["compute"]
+    assert [task.kind for task in found[0].tasks] == ["compute"]
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,17 @@ from tutti.formats.astrasim.systems import System
 from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.reader import COLLECTIVES, Attribute, ChakraTrace, Node
 from tutti.formats.chakra.trace import read_trace
+from tutti.formats.chakra.writer import write_trace
 from tutti.formats.formats import Options
+from tutti.formats.goal.text import write_goal, write_goal_binary
 from tutti.nccl.of_platform import LibraryTimes
 from tutti.platforms import PipeliningPostal, platform
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tutti.workloads.operations import Trace
 
 
 def call(number: int, collective: str, size: int, *after: int) -> Node:
@@ -221,3 +226,16 @@ def test_uneven_nodes_are_refused(tmp_path: Path) -> None:
     )
     assert code == 2
     assert "different numbers of ranks of a group: 9 ranks on 2 nodes of 8 GPUs" in output
+
+
+@pytest.mark.parametrize("write", [write_trace, write_goal, write_goal_binary])
+def test_collectives_that_have_only_a_time_are_not_written(
+    tmp_path: Path, write: Callable[[Trace, Path, Options], object]
+) -> None:
+    trace, _ = read_trace(written(tmp_path, 4, *STEP), Options())
+    with_times = timed(trace, lambda *_: 1000)
+    out = tmp_path / "out" / "t.et"
+    out.parent.mkdir()
+    with pytest.raises(tutti.errors.ConfigError, match="rank 0, operation 1 is a collective that"):
+        write(with_times, out, Options())
+    assert not list(out.parent.iterdir())

@@ -10,7 +10,7 @@ from tutti.base.errors import ConfigError
 from tutti.measured.errors import TuningError
 from tutti.nccl import Graph, NcclSystem, Settings, candidates, choose, known_versions
 from tutti.nccl.channels import channel_counts
-from tutti.nccl.presets import preset_names, system
+from tutti.nccl.presets import partial_system, preset_names, system
 from tutti.nccl.settings import ALGORITHMS, enabled
 from tutti.nccl.versions import version
 
@@ -111,11 +111,30 @@ def test_sharp_offers_collnet_between_nodes_only() -> None:
 @pytest.mark.parametrize("nccl", known_versions())
 def test_presets_have_a_choice(name: str, nccl: str) -> None:
     where = system(name, 1)
-    if where.architecture == "blackwell" and nccl < "2.25":
-        with pytest.raises(ConfigError, match="does not support compute capability 100"):
+    problem = ""
+    if where.gfx:
+        problem = "RCCL .* is unknown"
+    elif where.architecture == "blackwell" and nccl < "2.25":
+        problem = "does not support compute capability 10"
+    if problem:
+        with pytest.raises(ConfigError, match=problem):
             choose(where, "all_reduce", MIB, nccl)
         return
     assert choose(where, "all_reduce", MIB, nccl).time > 0
+
+
+@pytest.mark.parametrize("name", ["gb200_nvl72", "gb300_nvl72"])
+def test_parts_of_a_domain_have_the_graphs_of_their_search(name: str) -> None:
+    adapter = {"gb200_nvl72": 48.0, "gb300_nvl72": 96.0}[name]
+    for width in (1, 2, 4, 8, 10, 16, 18, 20, 32, 36, 64, 72):
+        found = partial_system(name, 2, width)
+        ring = found.graph("ring")
+        # Rings use the adapters of the GPUs, or all NVLinks of a GPU: 18 of 40.1 GB/s. Within a
+        # node, a GPU forwards all rings but those that leave at it.
+        assert ring.channels * ring.inter <= adapter * width
+        limit = 721.8 * width / max(1, width - 1)
+        assert width == 1 or ring.channels * ring.intra <= limit
+        assert ring.channels * ring.inter > min(adapter * width, 721.8) * 0.92
 
 
 def test_refuses_other_input() -> None:
@@ -125,7 +144,6 @@ def test_refuses_other_input() -> None:
         (lambda: choose(H100, "all_reduce", 0), "is not a size"),
         (lambda: choose(H100, "all_reduce", 8, "1.0"), "NCCL 1.0 is unknown"),
         (lambda: system("dgx", 1), "unknown system"),
-        (lambda: system("gb200_nvl72", 2), "graphs for one node only"),
         (lambda: system("dgx_h100", 0), "2 GPUs or more"),
         (lambda: NcclSystem("x", 1, 1, 90, graphs=ring), "2 GPUs or more"),
         (lambda: NcclSystem("x", 1, 2, 90), "1 channel or more"),

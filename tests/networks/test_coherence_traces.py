@@ -85,8 +85,18 @@ def test_settings_of_kernels_are_refused(trace: Path) -> None:
         coherence.run(kernel=f"trace:{trace}", mesh=MESH, scale="tiny")
     far = trace.with_name("far.txt")
     far.write_text("16 load 8", encoding="utf-8")
-    with pytest.raises(CoherenceError, match="17 threads"):
+    with pytest.raises(CoherenceError, match="accesses of core 16"):
         coherence.run(kernel=f"trace:{far}", mesh=MESH)
+
+
+def test_a_core_beyond_the_mesh_and_a_missing_file_are_named(trace: Path) -> None:
+    trace.write_text("9 load 0x40", encoding="utf-8")
+    with pytest.raises(CoherenceError, match="accesses of core 9: expected cores 0 to 3") as caught:
+        coherence.run(kernel=f"trace:{trace}", mesh=SmartMesh(columns=2, rows=2))
+    assert "enlarge the mesh" in caught.value.hint
+    refused = call("coherence", "run", "--kernel", "trace:", cwd=trace.parent)
+    assert refused.returncode == 2
+    assert "`trace:` names no file" in refused.stderr
 
 
 def test_the_command_runs_a_trace(trace: Path) -> None:
@@ -94,6 +104,7 @@ def test_the_command_runs_a_trace(trace: Path) -> None:
     done = call("coherence", "run", "-k", "trace:t.txt", *size, cwd=trace.parent)
     assert done.returncode == 0, done.stderr
     assert "trace:t.txt, on 2 cores, ht" in done.stdout
+    assert "seed" not in done.stdout, "kernels have scale and seed, traces do not"
     assert "serial program" not in done.stdout
     config = trace.parent / "sub" / "chip.toml"
     config.parent.mkdir()

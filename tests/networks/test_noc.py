@@ -379,7 +379,7 @@ def test_an_exception_in_the_callback_stops_all_runs() -> None:
 
     def stop(index: int, result: object) -> None:
         assert index == 0
-        assert isinstance(result, dict)
+        assert isinstance(result, _core.FlitResult)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

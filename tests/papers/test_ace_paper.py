@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tutti import _core
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.energy.technology import Interval
 from tutti.training.collective import Alone
@@ -88,7 +89,7 @@ def test_fsms_go_to_the_phase_with_all_to_alls() -> None:
     fabric = torus(system.rings("4x4x4"), 0.94)
     ace, chunk = configurations()["ace"], Size.parse("64 KiB")
     without = ace.endpoint(Npu(), fabric, chunk=chunk, message=chunk)
-    exchange = [("all_to_all", 7, 1, 0)]
+    exchange = [_core.Transfer("all_to_all", 7, 1)]
 
     def fsms(configuration: Configuration) -> list[int]:
         endpoint = configuration.endpoint(
@@ -202,8 +203,7 @@ def _lookup_us(configuration: Configuration, reading: workloads.Reading) -> floa
     )
     tables = step._embedding(configuration, configuration.compute(step.npu))
     assert tables is not None
-    time: int = tables["lookup"]
-    return time / 1e6
+    return tables.lookup_ps / 1e6
 
 
 @pytest.mark.parametrize(("gradient", "gain"), [(2, 1.067), (4, 1.233)])
@@ -284,7 +284,8 @@ def test_score_counts_values_of_endpoints_and_of_the_paper_only(
     monkeypatch.setattr(readings, "silicon_values", list)
     shown = readings.score()
     assert shown["within_15"].to_list() == ["12 of 15"] * 4
-    assert shown["choices"][0] == shown["choices"][1] == "1 GHz, 4 B, memory, paper"
+    assert shown["choices"][0] == shown["choices"][1]
+    assert shown["choices"][0].startswith("cycles of files at 1 GHz, gradients of 4 B")
 
 
 def test_the_grid_starts_with_the_reading_of_the_exhibits() -> None:

@@ -22,10 +22,11 @@ from tutti.bypass.package_networks import (
 from tutti.energy.package import technologies
 from tutti.training.overlap import Overlap
 from tutti_papers import find_paper
-from tutti_papers.aries import energy, flits, multi_tree, readings, throughput
+from tutti_papers.aries import bottlenecks, energy, flits, multi_tree, readings, throughput
 from tutti_papers.aries.applications import BATCHES, layers
 from tutti_papers.aries.area import added_mm2
 from tutti_papers.aries.best import candidates
+from tutti_papers.aries.conclusions import BUTTERFLY_SLOWEST
 from tutti_papers.aries.iterations import Load, averaging, grid, iteration, iterations, speedups
 from tutti_papers.aries.published import ENERGY_SAVED, NETWORKS, SPEEDUPS
 from tutti_papers.aries.reading import AXES, DEFAULT_READING, NAMED, described, reading_of
@@ -286,9 +287,26 @@ def test_packets_and_flits_agree_without_shared_links() -> None:
 
 def test_multi_tree_has_a_conclusion_for_each_size() -> None:
     rows = [
-        {"side": side, "wires": 2, "configured": "for each phase, 100 ns", "size": str(size),
-         "over_mesh": 1.0 + side / 10, "over_torus": 0.9}
+        {"side": side, "wires": 2, "configured": f"for each phase, {switch}", "size": str(size),
+         "over_mesh": 1.0 + side / 10, "over_torus": over}
+        for switch, over in (("100 ns", 0.9), ("0 ns", 0.95))
         for side in (4, 8) for size in multi_tree.SIZES
     ]  # fmt: skip
     found = multi_tree.conclusions(pl.DataFrame(rows), DEFAULT)
     assert [one.holds for one in found] == [True] * 4 + [False] * 4 + [False]
+    assert "if a switch between phases took no time, 4x4: 0.95, 8x8: 0.95" in found[4].why
+
+
+def test_the_butterfly_carries_trees_on_more_links_than_a_mesh() -> None:
+    """Its links have 2/3 of the rate on 4x4 (four ports of a mesh among six)."""
+    frame = bottlenecks.bottlenecks(DEFAULT)
+    rows = {(row["algorithm"], row["side"], row["network"]): row for row in frame.to_dicts()}
+    butterfly, mesh, noc = (
+        rows["double_binary_tree", 4, one] for one in ("flattened_butterfly", "mesh", "adapt_noc")
+    )
+    assert (butterfly["payloads"], mesh["payloads"]) == (1.0, 2.5)
+    assert (butterfly["busy"], mesh["busy"]) == (1.5, 2.5)
+    assert butterfly["time"] < mesh["time"] == noc["time"]
+    assert noc["schedule"].endswith("on a mesh")
+    assert all(row["busy"] <= row["time"] for row in rows.values())
+    assert "carries 1.00 payloads in 1.50" in bottlenecks.reasons(frame)[BUTTERFLY_SLOWEST]

@@ -6,6 +6,7 @@ from itertools import product
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pytest
 
 from tutti.bypass.package_networks import ALGORITHMS, SIDES
@@ -23,15 +24,17 @@ from tutti_papers.ace.conclusions import (
 from tutti_papers.aries import energy, performance
 from tutti_papers.aries.applications import APPLICATIONS
 from tutti_papers.aries.conclusions import (
+    faster,
     of_concentration,
     of_rings,
     of_speedups,
     of_throughput,
     of_trees,
+    with_reasons,
 )
 from tutti_papers.aries.published import NETWORKS, SPEEDUPS
 from tutti_papers.aries.reading import JointReading
-from tutti_papers.smart import kernels, readings, system, tables
+from tutti_papers.smart import kernels, readings, synthetic, system, tables
 from tutti_papers.smart.conclusions import near_ideal, of_fan_in, of_fan_out, of_runtimes
 from tutti_papers.smart.published import Row
 from tutti_papers.smart.system import (
@@ -93,6 +96,8 @@ def test_aries_figure_10_compares_every_speedup(
     monkeypatch.setattr(performance, "sensitivity", lambda _: {})
     monkeypatch.setattr(performance, "readings", lambda: ({}, ()))
     monkeypatch.setattr(performance, "best_schedules", dict)
+    monkeypatch.setattr(performance, "bottlenecks", lambda _: pl.DataFrame())
+    monkeypatch.setattr(performance, "reasons", lambda _: {faster("multi_tree"): "links"})
     made = find_paper("aries").figures[10].make(tmp_path)
     assert len(made.published) == 24 + 3
     # 300 over 200 us in three applications, 1 in the Transformer; the maximum of 8x8 trees.
@@ -104,6 +109,7 @@ def test_aries_figure_10_compares_every_speedup(
     assert not holding(made)[5]
     assert len(made.figures) == 6
     drawn_with_verdict(made)
+    assert "rings on 8x8: 2 of 4 published values" in made.figures[1].read_text("utf-8")
 
 
 def test_aries_figure_11_derives_published_means(
@@ -112,9 +118,12 @@ def test_aries_figure_11_derives_published_means(
     joules = {key: (0.5 if key[0] == "aries" else 1.0, 0.1) for key in STEPS}
     monkeypatch.setattr(JointReading, "iterations", lambda _: STEPS)
     monkeypatch.setattr(energy, "_joules", lambda *_: joules)
+    monkeypatch.setattr(energy, "_of_traffic", lambda case, *_: 0.1 if case[0] == "aries" else 0.2)
     made = find_paper("aries").figures[11].make(tmp_path)
     assert [claim.published for claim in made.published][:2] == [30.5, 28.9]
     assert holding(made) == [True, False, True], "equal savings are in no order"
+    assert made.tables["parts"].row(0) == ("mesh", 4, 50.0, 44.4)
+    assert "traffic on wires and in routers saves 4x4: 50 %" in made.conclusions[1].why
     drawn_with_verdict(made)
 
 
@@ -127,6 +136,8 @@ def test_words_on_throughput_become_conclusions() -> None:
     ]
     found = of_throughput(words)
     assert [one.holds for one in found] == [True, False, False, True]
+    explained = with_reasons(found, {"b is about 1": "hops", "a is above 1": "none"})
+    assert [one.why for one in explained] == ["1.20", "1.20. Reason: hops", "0.90", "1.10"]
     assert found[2].statement == "c is above 1"
     half = {"aries 4x4": 0.3, "torus 4x4": 0.3, "aries 8x8": 0.4, "torus 8x8": 0.3}
     assert [one.holds for one in of_concentration(half)] == [True, False]
@@ -232,11 +243,29 @@ def test_a_mean_that_rests_on_one_kernel_does_not_support_a_conclusion() -> None
     assert found.why == "slow 1.00, fast 0.85; faster on 1 of 3 kernels; not without one"
     both = of_runtimes("faster", {"slow": slow, "fast": fast | {"two": 0.8}}, ("slow", "fast"))
     assert both.holds
+    worse = {"one": 2.0, "two": 0.9, "three": 0.9}
+    against = of_runtimes("faster", {"slow": slow, "fast": worse}, ("slow", "fast"))
+    assert against.why.endswith("faster on 2 of 3 kernels; holds without one")
+    kernels_left = {"mesh": {"one": 2.0, "two": 1.0}, "full": {"one": 0.4, "two": 0.9}}
+    left = near_ideal(kernels_left, "mesh", "full")
+    assert left.why.endswith("one alone leaves 80 %, the others 10 %")
 
 
-def saturation(rate: float, arrivals: float = 1.0) -> Any:
-    load = SimpleNamespace(arrivals=SimpleNamespace(mean=arrivals))
-    return SimpleNamespace(by_throughput=rate, runs=[SimpleNamespace(loads=[load])])
+def test_latencies_are_drawn_up_to_the_first_load_that_saturates() -> None:
+    """Short runs beyond saturation may seem stable again."""
+    runs: Any = [SimpleNamespace(load=load, is_stable=load != 3) for load in (1, 2, 4, 3)]
+    assert [run.load for run in synthetic._until_saturation(runs)] == [1, 2, 3]
+    assert [run.load for run in synthetic._until_saturation(runs[:2])] == [1, 2]
+
+
+def saturation(rate: float, arrivals: float = 1.0, latencies: tuple[float, float] = (5, 6)) -> Any:
+    """A curve with runs at the two loads at which latencies are compared."""
+    part = SimpleNamespace(arrivals=SimpleNamespace(mean=arrivals))
+    runs = [
+        SimpleNamespace(loads=[part], load=load, latency=SimpleNamespace(mean=latency))
+        for load, latency in zip((system.LOW, system.MIDDLE), latencies, strict=True)
+    ]
+    return SimpleNamespace(by_throughput=rate, runs=runs)
 
 
 def test_conclusions_of_meshes_follow_their_saturation() -> None:
@@ -249,6 +278,10 @@ def test_conclusions_of_meshes_follow_their_saturation() -> None:
     assert [one.holds for one in of_fan_in(fan_in)] == [True] * 4
     fan_in[IN_COMPLETE] = saturation(0.7, arrivals=1.2)
     assert [one.holds for one in of_fan_in(fan_in)] == [False, False, True, False]
+    fan_in[IN_LOCAL] = saturation(0.45, latencies=(5, 5))
+    like = of_fan_in(fan_in)[2]
+    assert not like.holds, "1 / 1.2 is beyond the tolerance of values"
+    assert "latency at 0.35 flows per cycle 0.83 times" in like.why
     slots = {COMPLETE.format(i): saturation(min(4, i - 2) / i / 4) for i in INTERVALS}
     every = {name: saturation(rate / 64) for name, rate in
              ((BASELINE, 0.6), (GREEDY, 0.6), (PRIVATE, 0.9))}  # fmt: skip

@@ -78,7 +78,8 @@ def test_papers_are_compared_from_the_stored_claims(
     assert "figure 1: time over ranks (1 of 2 values, 1 of 1 conclusions)" in output
     assert "figure 2: time over ranks (not stored)" in output
     assert "it is faster" in output
-    assert "reading default: 1 of 2 simulated values: as the text states" in output
+    assert "what the text leaves open default: 1 of 2 simulated values: as the text" in output
+    assert "conclusions of the paper that hold it is faster 3 of 4" in output
     shown = json.loads(CliRunner().invoke(app, ["paper", "--json"]).stdout)["tables"]["exhibits"]
     assert summary.read(json.dumps(shown))[0].claims[:2] == found.claims[:2]
     page = papers_page()
@@ -181,11 +182,19 @@ def test_another_reading_needs_a_paper_that_has_readings(tmp_path: Path) -> None
     options = ["paper", "one-paper", "--reading", "text", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, options)
     assert result.exit_code == 2
-    assert "one-paper has no other readings" in result.output
-    for option in (["--reading", "text"], ["--figure", "3"], ["--table", "1"]):
+    assert "the exhibits of one-paper have one reading" in result.output
+    for option in (["--reading", "text"], ["--figure", "3"], ["--table", "1"], ["--out", "x"]):
         result = CliRunner().invoke(app, ["paper", *option])
         assert result.exit_code == 2
         assert f"{option[0]}: expected a paper" in result.output
+
+
+def test_refused_readings_name_the_tables_that_compare_them() -> None:
+    compared = {"ace": "`readings` and `score` of figure 11", "smart": "tables 2, 3 and 4"}
+    for name, tables in compared.items():
+        result = CliRunner().invoke(app, ["paper", name, "--reading", "best"])
+        assert result.exit_code == 2
+        assert tables in " ".join(result.output.split())
 
 
 def test_another_reading_has_a_folder_of_its_own(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tutti_papers import Claim
 
 ABOVE = 1.02
+ROUNDS = runs.native
+"""The function that a fixture replaces."""
 
 
 def blocks(
@@ -46,19 +48,19 @@ def blocks(
     return pl.DataFrame(rows, schema=BLOCKS, orient="row")
 
 
-def native(ranks: int, schedules: tuple[str, ...]) -> pl.DataFrame:
-    """The MPI's all_reduce takes 1 us, the schedules 2 and 1.5 us."""
+def native(ranks: int, schedules: tuple[str, ...], blocks: int | None = None) -> pl.DataFrame:
+    """The MPI's all_reduce takes 1 us, the schedules 2 and 1.5 us; blocks slow down together."""
     own = dict.fromkeys(BLOCKS) | {
         "collective": "all_reduce", "ranks": ranks, "size_bytes": 8, "each": 10, "wrong": 0,
-        "emulated": False,
+        "emulated": False, "crowded": ranks > 4,
     }  # fmt: skip
     names = {
         runs.multiplying(stages): time for stages, time in zip(schedules, (2, 1.5), strict=True)
     }
     rows = [
-        own | {"schedule": name, "block": block, "time_ps": round(time * 10**6)}
+        own | {"schedule": name, "block": block, "time_ps": round(time * 10**6 * (1 + block))}
         for name, time in (names | {"": 1}).items()
-        for block in range(3)
+        for block in range(blocks or 3)
     ]
     return pl.DataFrame(rows, schema=BLOCKS, orient="row")
 
@@ -108,6 +110,32 @@ def test_real_ranks_compare_schedules_with_the_native_all_reduce(tmp_path: Path)
     assert "by +25 % on 4 ranks" in found.conclusions[0].why
     assert "by -50 % on 4 ranks" in found.conclusions[1].why
     assert any("without emulated distance" in note for note in found.notes)
+    assert "More ranks than cores: N = 8." in found.notes[0]
+    assert "quartiles +25 and +25 %" in found.conclusions[0].why, "pairs do not scatter"
+    assert found.frame["upper_quartile_us"][0] > found.frame["median_us"][0]
+
+
+def test_blocks_on_real_ranks_are_an_option(tmp_path: Path) -> None:
+    assert PAPER.with_blocks is not None
+    more = PAPER.with_blocks(5)
+    assert more.figures[16].make(tmp_path).frame["blocks"].to_list() == [5] * 6
+    changed = [label for label, one in more.exhibits() if dict(PAPER.exhibits())[label] != one]
+    assert changed == ["figure 16"]
+
+
+def test_rounds_on_real_ranks_stop_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each round takes 10 s; without a number of blocks, none starts after 15 s."""
+    now = [0.0]
+
+    def measure(*_: Any) -> pl.DataFrame:
+        now[0] += 10
+        return pl.DataFrame({"block": list(range(runs.ROUND)) * 3})
+
+    monkeypatch.setattr(runs, "measure", measure)
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    found = ROUNDS(4, ("a2,a2", "a4"))
+    assert sorted(found["block"]) == sorted(3 * [*range(2 * runs.ROUND)])
+    assert ROUNDS(4, ("a2,a2", "a4"), 5)["block"].max() == 4
 
 
 def test_table_1_finds_the_parameters_that_are_emulated(tmp_path: Path) -> None:

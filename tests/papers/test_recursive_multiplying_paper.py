@@ -286,9 +286,18 @@ def test_onset_is_the_first_size_that_takes_longer() -> None:
 
 
 def test_conclusions_on_real_ranks_compare_the_native_all_reduce() -> None:
-    times = {4: {"rd": 10.0, "rm": 8.0, "own": 7.0}, 8: {"rd": 20.0, "rm": 18.0, "own": 19.0}}
-    faster, native, same = conclusions.of_native(times)
-    assert faster.holds
+    def near(ratio: float) -> conclusions.Quartiles:
+        return conclusions.Quartiles(ratio - 0.1, ratio, ratio + 0.1)
+
+    ratios = {
+        4: {"rm/rd": near(0.8), "rm/own": near(1.14), "own/rd": near(0.7)},
+        8: {"rm/rd": near(0.95), "rm/own": near(0.85), "own/rd": near(0.95)},
+    }
+    faster, native, same = conclusions.of_native(ratios)
+    assert faster.why.endswith("Not at N = 8"), "not in three of four pairs"
+    assert "by +20 % on 4 ranks (quartiles +10 and +30 %)" in faster.why
     assert not native.holds
-    assert "-14 % on 4 ranks, +5 % on 8 ranks" in native.why
+    assert "by -14 % on 4 ranks" in native.why
+    assert "0.70 times on 4 ranks (0.60 to 0.80)" in same.why
     assert not same.holds
+    assert faster.holds is False

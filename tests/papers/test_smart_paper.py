@@ -101,6 +101,32 @@ def test_polled_responses_give_the_published_row_c3() -> None:
     assert landing["SFI_Greedy, Bypass: ACKs per flow"].ours < 2.5
 
 
+def test_local_priority_without_bypasses_is_the_baseline() -> None:
+    """The reason why SFI_Greedy with Prio=Local does not perform like the baseline."""
+    settings = system.REDUCTIONS[system.DEFAULT].settings
+    base, local = (
+        replace(system.mesh(name), **settings) for name in (system.BASELINE, system.IN_LOCAL)
+    )
+    traffic = smart.at_load(system.TRAFFIC[system.TO_ONE], system.MIDDLE)
+    one_hop, plain, hops = (
+        smart.run(mesh, traffic, SHORT) for mesh in (replace(local, hpc_max=1), base, local)
+    )
+    assert one_hop.latency.mean == plain.latency.mean
+    assert hops.latency.mean < 0.9 * plain.latency.mean
+
+
+def test_stages_that_share_vcs_lose_most_of_the_gain() -> None:
+    """Private trees gain 1.63 over the baseline, and 1.19 with 6 VCs in total."""
+    by_name = {one.name: one for one in sensitivity.VARIATIONS}
+    shared = by_name["6 VCs in total, divided among stages"]
+    base, private = (
+        sensitivity._search(system.ALL, sensitivity.mesh_of(shared, name)).by_throughput
+        for name in (system.BASELINE, system.PRIVATE)
+    )
+    assert private / base == pytest.approx(1.19, abs=0.01)
+    assert 64 * private == pytest.approx(0.707, abs=0.001)
+
+
 @pytest.mark.usefixtures("short")
 def test_oldest_flits_first_give_the_published_latency_before_saturation() -> None:
     of = {reading: tables.to_one(reading) for reading in ("footnote 13", "oldest")}

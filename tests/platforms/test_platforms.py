@@ -30,10 +30,18 @@ def test_every_number_has_a_source(name: str) -> None:
 def test_gpu_platforms_name_their_library_with_a_source() -> None:
     for name in PLATFORMS:
         platform = find_platform(name, folder=Path())
-        nvidia = any(model.startswith("nccl") for model in platform.models)
-        assert (platform.library is not None) == nvidia, name
+        has_gpus = any(model.startswith(("nccl", "rccl")) for model in platform.models)
+        assert (platform.library is not None) == has_gpus, name
         assert platform.library is None or platform.library.source
-        assert machine(platform, next(iter(platform.models)), source=name).library is None or nvidia
+        library = machine(platform, next(iter(platform.models)), source=name).library
+        assert library is None or has_gpus
+
+
+@pytest.mark.parametrize("suffix", ["", "_cluster"])
+def test_an_h200_has_the_network_of_an_h100(suffix: str) -> None:
+    old, new = (find_platform(f"dgx_{gpu}{suffix}", folder=Path()) for gpu in ("h100", "h200"))
+    assert (new.models, new.topology, new.library) == (old.models, old.topology, old.library)
+    assert "H200" in new.summary
 
 
 def test_cray_matches_table_1_of_the_paper() -> None:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from tutti import _core
 from tutti.cli.app import app
 
 if TYPE_CHECKING:
@@ -192,4 +193,4 @@ def test_groups_of_traces_come_from_a_table_next_to_them(file: Path, tmp_path: P
     (tmp_path / "t.json").write_text('{"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}', "utf-8")
     training = load_training(file)
     (program,) = training.step.programs(training.configurations[0])
-    assert program.transfers == [("all_reduce", 1, 1 << 20, 0)]
+    assert program.transfers == [_core.Transfer("all_reduce", 1, 1 << 20)]

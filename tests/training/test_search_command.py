@@ -18,6 +18,8 @@ from tutti.training.step import Step
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tutti.training.endpoint import Configuration
+
 RUNNER = CliRunner()
 
 FILE = """
@@ -52,6 +54,8 @@ rings = [
 ]
 """
 THREE = ["ring", "swing", "direct"]
+SIX = [*THREE, "recursive_multiplying:ratio=2", "recursive_multiplying:ratio=8", "knomial"]
+"""The ratios have equal steps on 4 ranks."""
 
 
 @pytest.fixture(params=[PLATFORM, TORUS], ids=["platform", "torus"])
@@ -83,10 +87,15 @@ def test_the_choice_is_a_local_optimum(file: Path) -> None:
     }
 
 
-def test_the_search_is_deterministic(file: Path) -> None:
-    first, second = searched(file), searched(file)
-    assert first.trials == second.trials
-    assert first.chosen == second.chosen
+@pytest.mark.parametrize("limit", [0, 7])
+def test_threads_change_nothing(file: Path, limit: int) -> None:
+    first, *others = (
+        searched(file, algorithms=SIX, threads=threads, limit=limit) for threads in (1, 2, 3)
+    )
+    for other in others:
+        assert other.trials == first.trials
+        assert other.chosen == first.chosen
+        assert other.best.total == first.best.total
 
 
 def test_refused_algorithms_have_a_reason(file: Path) -> None:
@@ -100,18 +109,18 @@ def test_refused_algorithms_have_a_reason(file: Path) -> None:
 def test_algorithms_with_equal_steps_run_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On 4 ranks of a group, recursive multiplying is the same for ratios of 2 and of 8."""
     runs = []
-    run = Step.run
+    case = Step.case
 
-    def counted(step: Step, *arguments: object, **options: object) -> object:
+    def counted(step: Step, configuration: Configuration) -> object:
         runs.append(step.algorithms)
-        return run(step, *arguments, **options)  # type: ignore[arg-type] # of the caller
+        return case(step, configuration)
 
     names = ["recursive_multiplying:ratio=2", "recursive_multiplying:ratio=8", "ring"]
     alone = {name: searched(file, algorithms=[name]).trials for name in names}
-    monkeypatch.setattr(Step, "run", counted)
+    monkeypatch.setattr(Step, "case", counted)
     found = searched(file, algorithms=names, limit=3)
     assert [trial.time_ps for trial in found.trials] == [alone[name][0].time_ps for name in names]
-    assert len(runs) == 3  # without changes, and one of each schedule
+    assert len(runs) == 2  # one of each schedule
 
 
 def test_the_limit_is_honoured(file: Path) -> None:
@@ -160,17 +169,16 @@ def test_options_that_cannot_be_honoured_are_refused(
 def test_an_interrupted_search_shows_its_results(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tutti.training.step import Step
+    case, left = Step.case, iter([1] * 3)
 
-    run, left = Step.run, iter([1] * 4)
-
-    def stopping(step: Step, configuration: object) -> object:
+    def stopping(step: Step, configuration: Configuration) -> object:
         if next(left, None) is None:
             raise KeyboardInterrupt
-        return run(step, configuration)  # type: ignore[arg-type]
+        return case(step, configuration)
 
-    monkeypatch.setattr(Step, "run", stopping)
-    result = RUNNER.invoke(app, ["train", "search", str(file), "--out", str(tmp_path / "out")])
+    monkeypatch.setattr(Step, "case", stopping)
+    words = ["train", "search", str(file), "--threads", "1", "--out", str(tmp_path / "out")]
+    result = RUNNER.invoke(app, words)
     assert result.exit_code == ExitCode.INTERRUPTED
     assert "interrupted" in result.stderr
     assert pl.read_parquet(tmp_path / "out" / "search.parquet").height == 3

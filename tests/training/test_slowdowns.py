@@ -111,7 +111,9 @@ def test_unknown_cables_and_cut_networks_are_refused() -> None:
 
 def test_effects_depend_on_the_seed_only() -> None:
     given = Disturbances(slow_share=0.3, slow_factor=1.5, spread=0.05, down=1, load=0.2)
-    first, second = (effects(step(), IDEAL, given, draws=2, seed=3) for _ in range(2))
+    first, second = (
+        effects(step(), IDEAL, given, draws=2, seed=3, threads=threads) for threads in (1, 2)
+    )
     assert first.equals(second)
     assert not first.equals(effects(step(), IDEAL, given, draws=2, seed=7))
 

@@ -73,7 +73,7 @@ def test_paths_start_from_the_file(tmp_path: Path) -> None:
     changes = {"model": "scalesim:net.csv", "compute": {"model": "measured", "file": "times.csv"}}
     read = resolve_training(tables(**changes), source=str(tmp_path / "step.toml"))
     tasks = read.step.programs(read.configurations[0])[0].tasks
-    assert [row[4] for row in tasks if row[0] == "compute"][:2] == [1_000_000, 3_000_000]
+    assert [task.amount for task in tasks if task.kind == "compute"][:2] == [1_000_000, 3_000_000]
 
 
 def test_an_array_has_the_clock_of_the_npu() -> None:
@@ -101,7 +101,10 @@ def test_parallelism_is_read() -> None:
         ({"batch": 0}, ("batch", "greater than or equal to 1")),
         ({"chunk": 65536}, ("chunk", "unit")),
         ({"configurations": ["acee"]}, ("configurations[0]", "did you mean `ace`?")),
-        ({"configurations": ["ace", "ace"]}, ("configurations[1]", "duplicates a name")),
+        (
+            {"configurations": ["ace", "ace"]},
+            ("configurations[1]", "duplicates a name", "rename one"),
+        ),
         ({"torus": {"rings": RINGS * 2}}, ("torus.rings", "two rings of the same name")),
         ({"torus": {"rings": []}}, ("torus.rings", "is empty")),
         ({"layers": 3}, ("layers", "unknown key")),

@@ -14,7 +14,8 @@ from tutti.base.units import Size, TimePerByte
 from tutti.topologies.errors import TopologyError
 from tutti.training.endpoint import AceSettings, Configuration, Npu, configurations, torus
 from tutti.training.errors import EndpointError
-from tutti.training.step import Step, alike
+from tutti.training.runs import alike
+from tutti.training.step import Step
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import Model, Tables, linear
 
@@ -31,7 +32,9 @@ def test_parts_sum_to_the_total(name: str) -> None:
     times = (parts.compute_ps, parts.overlap_ps, parts.exposed_ps, parts.idle_ps)
     assert sum(times) == run.total.ps
     computed = sum(
-        row[4] for row in small().programs(run.configuration)[0].tasks if row[0] == "compute"
+        task.amount
+        for task in small().programs(run.configuration)[0].tasks
+        if task.kind == "compute"
     )
     assert run.compute == computed
 
@@ -123,7 +126,7 @@ def test_tables_in_the_background_leave_the_loop() -> None:
     _, _, first, second = inside.record.iterations()
     _, _, third, fourth = background.record.iterations()
     assert fourth - third < second - first
-    kinds = [row[0] for row in step.programs(background.configuration)[0].tasks]
+    kinds = [task.kind for task in step.programs(background.configuration)[0].tasks]
     assert kinds.count("background") == 6
 
 

@@ -158,7 +158,7 @@ def test_tasks_have_lane_pass_and_group() -> None:
     assert (computed["end_ps"] - computed["start_ps"]).sum() == run.compute
     assert {"forward", "input_gradient", "weight_gradient"} <= set(computed["kind"])
     issued = found.filter(found["group"] != "")
-    assert issued["bytes"].sum() == sum(row[3] for row in run.program_of().issued)
+    assert issued["bytes"].sum() == sum(each.size for each in run.program_of().issued)
     assert set(issued["lane"]) == {""}
     assert set(issued["during"]) <= set(computed["kind"])
     assert found["start_ps"].is_sorted()

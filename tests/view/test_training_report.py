@@ -82,7 +82,8 @@ def adds_up(run: TrainingResult) -> None:
     assert computed == run.compute
     assert computed + sum(found["waited_ps"]) == run.total.ps
     tasks = run.step.programs(run.configuration)[0].tasks
-    handed = sum(task[4] for task in tasks if task[0] not in {"compute", "background", "bubble"})
+    computing = {"compute", "background", "bubble"}
+    handed = sum(task.amount for task in tasks if task.kind not in computing)
     assert found["bytes"].sum() == handed
 
 

@@ -137,9 +137,9 @@ def test_dlrm_exchanges_embedding_lookups() -> None:
     """Samples x tables x dimension per pass; the layers are all-reduced."""
     small = step(build("dlrm_small"), 16, (4, 2), Parallelism())
     tasks = small.programs(IDEAL)[0].tasks
-    sizes = [row[4] for row in tasks if row[0] == "all_to_all"]
+    sizes = [task.amount for task in tasks if task.kind == "all_to_all"]
     assert sizes == [16 * 64 * 16 * 2] * 2
-    assert sum(row[0] == "all_reduce" for row in tasks) == 7
+    assert sum(task.kind == "all_reduce" for task in tasks) == 7
 
 
 def test_idle_time_of_a_pipeline_matches_its_closed_form() -> None:
@@ -156,7 +156,7 @@ def test_idle_time_of_a_pipeline_matches_its_closed_form() -> None:
     assert (part.pipeline.ends, part.pipeline.rings) == ((2, 4, 6, 8), ("r0",))
     assert part.pipeline.messages == (64 // 8 * (1 << 16) * 2,) * 3
     first, second, *_ = piped.programs(IDEAL)
-    kinds = [[row[0] for row in one.tasks] for one in (first, second)]
+    kinds = [[task.kind for task in program.tasks] for program in (first, second)]
     assert (kinds[0].count("send"), kinds[0].count("recv")) == (8, 8)
     assert (kinds[1].count("send"), kinds[1].count("recv")) == (16, 16)
 

@@ -47,18 +47,11 @@ STEP = (
 
 def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
     rate = TimePerByte.parse("1 GB/s").core
-    torus = _core.StepFabric.torus([(nodes, rate, 1000) for nodes in sizes])
-    endpoint = _core.Endpoint.ideal({"packet": 1 << 30, "cycle": 0, "chunks": (64, 16)})
-    settings = {
-        "chunk": 1 << 30,
-        "message": 1 << 30,
-        "parts": None,
-        "order": "fifo",
-        "every_npu": len(found) > 1,
-        "detail": "packets",
-        "window": 0,
-        "launch": 0,
-    }
+    torus = _core.StepFabric.torus([_core.TorusRing(nodes, rate, 1000) for nodes in sizes])
+    endpoint = _core.Endpoint.ideal(packet=1 << 30, cycle_ps=0, chunks_at_once=(64, 16))
+    settings = _core.FabricSettings(
+        chunk=1 << 30, message=1 << 30, order="fifo", every_npu=len(found) > 1
+    )
     of = list(range(len(found))) if len(found) > 1 else []
     return _core.simulate_training(found, torus, endpoint, settings, of)
 
@@ -66,7 +59,7 @@ def run(found: list[TrainingProgram], sizes: tuple[int, ...]) -> TrainingRecord:
 def test_nodes_wait_for_their_dependencies() -> None:
     """5 us, then 7 us during 6 messages of 1 us and 1 ns, then 1 us; metadata are no task."""
     (found,) = programs([trace(*STEP)] * 4, (4,))
-    assert [row[:2] for row in found.tasks] == [
+    assert [(task.kind, task.layer) for task in found.tasks] == [
         ("compute", "n1"),
         ("all_reduce", "c2"),
         ("compute", "n3"),
@@ -95,13 +88,13 @@ def test_times_come_from_operations_where_none_was_recorded() -> None:
         (2,),
         timing=NodeRates(10**9, memory),
     )
-    assert found.tasks[0][4] == 4_000_000
+    assert found.tasks[0].amount == 4_000_000
 
 
 def test_cpu_work_runs_in_the_background() -> None:
     cpu = Node(id=1, duration_us=5, attributes={"is_cpu_op": Attribute("bool", value=True)})
     (found,) = programs([trace(cpu, compute(2, 5))] * 2, (2,))
-    assert [row[0] for row in found.tasks] == ["background", "compute"]
+    assert [task.kind for task in found.tasks] == ["background", "compute"]
 
 
 def test_collectives_use_the_npus_of_their_group(tmp_path: Path) -> None:
@@ -134,7 +127,7 @@ def test_collectives_use_the_npus_of_their_group(tmp_path: Path) -> None:
 
 def test_the_size_of_an_all_gather_is_that_of_a_part() -> None:
     (found,) = programs([trace(moved(1, 2, 1000), moved(2, 7, 4000, 1))] * 4, (4,))
-    assert [row[4] for row in found.tasks] == [4000, 4000]
+    assert [task.amount for task in found.tasks] == [4000, 4000]
 
 
 @pytest.mark.parametrize(

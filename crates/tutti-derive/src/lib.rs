@@ -108,13 +108,8 @@ fn with_names(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     let (name, vis, Data::Enum(data)) = (&input.ident, &input.vis, &input.data) else {
         return Err(Error::new_spanned(input, "expected an enum"));
     };
-    let (mut variants, mut texts) = (Vec::new(), Vec::new());
-    for Variant { ident, attrs, .. } in &data.variants {
-        let own = attrs.iter().find(|attr| attr.path().is_ident("named"));
-        let own = own.map(|attr| attr.parse_args::<LitStr>()).transpose()?;
-        texts.push(own.map_or_else(|| snake(ident), |text| text.value()));
-        variants.push(ident);
-    }
+    let variants: Vec<_> = data.variants.iter().map(|variant| &variant.ident).collect();
+    let texts = data.variants.iter().map(text_of).collect::<Result<Vec<_>>>()?;
     let count = variants.len();
     Ok(quote! {
         #[allow(dead_code)]
@@ -144,6 +139,13 @@ fn with_names(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
             }
         }
     })
+}
+
+/// The name of a variant in files and results.
+fn text_of(Variant { ident, attrs, .. }: &Variant) -> Result<String> {
+    let own = attrs.iter().find(|attr| attr.path().is_ident("named"));
+    let own = own.map(|attr| attr.parse_args::<LitStr>()).transpose()?;
+    Ok(own.map_or_else(|| snake(ident), |text| text.value()))
 }
 
 fn snake(ident: &syn::Ident) -> String {

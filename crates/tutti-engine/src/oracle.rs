@@ -129,24 +129,7 @@ fn try_finish_step<M: MessageModel>(
         return None;
     }
     let step = &state.steps[state.at];
-    let mut expected: BTreeMap<u32, usize> = BTreeMap::new();
-    for recv in &step.recvs {
-        *expected.entry(recv.peer.0).or_default() += 1;
-    }
-    let there = |peer: u32| {
-        let arrivals = inbox.get(&(peer, rank)).into_iter().flatten();
-        arrivals.take_while(|&&arrival| arrival <= now).count()
-    };
-    if expected.iter().any(|(&peer, &count)| there(peer) < count) {
-        return None;
-    }
-    let mut arrivals = Vec::new();
-    for (position, recv) in step.recvs.iter().enumerate() {
-        let queue = inbox.get_mut(&(recv.peer.0, rank)).expect("was counted above");
-        arrivals.push((queue.pop_front().expect("was counted above"), position));
-    }
-    arrivals.sort_unstable();
-    for (arrival, position) in arrivals {
+    for (arrival, position) in take_messages(step, inbox, (rank, now))? {
         let bytes = run.layout.bytes(step.recvs[position].chunks);
         state.clock = run.model.receive(&mut state.port, state.clock, arrival, bytes);
     }
@@ -160,6 +143,33 @@ fn try_finish_step<M: MessageModel>(
     state.at += 1;
     state.waiting = false;
     (state.at < state.steps.len()).then_some(state.clock)
+}
+
+/// Takes the messages of a step in order of arrival, if all have arrived; returns their arrival
+/// times and receives.
+fn take_messages(
+    step: &Step,
+    inbox: &mut BTreeMap<(u32, u32), VecDeque<Time>>,
+    (rank, now): (u32, Time),
+) -> Option<Vec<(Time, usize)>> {
+    let mut expected: BTreeMap<u32, usize> = BTreeMap::new();
+    for recv in &step.recvs {
+        *expected.entry(recv.peer.0).or_default() += 1;
+    }
+    let arrived = |peer: u32| {
+        let arrivals = inbox.get(&(peer, rank)).into_iter().flatten();
+        arrivals.take_while(|&&arrival| arrival <= now).count()
+    };
+    if expected.iter().any(|(&peer, &count)| arrived(peer) < count) {
+        return None;
+    }
+    let mut arrivals = Vec::new();
+    for (position, recv) in step.recvs.iter().enumerate() {
+        let queue = inbox.get_mut(&(recv.peer.0, rank)).expect("was counted above");
+        arrivals.push((queue.pop_front().expect("was counted above"), position));
+    }
+    arrivals.sort_unstable();
+    Some(arrivals)
 }
 
 fn local_end<M: MessageModel>(

@@ -196,6 +196,11 @@ impl Settings {
         (ports as u32, time(self.injection), time(self.ejection))
     }
 
+    /// Whether flits that leave the switch may queue behind it before they are sent.
+    pub(super) fn queues_behind_switch(&self) -> bool {
+        self.output_speedup > 1 || self.internal_speedup > 1.0 || self.output_buffer.is_some()
+    }
+
     /// The most allocation rounds of a cycle.
     #[must_use]
     #[expect(

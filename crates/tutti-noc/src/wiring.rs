@@ -219,21 +219,33 @@ impl Wiring {
                 }
                 continue;
             }
-            if ports > 1 {
-                let name = graph.topology.vertex_name(VertexId(node));
-                let problem = format!(
-                    "{name} hangs on a router by one link per direction, which limits it; expected at most 1"
-                );
-                return Err(FlitError::Clash { what: "flits per cycle of an NPU", problem });
-            }
-            let (out, back) = leaf_links(&graph.topology, VertexId(node));
-            let there = parameters(&out.parameters, cycle, flit)?;
-            let here = parameters(&back.parameters, cycle, flit)?;
-            let (to, from) = (graph.routers[out.to.index()], graph.routers[back.from.index()]);
-            wiring.attach_between(node, (to, there), (from, here));
+            wiring.attach_leaf(&graph, node, flit)?;
         }
         wiring.graph = Some(graph);
         Ok(wiring)
+    }
+
+    /// Hangs an NPU without a dedicated router on the routers of its links.
+    fn attach_leaf(
+        &mut self,
+        graph: &RouterGraph,
+        node: u32,
+        flit: Bytes,
+    ) -> Result<(), FlitError> {
+        let npu = VertexId(node);
+        if self.ports > 1 {
+            let name = graph.topology.vertex_name(npu);
+            let problem = format!(
+                "{name} hangs on a router by one link per direction, which limits it; expected at most 1"
+            );
+            return Err(FlitError::Clash { what: "flits per cycle of an NPU", problem });
+        }
+        let (out, back) = leaf_links(&graph.topology, npu);
+        let injection = parameters(&out.parameters, self.cycle, flit)?;
+        let ejection = parameters(&back.parameters, self.cycle, flit)?;
+        let (to, from) = (graph.routers[out.to.index()], graph.routers[back.from.index()]);
+        self.attach_between(node, (to, injection), (from, ejection));
+        Ok(())
     }
 
     /// Sets the time of a flit on the ports between nodes and dedicated routers, by direction: what

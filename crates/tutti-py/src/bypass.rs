@@ -62,8 +62,31 @@ impl BypassMesh {
     }
 }
 
-/// A live link: where from, where to, the wire of a bypass piece, and the ports.
-type Link = (u32, u32, Option<u32>, &'static str, &'static str);
+/// A live link of a mesh with bypass wires.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct BypassLink {
+    /// The node that it leaves.
+    source: u32,
+    /// The node that it enters.
+    destination: u32,
+    /// The wire of a bypass piece; None for mesh links.
+    wire: Option<u32>,
+    /// The output port of `source`.
+    output: &'static str,
+    /// The input port of `destination`.
+    input: &'static str,
+}
+
+/// A port without a link.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct BypassPort {
+    /// Its node.
+    node: u32,
+    /// Its side.
+    port: &'static str,
+    /// Whether it is the output of the side, or the input.
+    is_output: bool,
+}
 
 /// The live links of a mesh.
 #[pyclass(frozen, eq, module = "tutti._core")]
@@ -85,9 +108,13 @@ impl BypassConfiguration {
     }
 
     /// Every live link: the mesh's first.
-    fn links(&self) -> Vec<Link> {
-        let link = |link: &bypass::Link| {
-            (link.source, link.destination, link.wire, link.output.name(), link.input.name())
+    fn links(&self) -> Vec<BypassLink> {
+        let link = |link: &bypass::Link| BypassLink {
+            source: link.source,
+            destination: link.destination,
+            wire: link.wire,
+            output: link.output.name(),
+            input: link.input.name(),
         };
         self.0.links().iter().map(link).collect()
     }
@@ -97,10 +124,11 @@ impl BypassConfiguration {
         (self.0.used_mesh_links(), self.0.used_bypass_segments())
     }
 
-    /// The idle ports: node, side, and whether it is the output.
-    fn idle_ports(&self) -> Vec<(u32, &'static str, bool)> {
-        let idle = self.0.idle_ports();
-        idle.into_iter().map(|(node, port, output)| (node, port.name(), output)).collect()
+    /// The idle ports.
+    fn idle_ports(&self) -> Vec<BypassPort> {
+        let idle = self.0.idle_ports().into_iter();
+        idle.map(|(node, port, is_output)| BypassPort { node, port: port.name(), is_output })
+            .collect()
     }
 
     /// Returns the configuration with all mesh links enabled whose ports are idle at both ends.

@@ -4,18 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use tutti_coherence::program::kernel::{REGISTRY, named};
 use tutti_coherence::program::trace::{Step, Trace};
 use tutti_coherence::program::{Program, ProgramError, Scale};
-use tutti_coherence::{
-    CoherenceError, Collector, FlowCount, Mean, MissKind, Misses, Protocol, SharedHint, System,
-    SystemRun, SystemSettings,
-};
+use tutti_coherence::{CoherenceError, Collector, Protocol, SharedHint, System, SystemSettings};
 use tutti_noc::smart::{Fabric, Settings};
 
+use crate::coherence_result::CoherenceResult;
 use crate::errors::{OrRaise, raised, refuse};
-use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
+use crate::measure::{MeasurementCase, Outcome};
 use crate::schedule::Number;
 use crate::smart::SmartMesh;
 
@@ -271,7 +268,10 @@ impl MeasurementCase for CoherenceCase {
     fn run(&self, stop: &AtomicBool) -> Outcome {
         let run = self.system().and_then(|system| system.run(stop).map_err(Refused::Chip));
         let nodes = self.network.nodes();
-        Box::new(move |py| Ok(described(py, &run?, nodes)?.unbind()))
+        Box::new(move |py| {
+            let result = CoherenceResult::new(py, &run?, nodes)?;
+            Ok(Py::new(py, result)?.into_any())
+        })
     }
 }
 
@@ -341,58 +341,4 @@ impl From<&SystemSettings> for DescribedChip {
             limit: chip.limit,
         }
     }
-}
-
-/// A mean: count, mean, maximum.
-type DescribedMean = (u64, f64, u64);
-
-fn mean(mean: &Mean) -> DescribedMean {
-    (mean.count, mean.mean(), mean.most)
-}
-
-/// Converts a run to a dictionary.
-fn described<'py>(py: Python<'py>, run: &SystemRun, nodes: u32) -> PyResult<Bound<'py, PyDict>> {
-    let given = dict_of!(
-        py,
-        run,
-        [
-            cycles,
-            total_cycles,
-            cores,
-            instructions,
-            accesses,
-            l1_misses,
-            spun,
-            response_packets,
-            reissues,
-            persistent,
-            memory_reads,
-            memory_writes,
-        ]
-    );
-    let misses = MissKind::ALL.into_iter().zip(&run.misses);
-    let misses = misses.map(|(kind, misses)| of_misses(py, kind, misses));
-    given.set_item("misses", misses.collect::<PyResult<Vec<_>>>()?)?;
-    given.set_item("broadcasts", mean(&run.broadcasts))?;
-    given.set_item("reductions", mean(&run.reductions))?;
-    given.set_item("open_reductions", run.mean_open_reductions())?;
-    given.set_item("table_occupancy", run.table_occupancy(nodes))?;
-    let flow = |flow: &FlowCount| (flow.kind, flow.class, flow.cast, flow.count);
-    given.set_item("flows", run.flows.iter().map(flow).collect::<Vec<_>>())?;
-    given.set_item("stall", run.stall())?;
-    given.set_item("network_stall", run.network_stall())?;
-    given.set_item("counts", counts_dict(py, &run.counts)?)?;
-    Ok(given)
-}
-
-fn of_misses<'py>(
-    py: Python<'py>,
-    kind: MissKind,
-    misses: &Misses,
-) -> PyResult<Bound<'py, PyDict>> {
-    let given = dict_of!(py, misses, [from_caches, from_memory]);
-    given.set_item("kind", kind.name())?;
-    given.set_item("latency", mean(&misses.latency))?;
-    given.set_item("parts", misses.parts.named())?;
-    Ok(given)
 }

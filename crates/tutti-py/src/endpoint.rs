@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use tutti_engine::endpoint::ace::{Ace, Division, Exchanges, Fsms, Handover};
 use tutti_engine::endpoint::agent::Agent;
 use tutti_engine::endpoint::baseline::Baseline;
-use tutti_engine::endpoint::graph::{Graph, Scratchpad, Storage};
+use tutti_engine::endpoint::graph::{Graph, Storage};
 use tutti_engine::endpoint::ideal::Ideal;
 use tutti_engine::endpoint::{self, Admission, Chunks, ServerKind, Service, Stop};
 use tutti_units::{Bytes, Time};
@@ -12,72 +12,43 @@ use tutti_units::{Bytes, Time};
 use crate::errors::{OrRaise, refuse};
 use crate::schedule::Number;
 use crate::step_fabric::StepFabric;
-use crate::training::{GivenTransfer, transfers};
+use crate::transfer::{Transfer, transfers as core_transfers};
 use crate::units::TimePerByte;
-
-/// The settings of an ideal endpoint, by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenIdeal {
-    packet: u64,
-    cycle: u64,
-    chunks: (Number, Number),
-}
-
-/// The settings of a messaging agent, by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenAgent {
-    delay: u64,
-    memory: TimePerByte,
-    chunks: Number,
-}
-
-/// The settings of a baseline endpoint, by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenBaseline {
-    memory: TimePerByte,
-    per_sm: TimePerByte,
-    sms: Number,
-    bus: TimePerByte,
-    message: u64,
-    overhead: u64,
-    chunks: (Number, Number),
-    fused: bool,
-    charge_writes: bool,
-}
-
-/// The settings of an ACE, by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenAce {
-    memory: TimePerByte,
-    bus: TimePerByte,
-    sram: u64,
-    /// Proportions of the SRAM partitions; None: by rate and chunk size.
-    shares: Option<Vec<u32>>,
-    /// Whether a chunk reserves space in the next partition only at the end of its phase.
-    late: bool,
-    sram_read: TimePerByte,
-    sram_write: TimePerByte,
-    /// How FSMs are divided among phases (`by_time`, `evenly` or `each`), and their numbers.
-    fsms: (String, Vec<u32>),
-    /// Whether any FSM processes all-to-alls, or only those of the phase with their partition.
-    any_fsm: bool,
-    alu: TimePerByte,
-    packet: u64,
-    loads: Number,
-    port: Number,
-    cycle: u64,
-    charge_writes: bool,
-}
 
 fn chunks((all, phase): (Number, Number)) -> Chunks {
     Chunks { all: all.0, phase: phase.0, by_dimension: false }
 }
 
-fn fsms((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
+/// The SRAM and the FSMs of an endpoint.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct Scratchpad(endpoint::graph::Scratchpad);
+
+#[pymethods]
+impl Scratchpad {
+    /// `shares` are the proportions of the partitions; None: by rate and chunk size. A chunk
+    /// reserves space in the next partition ahead, or `late`, at the end of its phase. FSMs are
+    /// divided among phases `by_time`, `evenly` or `each`, with their numbers. Any FSM processes
+    /// all-to-alls, or only those of the phase with their partition.
+    #[new]
+    #[pyo3(signature = (*, size, shares, late, fsms, any_fsm))]
+    fn new(
+        size: u64,
+        shares: Option<Vec<u32>>,
+        late: bool,
+        fsms: (String, Vec<u32>),
+        any_fsm: bool,
+    ) -> PyResult<Scratchpad> {
+        Ok(Scratchpad(endpoint::graph::Scratchpad {
+            sram: Bytes(size),
+            division: shares.map_or(Division::RateTimesChunk, Division::Shares),
+            handover: if late { Handover::AtEnd } else { Handover::Ahead },
+            fsms: divided(fsms)?,
+            exchanges: if any_fsm { Exchanges::AnyFsm } else { Exchanges::OfPhase },
+        }))
+    }
+}
+
+fn divided((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
     match (division.as_str(), counts.as_slice()) {
         ("by_time", [sum]) => Ok(Fsms::ByTime(*sum)),
         ("evenly", [sum]) => Ok(Fsms::Evenly(*sum)),
@@ -90,80 +61,45 @@ fn fsms((division, counts): (String, Vec<u32>)) -> PyResult<Fsms> {
     }
 }
 
-/// A server by name: its name, time per byte, picoseconds per packet, picoseconds of latency, units.
-type GivenServer = (String, TimePerByte, u64, u64, Number);
+/// A server of an endpoint.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct EndpointServer(ServerKind);
 
-/// A scratchpad by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenScratchpad {
-    sram: u64,
-    shares: Option<Vec<u32>>,
-    late: bool,
-    fsms: (String, Vec<u32>),
-    any_fsm: bool,
-}
-
-impl GivenScratchpad {
-    fn scratchpad(self) -> PyResult<Scratchpad> {
-        Ok(Scratchpad {
-            sram: Bytes(self.sram),
-            division: self.shares.map_or(Division::RateTimesChunk, Division::Shares),
-            handover: if self.late { Handover::AtEnd } else { Handover::Ahead },
-            fsms: fsms(self.fsms)?,
-            exchanges: if self.any_fsm { Exchanges::AnyFsm } else { Exchanges::OfPhase },
+#[pymethods]
+impl EndpointServer {
+    #[new]
+    #[pyo3(signature = (name, per_byte, *, per_packet_ps, latency_ps, units))]
+    fn new(
+        name: String,
+        per_byte: TimePerByte,
+        per_packet_ps: u64,
+        latency_ps: u64,
+        units: Number,
+    ) -> EndpointServer {
+        EndpointServer(ServerKind {
+            name: name.into(),
+            service: Service {
+                per_byte: per_byte.0,
+                per_packet: Time::from_ps(per_packet_ps),
+                latency: Time::from_ps(latency_ps),
+                units: units.0,
+            },
         })
     }
 }
 
-/// A graph of servers by name.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenGraph {
-    name: String,
-    packet: u64,
-    delay: u64,
-    servers: Vec<GivenServer>,
-    /// The number of the memory server.
-    memory: Option<usize>,
-    /// By handling: the number of each visited server, how often each byte visits it, and whether the
-    /// packet continues at once.
-    visits: Vec<Vec<(usize, u64, bool)>>,
-    chunks: (Number, Number),
-    /// In place of `chunks`.
-    scratchpad: Option<GivenScratchpad>,
-    loads: Option<u32>,
-    port: Option<u32>,
-}
+/// A visit of a packet to a server.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct ServerVisit(Stop);
 
-impl GivenGraph {
-    fn graph(self) -> PyResult<Graph> {
-        let kind = |(name, per_byte, per_packet, latency, units): GivenServer| ServerKind {
-            name: name.into(),
-            service: Service {
-                per_byte: per_byte.0,
-                per_packet: Time::from_ps(per_packet),
-                latency: Time::from_ps(latency),
-                units: units.0,
-            },
-        };
-        let stop = |(server, times, aside)| Stop { server, times, aside };
-        let visits = self.visits.into_iter().map(|list| list.into_iter().map(stop).collect());
-        let storage = match self.scratchpad {
-            None => Storage::Chunks(chunks(self.chunks)),
-            Some(given) => Storage::Scratchpad(given.scratchpad()?),
-        };
-        Ok(Graph {
-            name: self.name.into(),
-            packet: Bytes(self.packet),
-            delay: Time::from_ps(self.delay),
-            servers: self.servers.into_iter().map(kind).collect(),
-            memory: self.memory,
-            visits: visits.collect(),
-            storage,
-            loads: self.loads,
-            port: self.port,
-        })
+#[pymethods]
+impl ServerVisit {
+    /// Each byte visits the server with number `server` this many `times`; the packet continues at
+    /// once, `aside`, or when it was served.
+    #[new]
+    #[pyo3(signature = (server, *, times=1, aside=false))]
+    fn new(server: usize, times: u64, aside: bool) -> ServerVisit {
+        ServerVisit(Stop { server, times, aside })
     }
 }
 
@@ -175,90 +111,137 @@ pub(crate) struct Endpoint(pub(crate) endpoint::Endpoint);
 impl Endpoint {
     /// The ideal endpoint, which never stalls.
     #[staticmethod]
-    fn ideal(settings: GivenIdeal) -> PyResult<Endpoint> {
-        let GivenIdeal { packet, cycle, chunks: bound } = settings;
-        let cycle = Time::from_ps(cycle);
-        let ideal = Ideal { packet: Bytes(packet), cycle, chunks: chunks(bound) };
+    #[pyo3(signature = (*, packet, cycle_ps, chunks_at_once))]
+    fn ideal(packet: u64, cycle_ps: u64, chunks_at_once: (Number, Number)) -> PyResult<Endpoint> {
+        let cycle = Time::from_ps(cycle_ps);
+        let ideal = Ideal { packet: Bytes(packet), cycle, chunks: chunks(chunks_at_once) };
         ideal.endpoint().or_raise().map(Endpoint)
     }
 
-    /// The messaging agent of ASTRA-sim.
+    /// The messaging agent of ASTRA-sim, with these chunks of a collective at once.
     #[staticmethod]
-    fn agent(settings: GivenAgent) -> PyResult<Endpoint> {
-        let GivenAgent { delay, memory, chunks } = settings;
-        let delay = Time::from_ps(delay);
-        let agent = Agent { delay, memory: memory.0, chunks: chunks.0 };
+    #[pyo3(signature = (*, delay_ps, memory, chunks_at_once))]
+    fn agent(delay_ps: u64, memory: TimePerByte, chunks_at_once: Number) -> PyResult<Endpoint> {
+        let delay = Time::from_ps(delay_ps);
+        let agent = Agent { delay, memory: memory.0, chunks: chunks_at_once.0 };
         agent.endpoint().or_raise().map(Endpoint)
     }
 
     /// The baseline: the SMs of the NPU.
     #[staticmethod]
-    fn baseline(settings: GivenBaseline) -> PyResult<Endpoint> {
-        let given = settings;
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    #[pyo3(signature = (*, memory, per_sm, sms, bus, message, chunks_at_once, fused, charge_writes))]
+    fn baseline(
+        memory: TimePerByte,
+        per_sm: TimePerByte,
+        sms: Number,
+        bus: TimePerByte,
+        message: u64,
+        chunks_at_once: (Number, Number),
+        fused: bool,
+        charge_writes: bool,
+    ) -> PyResult<Endpoint> {
         let baseline = Baseline {
-            memory: given.memory.0,
-            per_sm: given.per_sm.0,
-            sms: given.sms.0,
-            bus: given.bus.0,
-            message: Bytes(given.message),
-            overhead: Time::from_ps(given.overhead),
-            chunks: chunks(given.chunks),
-            fused: given.fused,
-            charge_writes: given.charge_writes,
+            memory: memory.0,
+            per_sm: per_sm.0,
+            sms: sms.0,
+            bus: bus.0,
+            message: Bytes(message),
+            overhead: Time::ZERO,
+            chunks: chunks(chunks_at_once),
+            fused,
+            charge_writes,
         };
         baseline.endpoint().or_raise().map(Endpoint)
     }
 
     /// ACE, with SRAM partitions for chunks of `chunk` bytes of all-reduces and further
-    /// collectives on a fabric.
+    /// collectives on a fabric. `sram` is the time per byte of reads, and of writes.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    #[pyo3(signature = (fabric, *, chunk, transfers, memory, bus, scratchpad, sram, alu, packet, loads, port, cycle_ps, charge_writes))]
     fn ace(
-        settings: GivenAce,
         fabric: &StepFabric,
         chunk: u64,
-        given_transfers: Vec<GivenTransfer>,
+        transfers: Vec<Transfer>,
+        memory: TimePerByte,
+        bus: TimePerByte,
+        scratchpad: &Scratchpad,
+        sram: TimePerByte,
+        alu: TimePerByte,
+        packet: u64,
+        loads: Number,
+        port: Number,
+        cycle_ps: u64,
+        charge_writes: bool,
     ) -> PyResult<Endpoint> {
-        let given = settings;
+        let of = scratchpad.0.clone();
         let ace = Ace {
-            memory: given.memory.0,
-            bus: given.bus.0,
-            sram: Bytes(given.sram),
-            division: given.shares.map_or(Division::RateTimesChunk, Division::Shares),
-            handover: if given.late { Handover::AtEnd } else { Handover::Ahead },
-            sram_read: given.sram_read.0,
-            sram_write: given.sram_write.0,
-            fsms: fsms(given.fsms)?,
-            exchanges: if given.any_fsm { Exchanges::AnyFsm } else { Exchanges::OfPhase },
-            alu: given.alu.0,
-            packet: Bytes(given.packet),
-            loads: given.loads.0,
-            port: given.port.0,
-            cycle: Time::from_ps(given.cycle),
-            charge_writes: given.charge_writes,
+            memory: memory.0,
+            bus: bus.0,
+            sram: of.sram,
+            division: of.division,
+            handover: of.handover,
+            sram_read: sram.0,
+            sram_write: sram.0,
+            fsms: of.fsms,
+            exchanges: of.exchanges,
+            alu: alu.0,
+            packet: Bytes(packet),
+            loads: loads.0,
+            port: port.0,
+            cycle: Time::from_ps(cycle_ps),
+            charge_writes,
         };
-        let carried = transfers(given_transfers)?;
-        let loads = fabric.phase_loads(&carried, Bytes(chunk), ace.packet)?;
+        let loads = fabric.phase_loads(&core_transfers(&transfers)?, Bytes(chunk), ace.packet)?;
         ace.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
     }
 
-    /// A graph of servers; a scratchpad has partitions for chunks of `chunk` bytes of all-reduces and
-    /// further collectives on a fabric.
+    /// A graph of servers. A `scratchpad`, in place of `chunks_at_once`, has partitions for chunks
+    /// of `chunk` bytes of all-reduces and further collectives on a fabric. `memory` is the number
+    /// of the memory server; `visits` are those of each handling.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    #[pyo3(signature = (fabric, *, chunk, transfers, name, packet, delay_ps, servers, memory, visits, chunks_at_once, scratchpad, loads, port))]
     fn graph(
-        settings: GivenGraph,
         fabric: &StepFabric,
         chunk: u64,
-        given_transfers: Vec<GivenTransfer>,
+        transfers: Vec<Transfer>,
+        name: String,
+        packet: u64,
+        delay_ps: u64,
+        servers: Vec<PyRef<'_, EndpointServer>>,
+        memory: Option<usize>,
+        visits: Vec<Vec<PyRef<'_, ServerVisit>>>,
+        chunks_at_once: (Number, Number),
+        scratchpad: Option<&Scratchpad>,
+        loads: Option<u32>,
+        port: Option<u32>,
     ) -> PyResult<Endpoint> {
-        let graph = settings.graph()?;
-        let loads = match &graph.storage {
-            Storage::Chunks(_) => Vec::new(),
-            Storage::Scratchpad(_) => {
-                let carried = transfers(given_transfers)?;
-                fabric.phase_loads(&carried, Bytes(chunk), graph.packet)?
+        let phase_loads = match scratchpad {
+            None => Vec::new(),
+            Some(_) => {
+                let carried = core_transfers(&transfers)?;
+                fabric.phase_loads(&carried, Bytes(chunk), Bytes(packet))?
             }
         };
-        graph.endpoint(&loads, Bytes(chunk)).or_raise().map(Endpoint)
+        let graph = Graph {
+            name: name.into(),
+            packet: Bytes(packet),
+            delay: Time::from_ps(delay_ps),
+            servers: servers.iter().map(|server| server.0.clone()).collect(),
+            memory,
+            visits: visits.iter().map(|list| list.iter().map(|visit| visit.0).collect()).collect(),
+            storage: scratchpad.map_or_else(
+                || Storage::Chunks(chunks(chunks_at_once)),
+                |scratchpad| Storage::Scratchpad(scratchpad.0.clone()),
+            ),
+            loads,
+            port,
+        };
+        graph.endpoint(&phase_loads, Bytes(chunk)).or_raise().map(Endpoint)
     }
 
     /// Its name.

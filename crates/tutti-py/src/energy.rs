@@ -11,21 +11,72 @@ use tutti_units::{Length, Time};
 
 use crate::errors::{OrRaise, refuse};
 
-/// Lower bound, value, upper bound.
-type Bounds = (f64, f64, f64);
+/// A value with its bounds.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+#[derive(Clone, Copy)]
+pub(crate) struct Bounded {
+    /// The lower bound.
+    low: f64,
+    /// The value.
+    nominal: f64,
+    /// The upper bound.
+    high: f64,
+}
 
-fn bounds(interval: Interval) -> Bounds {
-    (interval.low, interval.nominal, interval.high)
+impl From<Interval> for Bounded {
+    fn from(Interval { low, nominal, high }: Interval) -> Bounded {
+        Bounded { low, nominal, high }
+    }
+}
+
+/// The energy of a component, in joules.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct ComponentEnergy {
+    /// Its name.
+    name: &'static str,
+    /// That of its events.
+    dynamic: Bounded,
+    /// That of its leakage.
+    leakage: Bounded,
+}
+
+/// A constant of a technology.
+#[pyclass(frozen, get_all, eq, module = "tutti._core")]
+#[derive(PartialEq)]
+pub(crate) struct TechnologyConstant {
+    /// Its name, with the unit.
+    name: &'static str,
+    /// `router` or `link`.
+    part: &'static str,
+    /// What it describes.
+    meaning: &'static str,
+    /// Its value.
+    value: f64,
+    /// The lower bound, as a factor.
+    low_factor: f64,
+    /// The upper bound, as a factor.
+    high_factor: f64,
+    /// Its origin.
+    source: String,
+    /// Whether the value is inferred.
+    inferred: bool,
+}
+
+/// A technology of routers or links.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct TechnologyEntry {
+    /// `router` or `link`.
+    part: &'static str,
+    /// Its name.
+    name: &'static str,
+    /// One sentence for lists.
+    summary: &'static str,
 }
 
 /// The constants of routers and of links.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Technology(tutti_energy::Technology);
-
-/// Name, part, meaning, value, factors of the lower and upper bound, source, and whether it is
-/// inferred.
-type ConstantRow = (&'static str, &'static str, &'static str, f64, f64, f64, String, bool);
 
 #[pymethods]
 impl Technology {
@@ -63,15 +114,22 @@ impl Technology {
     }
 
     /// Every constant.
-    fn constants(&self) -> Vec<ConstantRow> {
-        let row = |parameter: &Parameter| {
-            let c = self.0.constant(*parameter);
-            let (name, part) = (parameter.name(), parameter.part().name());
-            let source = c.source.to_string();
-            let meaning = parameter.meaning();
-            (name, part, meaning, c.value, c.low_factor, c.high_factor, source, c.inferred)
+    fn constants(&self) -> Vec<TechnologyConstant> {
+        let named = |parameter: &Parameter| {
+            let Constant { value, low_factor, high_factor, ref source, inferred } =
+                *self.0.constant(*parameter);
+            TechnologyConstant {
+                name: parameter.name(),
+                part: parameter.part().name(),
+                meaning: parameter.meaning(),
+                value,
+                low_factor,
+                high_factor,
+                source: source.to_string(),
+                inferred,
+            }
         };
-        Parameter::ALL.iter().map(row).collect()
+        Parameter::ALL.iter().map(named).collect()
     }
 
     fn __repr__(&self) -> String {
@@ -79,11 +137,15 @@ impl Technology {
     }
 }
 
-/// Every technology: what it is of, its name, and a sentence on it.
+/// Every technology of routers, then of links.
 #[pyfunction]
-pub(crate) fn technologies() -> Vec<(&'static str, &'static str, &'static str)> {
+pub(crate) fn technologies() -> Vec<TechnologyEntry> {
     let of = |part: Part| {
-        registry(part).iter().map(move |entry| (part.name(), entry.name, entry.summary))
+        registry(part).iter().map(move |entry| TechnologyEntry {
+            part: part.name(),
+            name: entry.name,
+            summary: entry.summary,
+        })
     };
     of(Part::Router).chain(of(Part::Link)).collect()
 }
@@ -104,7 +166,7 @@ impl RouterHardware {
     }
 
     /// What each event costs, in picojoules; crossbars to 1, 2, ... outputs, and links by length.
-    fn costs(&self, technology: &Technology, lengths_um: Vec<u64>) -> Vec<(String, Bounds)> {
+    fn costs(&self, technology: &Technology, lengths_um: Vec<u64>) -> Vec<(String, Bounded)> {
         let costs = Costs::new(&self.0, &technology.0);
         let mut rows = vec![
             ("buffer_write".to_owned(), costs.buffer_write_pj()),
@@ -119,7 +181,7 @@ impl RouterHardware {
         for length in lengths_um.into_iter().map(Length::from_um) {
             rows.push((format!("link of {length}"), costs.link_pj(length)));
         }
-        rows.into_iter().map(|(name, pj)| (name, bounds(pj))).collect()
+        rows.into_iter().map(|(name, pj)| (name, pj.into())).collect()
     }
 }
 
@@ -146,25 +208,26 @@ impl NetworkHardware {
         network.or_raise().map(NetworkHardware)
     }
 
-    /// Of each component its name, and what its events and its leakage cost, in joules.
+    /// The energy of each component.
     fn energy(
         &self,
         events: &EventCounts,
         technology: &Technology,
-    ) -> PyResult<Vec<(&'static str, Bounds, Bounds)>> {
+    ) -> PyResult<Vec<ComponentEnergy>> {
         let report = tutti_energy::energy(&self.0, &events.0, &technology.0).or_raise()?;
-        let row = |component: Component| {
-            let (dynamic, leakage) = (report.dynamic(component), report.leakage(component));
-            (component.name(), bounds(dynamic), bounds(leakage))
+        let spent = |component: Component| ComponentEnergy {
+            name: component.name(),
+            dynamic: report.dynamic(component).into(),
+            leakage: report.leakage(component).into(),
         };
-        Ok(Component::ALL.map(row).to_vec())
+        Ok(Component::ALL.into_iter().map(spent).collect())
     }
 
-    /// Of each component its name and what it takes up, in square micrometres.
-    fn area(&self, technology: &Technology) -> Vec<(&'static str, Bounds)> {
+    /// The area of each component by name, in square micrometres.
+    fn area(&self, technology: &Technology) -> Vec<(&'static str, Bounded)> {
         let report = tutti_energy::area(&self.0, &technology.0);
-        let row = |component: Component| (component.name(), bounds(report.um2(component)));
-        Component::ALL.map(row).to_vec()
+        let area = |component: Component| (component.name(), report.um2(component).into());
+        Component::ALL.into_iter().map(area).collect()
     }
 }
 
@@ -200,24 +263,57 @@ impl EventCounts {
         })
     }
 
-    /// Those of two windows on one network: cycles, buffer writes and reads, crossbar traversals,
-    /// VC and switch allocations, flits of links, signals.
-    #[expect(clippy::type_complexity, reason = "the counts, in the order of the constructor")]
-    fn plus(
-        &self,
-        other: &EventCounts,
-    ) -> PyResult<(u64, u64, u64, Vec<u64>, u64, u64, Vec<u64>, u64)> {
-        let sum = self.0.plus(&other.0).or_raise()?;
-        Ok((
-            sum.cycles,
-            sum.buffer_writes,
-            sum.buffer_reads,
-            sum.crossbar_traversals,
-            sum.vc_allocations,
-            sum.switch_allocations,
-            sum.link_flits,
-            sum.signal_bit_um,
-        ))
+    /// The counts of two windows on one network.
+    fn plus(&self, other: &EventCounts) -> PyResult<EventCounts> {
+        self.0.plus(&other.0).or_raise().map(EventCounts)
+    }
+
+    /// Clock cycles.
+    #[getter]
+    fn cycles(&self) -> u64 {
+        self.0.cycles
+    }
+
+    /// Flits written.
+    #[getter]
+    fn buffer_writes(&self) -> u64 {
+        self.0.buffer_writes
+    }
+
+    /// Flits read.
+    #[getter]
+    fn buffer_reads(&self) -> u64 {
+        self.0.buffer_reads
+    }
+
+    /// Flits to one output, to two, and so on.
+    #[getter]
+    fn crossbar_traversals(&self) -> Vec<u64> {
+        self.0.crossbar_traversals.clone()
+    }
+
+    /// Packets.
+    #[getter]
+    fn vc_allocations(&self) -> u64 {
+        self.0.vc_allocations
+    }
+
+    /// Flits.
+    #[getter]
+    fn switch_allocations(&self) -> u64 {
+        self.0.switch_allocations
+    }
+
+    /// Flits per group of links.
+    #[getter]
+    fn link_flits(&self) -> Vec<u64> {
+        self.0.link_flits.clone()
+    }
+
+    /// Control signals, bits times micrometres.
+    #[getter]
+    fn signal_bit_um(&self) -> u64 {
+        self.0.signal_bit_um
     }
 }
 
@@ -316,18 +412,19 @@ impl EnergyMesh {
         self.hardware.request_bits()
     }
 
-    /// Of each component its name, and what its events and its leakage cost, in joules.
+    /// The energy of each component.
     fn energy(
         &self,
         counts: &Bound<'_, PyDict>,
         technology: &Technology,
-    ) -> PyResult<Vec<(&'static str, Bounds, Bounds)>> {
+    ) -> PyResult<Vec<ComponentEnergy>> {
         let counts = counts_of(counts)?;
         let report = tutti_energy::mesh_energy(&self.hardware, &counts, &technology.0);
-        let row = |component: MeshComponent| {
-            let (dynamic, leakage) = (report.dynamic(component), report.leakage(component));
-            (component.name(), bounds(dynamic), bounds(leakage))
+        let spent = |component: MeshComponent| ComponentEnergy {
+            name: component.name(),
+            dynamic: report.dynamic(component).into(),
+            leakage: report.leakage(component).into(),
         };
-        Ok(MeshComponent::ALL.map(row).to_vec())
+        Ok(MeshComponent::ALL.into_iter().map(spent).collect())
     }
 }

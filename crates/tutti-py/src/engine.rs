@@ -63,6 +63,15 @@ impl Case {
     fn bound(&self, py: Python<'_>) -> LowerBound {
         LowerBound::from(py.detach(|| self.0.bound()))
     }
+
+    /// The lower bound of this schedule, where it takes less time than a run; else None. A bound
+    /// above `latest_ps` is not computed to the end.
+    #[pyo3(signature = (*, latest_ps=u64::MAX))]
+    fn schedule_bound_ps(&self, py: Python<'_>, latest_ps: u64) -> PyResult<Option<u64>> {
+        let latest = Time::from_ps(latest_ps);
+        let bound = watched(py, |stop| self.0.schedule_bound(latest, stop))?.or_raise()?;
+        Ok(bound.map(Time::ps))
+    }
 }
 
 /// The parts of a lower bound; each is itself a lower bound.
@@ -179,6 +188,11 @@ impl Race {
         race
     }
 
+    /// Whether a case that takes at least `bound` cannot be among the fastest.
+    fn is_lost(&self, bound: u64) -> bool {
+        bound > self.latest.load(Ordering::Relaxed)
+    }
+
     fn note(&self, time: u64) {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let place = times.partition_point(|&other| other <= time);
@@ -191,8 +205,8 @@ impl Race {
 }
 
 /// As `simulate_many`, where only the first `fastest` cases of each race need a result: a slower one
-/// may end early, with the result None. `races` has the race of each case, and `times` the known
-/// times of each race.
+/// may end early or not run, with the result None. `races` has the race of each case, and `times` the
+/// known times of each race. The case with the least lower bound runs first.
 #[pyfunction]
 #[pyo3(signature = (cases, done, *, races, times, fastest, threads=Number(0)))]
 #[pyo3(text_signature = "(cases, done, *, races, times, fastest, threads=0)")]
@@ -212,14 +226,42 @@ pub(crate) fn simulate_fastest(
         ));
     }
     let at: Vec<_> = times.into_iter().map(|times| Race::new(times, fastest)).collect();
-    let cases: Vec<_> =
-        cases.iter().zip(races).map(|(case, race)| (case.0.clone(), race)).collect();
+    let cases: Vec<_> = cases.iter().map(|case| case.0.clone()).collect();
+    let latest = |race: usize| Time::from_ps(at[race].latest.load(Ordering::Relaxed));
+    let latest: Vec<_> = races.iter().map(|&race| latest(race)).collect();
+    let bounds = bounds_of(py, &cases, &latest, threads)?;
+    let mut order: Vec<_> = (0..cases.len()).collect();
+    order.sort_by_key(|&index| bounds[index]);
     let done = done.unbind();
-    let run = |(case, race): &(tutti_simulation::Case, usize), stop: &AtomicBool| {
-        let run = case.run_before(&at[*race].latest, stop)?;
-        Ok(run
-            .map(|run| run.outcome)
-            .inspect(|outcome| at[*race].note(outcome.completion_time().ps())))
+    let run = |&index: &usize, stop: &AtomicBool| {
+        let race = &at[races[index]];
+        if race.is_lost(bounds[index]) {
+            return Ok(None);
+        }
+        let run = cases[index].run_before(&race.latest, stop)?;
+        Ok(run.map(|run| run.outcome).inspect(|outcome| race.note(outcome.completion_time().ps())))
     };
-    each_in_threads(py, &cases, threads, run, |py, index, result| deliver(py, &done, index, result))
+    each_in_threads(py, &order, threads, run, |py, place, result| {
+        deliver(py, &done, order[place], result)
+    })
+}
+
+/// The lower bounds of schedules in ps, computed up to `latest`; 0 where there is none, also of runs
+/// that cannot finish.
+fn bounds_of(
+    py: Python<'_>,
+    cases: &[tutti_simulation::Case],
+    latest: &[Time],
+    threads: Number,
+) -> PyResult<Vec<u64>> {
+    let bounds: Vec<_> = cases.iter().map(|_| AtomicU64::new(0)).collect();
+    let order: Vec<_> = (0..cases.len()).collect();
+    let bound = |&index: &usize, stop: &AtomicBool| {
+        cases[index].schedule_bound(latest[index], stop).ok().flatten().map_or(0, Time::ps)
+    };
+    each_in_threads(py, &order, threads, bound, |_, index, bound| {
+        bounds[index].store(bound, Ordering::Relaxed);
+        Ok(())
+    })?;
+    Ok(bounds.into_iter().map(AtomicU64::into_inner).collect())
 }

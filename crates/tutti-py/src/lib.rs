@@ -7,10 +7,13 @@
 mod algorithm;
 mod bypass;
 mod coherence;
+mod coherence_result;
 mod endpoint;
 mod energy;
 mod engine;
 mod errors;
+mod fabric_settings;
+mod flit_result;
 mod measure;
 mod network;
 mod noc;
@@ -22,13 +25,17 @@ mod schedule_builder;
 mod search;
 mod smart;
 mod smart_measure;
+mod smart_result;
 mod step_bound;
 mod step_fabric;
 mod threads;
 mod topology;
 mod trace;
 mod training;
+mod training_case;
+mod training_layer;
 mod training_record;
+mod transfer;
 mod units;
 
 use pyo3::prelude::*;
@@ -43,14 +50,17 @@ mod _core {
         Algorithm, Stage, algorithms, build_blocks, build_schedule, critical_path,
     };
     #[pymodule_export]
-    use crate::bypass::{BypassConfiguration, BypassMesh};
+    use crate::bypass::{BypassConfiguration, BypassLink, BypassMesh, BypassPort};
     #[pymodule_export]
     use crate::coherence::{CoherenceCase, CoherenceTrace, coherence_kernels};
     #[pymodule_export]
-    use crate::endpoint::Endpoint;
+    use crate::coherence_result::{CoherenceMean, CoherenceResult, FlowResult, MissResult};
+    #[pymodule_export]
+    use crate::endpoint::{Endpoint, EndpointServer, Scratchpad, ServerVisit};
     #[pymodule_export]
     use crate::energy::{
-        EnergyMesh, EventCounts, NetworkHardware, RouterHardware, Technology, technologies,
+        Bounded, ComponentEnergy, EnergyMesh, EventCounts, NetworkHardware, RouterHardware,
+        Technology, TechnologyConstant, TechnologyEntry, technologies,
     };
     #[pymodule_export]
     use crate::engine::{
@@ -58,6 +68,10 @@ mod _core {
     };
     #[pymodule_export]
     use crate::errors::error_kinds;
+    #[pymodule_export]
+    use crate::fabric_settings::FabricSettings;
+    #[pymodule_export]
+    use crate::flit_result::{FlitClassResult, FlitResult, FlitStalls};
     #[pymodule_export]
     use crate::measure::measure;
     #[pymodule_export]
@@ -67,7 +81,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::noc::{
-        FlitCase, FlitNetwork, FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings,
+        ChannelEnd, FlitCase, FlitChannel, FlitLoad, FlitNetwork, FlitPlan, FlitRegistryEntry,
+        ThrottledLink, flit_allocators, flit_patterns, flit_routings,
     };
     #[pymodule_export]
     use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
@@ -86,25 +101,34 @@ mod _core {
     #[pymodule_export]
     use crate::smart_measure::{SmartCase, half_width};
     #[pymodule_export]
+    use crate::smart_result::{SmartLoadResult, SmartResult};
+    #[pymodule_export]
     use crate::step_bound::{EndpointCosts, StepBound, step_bound};
     #[pymodule_export]
-    use crate::step_fabric::StepFabric;
+    use crate::step_fabric::{StepFabric, TorusRing};
     #[pymodule_export]
     use crate::topology::{
-        Routes, Topology, TopologyFacts, TopologyFamily, Wire, format_length, parse_length,
-        topology_families, topology_link_classes,
+        Routes, Topology, TopologyFacts, TopologyFamily, TopologyLink, Wire, format_length,
+        parse_length, topology_families, topology_link_classes,
     };
     #[pymodule_export]
     use crate::trace::{TraceGraph, lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
     use crate::training::{
-        TrainingProgram, collective_limit, roofline_time, simulate_training, systolic_cycles,
+        IssuedTransfer, ProgramTask, TrainingProgram, collective_limit, roofline_time,
+        systolic_cycles,
     };
+    #[pymodule_export]
+    use crate::training_case::{TrainingCase, simulate_steps, simulate_training};
+    #[pymodule_export]
+    use crate::training_layer::{EmbeddingTables, PipelineStage, TrainingLayer};
     #[pymodule_export]
     use crate::training_record::{
         Breakdown, BusyWindows, CollectiveLimit, GraphLinkUse, ServerUse, Stall, TaskSpan,
         TrainingRecord,
     };
+    #[pymodule_export]
+    use crate::transfer::{Message, TraceTask, Transfer};
     #[pymodule_export]
     use crate::units::{
         TimePerByte, format_frequency, format_op_rate, format_size, format_time, parse_frequency,

@@ -13,8 +13,9 @@ use crate::schedule::Number;
 use crate::smart_measure::SmartCase;
 use crate::threads::each_in_threads;
 
-/// A result that becomes a dict, or the exception that a run ended with, once Python is attached.
-pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyDict>> + Send>;
+/// A result that becomes an object, or the exception that a run ended with, once Python is
+/// attached.
+pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// A network or a chip, its load, and how long to run.
 pub(crate) trait MeasurementCase: Send + Sync {
@@ -41,8 +42,8 @@ impl AnyCase<'_> {
 }
 
 /// Measures cases in `threads` threads (0: as many as there are cores) and hands each result to
-/// `done(index, result)` when it is complete, in no particular order; a result is either a dict or
-/// an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
+/// `done(index, result)` when it is complete, in no particular order; a result is either that
+/// of the kind of network or an exception. Stops early when `done` raises or Ctrl-C is pressed. The results do not depend on
 /// the number of threads.
 #[pyfunction]
 #[pyo3(signature = (cases, done, *, threads=Number(0)))]
@@ -67,19 +68,10 @@ pub(crate) fn measure(
     })
 }
 
-/// A dict of fields of a struct, by name.
-macro_rules! dict_of {
-    ($py:expr, $value:expr, [$($field:ident),* $(,)?]) => {{
-        let dict = pyo3::types::PyDict::new($py);
-        $(dict.set_item(stringify!($field), &$value.$field)?;)*
-        dict
-    }};
-}
-pub(crate) use dict_of;
-
 /// The counters of a mesh, by name.
 pub(crate) fn counts_dict<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
-    let dict = dict_of!(py, counts, [crossings]);
+    let dict = PyDict::new(py);
+    dict.set_item("crossings", counts.crossings)?;
     for (name, count) in counts.clone().scalars() {
         dict.set_item(name, *count)?;
     }

@@ -4,13 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
-use tutti_noc::measure::{
-    self, Ending, Estimate, Load, Measured, Measurement, MeasurementPlan, Phases, Traffic,
-};
+use tutti_noc::measure::{self, Ending, Load, Measurement, MeasurementPlan, Phases, Traffic};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
@@ -20,7 +17,8 @@ use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
 
 use crate::errors::{OrRaise, raised};
-use crate::measure::{MeasurementCase, Outcome, column, dict_of};
+use crate::flit_result::FlitResult;
+use crate::measure::{MeasurementCase, Outcome};
 use crate::network::{Texts, pairs};
 use crate::schedule::Number;
 use crate::topology::Topology;
@@ -105,15 +103,78 @@ pub(crate) struct FlitNetwork {
     grid: Option<Vec<u32>>,
 }
 
-/// What kind of vertex it is at, which, and the port there.
-type GivenEnd = (&'static str, u32, Option<u32>);
+/// An end of a channel.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+#[derive(Clone, Copy)]
+pub(crate) struct ChannelEnd {
+    /// Whether it is a router, or a node.
+    is_router: bool,
+    /// The number of the router or node.
+    number: u32,
+    /// The port of a router.
+    port: Option<u32>,
+}
 
-/// Both ends, latency and latency of credits in cycles, time of a flit in ps, length in um.
-type GivenChannel = (GivenEnd, GivenEnd, u32, u32, u64, Option<u64>);
+impl From<End> for ChannelEnd {
+    fn from(end: End) -> ChannelEnd {
+        match end {
+            End::Router { router, port } => {
+                ChannelEnd { is_router: true, number: router, port: Some(port) }
+            }
+            End::Node(node) => ChannelEnd { is_router: false, number: node, port: None },
+        }
+    }
+}
 
-/// Source, destination, round trip in cycles, credits, required credits, required buffer, number of
-/// links.
-type GivenThrottled = (String, String, u64, u64, u64, u64, usize);
+/// A channel between routers, or between a router and a node.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct FlitChannel {
+    /// Where flits enter it.
+    source: ChannelEnd,
+    /// Where they leave it.
+    target: ChannelEnd,
+    /// Cycles from sending a flit to its arrival.
+    latency: u32,
+    /// Cycles of a credit.
+    credit_latency: u32,
+    /// How long it is busy with a flit.
+    flit_time_ps: u64,
+    /// Its length, where it is known.
+    length_um: Option<u64>,
+}
+
+impl From<&tutti_noc::Channel> for FlitChannel {
+    fn from(channel: &tutti_noc::Channel) -> FlitChannel {
+        let ChannelParameters { latency, credit_latency, flit_time, length } = channel.parameters;
+        FlitChannel {
+            source: channel.from.into(),
+            target: channel.to.into(),
+            latency,
+            credit_latency,
+            flit_time_ps: flit_time.ps(),
+            length_um: length.map(Length::um),
+        }
+    }
+}
+
+/// The link that the buffers of a class throttle most.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+pub(crate) struct ThrottledLink {
+    /// The name of its source.
+    source: String,
+    /// The name of its destination.
+    target: String,
+    /// Cycles of a credit round trip.
+    round_trip: u64,
+    /// Flits of buffer space that the class has there.
+    slots: u64,
+    /// Flits that fill the link in a round trip.
+    needs: u64,
+    /// The depth of VCs with which it could be busy.
+    buffer: u64,
+    /// The number of throttled links.
+    links: usize,
+}
 
 #[pymethods]
 impl FlitNetwork {
@@ -176,10 +237,10 @@ impl FlitNetwork {
 
     /// The link that buffers throttle most, for packets of at most `longest` flits; None if buffers
     /// suffice.
-    fn throttled(&self, longest: Number) -> Option<GivenThrottled> {
+    fn throttled(&self, longest: Number) -> Option<ThrottledLink> {
         let found = credits::throttled(&self.wiring, &self.settings, longest.0)?;
-        let Throttled { from, to, round_trip, slots, needs, buffer, links } = found;
-        Some((from, to, round_trip, slots, needs, buffer, links))
+        let Throttled { from: source, to: target, round_trip, slots, needs, buffer, links } = found;
+        Some(ThrottledLink { source, target, round_trip, slots, needs, buffer, links })
     }
 
     /// How many nodes there are.
@@ -204,18 +265,8 @@ impl FlitNetwork {
     }
 
     /// Every channel.
-    fn channels(&self) -> Vec<GivenChannel> {
-        let end = |end| match end {
-            End::Router { router, port } => ("router", router, Some(port)),
-            End::Node(node) => ("node", node, None),
-        };
-        let channel = |channel: &tutti_noc::Channel| {
-            let ChannelParameters { latency, credit_latency, flit_time, length } =
-                channel.parameters;
-            let (from, to) = (end(channel.from), end(channel.to));
-            (from, to, latency, credit_latency, flit_time.ps(), length.map(Length::um))
-        };
-        self.wiring.channels().iter().map(channel).collect()
+    fn channels(&self) -> Vec<FlitChannel> {
+        self.wiring.channels().iter().map(FlitChannel::from).collect()
     }
 
     /// For each input port, by router, the channel that ends there.
@@ -249,56 +300,89 @@ pub(crate) struct FlitCase {
     plan: MeasurementPlan,
 }
 
-/// Pattern, process, flits per node and cycle, sizes of packets, priority.
-type GivenLoad = (String, String, f64, String, i64);
+/// Synthetic traffic of a class.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct FlitLoad {
+    pattern: String,
+    process: String,
+    rate: f64,
+    packet: String,
+    priority: i64,
+}
 
-/// Warm-up, window, batches, drain, patience, sample, whether to keep VCs.
-type GivenMeasurementPlan = (u64, u64, Number, u64, u64, u64, bool);
+#[pymethods]
+impl FlitLoad {
+    /// `rate` flits per node and cycle, in packets of the sizes `packet`.
+    #[new]
+    #[pyo3(signature = (pattern, process, *, rate, packet, priority))]
+    fn new(pattern: String, process: String, rate: f64, packet: String, priority: i64) -> FlitLoad {
+        FlitLoad { pattern, process, rate, packet, priority }
+    }
+}
+
+impl FlitLoad {
+    fn core(&self, network: &FlitNetwork) -> PyResult<Load> {
+        let size = PacketSize::parse(&self.packet).or_raise()?;
+        let (nodes, grid) = (network.wiring.nodes(), network.grid.as_deref());
+        let pattern = Pattern::parse(&self.pattern, nodes, grid).or_raise()?;
+        let process = Process::parse(&self.process, self.rate / size.mean()).or_raise()?;
+        Ok(Load { pattern, process, size, priority: self.priority })
+    }
+}
+
+/// How long a network is measured; times in cycles.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct FlitPlan(MeasurementPlan);
+
+#[pymethods]
+impl FlitPlan {
+    /// `sample` is the interval of samples, and `keep_vcs` whether they have VCs.
+    #[new]
+    #[pyo3(signature = (*, warmup, measure, batches, drain, patience, sample, keep_vcs))]
+    fn new(
+        warmup: u64,
+        measure: u64,
+        batches: Number,
+        drain: u64,
+        patience: u64,
+        sample: u64,
+        keep_vcs: bool,
+    ) -> FlitPlan {
+        let (phases, Number(batches)) = (Phases { warmup, measure, drain }, batches);
+        FlitPlan(MeasurementPlan { phases, batches, patience, sample, keep_vcs })
+    }
+}
 
 #[pymethods]
 impl FlitCase {
     /// Synthetic traffic: a load for each class.
     #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(
         network: &FlitNetwork,
-        loads: Vec<GivenLoad>,
-        plan: GivenMeasurementPlan,
+        loads: Vec<PyRef<'_, FlitLoad>>,
+        plan: &FlitPlan,
     ) -> PyResult<FlitCase> {
-        let nodes = network.wiring.nodes();
-        let grid = network.grid.as_deref();
-        let load = |(pattern, process, rate, size, priority): GivenLoad| {
-            let size = PacketSize::parse(&size).or_raise()?;
-            let pattern = Pattern::parse(&pattern, nodes, grid).or_raise()?;
-            let process = Process::parse(&process, rate / size.mean()).or_raise()?;
-            Ok(Load { pattern, process, size, priority })
-        };
-        let loads = loads.into_iter().map(load).collect::<PyResult<_>>()?;
+        let loads = loads.iter().map(|load| load.core(network)).collect::<PyResult<_>>()?;
         FlitCase::of(network, Supply::Synthetic(loads), plan)
     }
 
     /// The packets of a trace.
     #[staticmethod]
-    fn trace(network: &FlitNetwork, text: &str, plan: GivenMeasurementPlan) -> PyResult<FlitCase> {
+    fn trace(network: &FlitNetwork, text: &str, plan: &FlitPlan) -> PyResult<FlitCase> {
         let trace = Trace::parse(text, network.wiring.nodes()).or_raise()?;
         FlitCase::of(network, Supply::Recorded(Arc::new(trace)), plan)
     }
 }
 
 impl FlitCase {
-    fn of(network: &FlitNetwork, supply: Supply, plan: GivenMeasurementPlan) -> PyResult<FlitCase> {
-        let (warmup, measure, Number(batches), drain, patience, sample, keep_vcs) = plan;
+    fn of(network: &FlitNetwork, supply: Supply, plan: &FlitPlan) -> PyResult<FlitCase> {
         let case = FlitCase {
             wiring: Arc::clone(&network.wiring),
             settings: network.settings.clone(),
             routing: Arc::clone(&network.routing),
             supply,
-            plan: MeasurementPlan {
-                phases: Phases { warmup, measure, drain },
-                batches,
-                patience,
-                sample,
-                keep_vcs,
-            },
+            plan: plan.0,
         };
         // Runs no cycle: errors are detected before the first one.
         match case.measured(&AtomicBool::new(true)) {
@@ -327,8 +411,9 @@ impl MeasurementCase for FlitCase {
     fn run(&self, stop: &AtomicBool) -> Outcome {
         let found = self.measured(stop);
         Box::new(move |py| {
-            let found = found.or_raise()?;
-            Ok(described(py, &found)?.unbind())
+            let Found { measurement, deadlock_cycle } = found.or_raise()?;
+            let result = FlitResult::new(py, &measurement, deadlock_cycle);
+            Ok(Py::new(py, result)?.into_any())
         })
     }
 }
@@ -337,39 +422,4 @@ impl MeasurementCase for FlitCase {
 struct Found {
     measurement: Measurement,
     deadlock_cycle: Vec<String>,
-}
-
-/// A measurement as plain data; lists as little-endian numbers.
-fn described<'py>(py: Python<'py>, found: &Found) -> PyResult<Bound<'py, PyDict>> {
-    let Found { measurement, .. } = found;
-    let given = dict_of!(py, measurement, [cycles, window, vc_grants]);
-    given.set_item("deadlock_cycle", &found.deadlock_cycle)?;
-    given.set_item("ending", measurement.ending.name())?;
-    given.set_item("all", of_class(py, &measurement.all)?)?;
-    let classes = measurement.classes.iter().map(|class| of_class(py, class));
-    given.set_item("classes", classes.collect::<PyResult<Vec<_>>>()?)?;
-    let wide = |values: &[u64]| column(py, values.iter().map(|value| value.to_le_bytes()));
-    let short = |values: &[u16]| column(py, values.iter().map(|value| value.to_le_bytes()));
-    let means = measurement.occupancy.iter().map(|mean| mean.to_le_bytes());
-    given.set_item("sent", wide(&measurement.sent))?;
-    given.set_item("sent_by_vc", wide(&measurement.sent_by_vc))?;
-    given.set_item("occupancy", column(py, means))?;
-    given.set_item("buffered", wide(&measurement.buffered))?;
-    given.set_item("buffered_by_vc", wide(&measurement.buffered_by_vc))?;
-    given.set_item("vc_occupancy", short(&measurement.series.occupancy))?;
-    given.set_item("vc_sent", short(&measurement.series.sent))?;
-    let stalls = dict_of!(py, measurement.stalls, [busy, routing, no_vc, no_credit, switch]);
-    given.set_item("stalls", stalls)?;
-    Ok(given)
-}
-
-fn of_class<'py>(py: Python<'py>, measured: &Measured) -> PyResult<Bound<'py, PyDict>> {
-    let given =
-        dict_of!(py, measured, [offered, accepted_extremes, latency_extremes, packets, quantiles]);
-    let estimate = |Estimate { mean, half_width }| (mean, half_width);
-    given.set_item("accepted", estimate(measured.accepted))?;
-    given.set_item("latency", estimate(measured.latency))?;
-    given.set_item("network_latency", estimate(measured.network_latency))?;
-    given.set_item("hops", estimate(measured.hops))?;
-    Ok(given)
 }

@@ -7,7 +7,6 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Message, Slot, Step, text};
-use tutti_units::Time;
 use tutti_units::ids::RankId;
 
 use crate::algorithm::collective_named;
@@ -245,21 +244,15 @@ impl Op {
 impl From<tutti_schedule::Op> for Op {
     fn from(op: tutti_schedule::Op) -> Op {
         use tutti_schedule::Op as Of;
-        let (kind, text) = (op.kind(), op.to_string());
+        let plain = Op { kind: op.kind(), text: op.to_string(), ..Op::default() };
         let at = |slot: Slot, chunks: ChunkRange| {
             let (slot, chunks) = (Some(slot.0), Some((chunks.start, chunks.end)));
-            Op { kind, slot, chunks, text: text.clone(), ..Op::default() }
+            Op { slot, chunks, ..plain.clone() }
         };
         let message = |Message { peer, slot, chunks }| Op {
             peer: Some(peer.0),
             peers: vec![peer.0],
             ..at(slot, chunks)
-        };
-        let time = |duration: Time| Op {
-            kind,
-            duration_ps: Some(duration.ps()),
-            text: text.clone(),
-            ..Op::default()
         };
         match op {
             Of::Send(one) | Of::Recv(one) | Of::Contribute(one) => message(one),
@@ -281,7 +274,9 @@ impl From<tutti_schedule::Op> for Op {
             Of::Copy { from, into, chunks, to } => {
                 Op { into: Some(into.0), to: Some(to), ..at(from, chunks) }
             }
-            Of::Compute { duration } | Of::Sleep { duration } => time(duration),
+            Of::Compute { duration } | Of::Sleep { duration } => {
+                Op { duration_ps: Some(duration.ps()), ..plain }
+            }
         }
     }
 }

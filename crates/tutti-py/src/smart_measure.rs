@@ -3,18 +3,18 @@
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use tutti_noc::measure::half_width as half_width_of;
 use tutti_noc::smart::measure::{
-    Kind, Load, Measurement, Members, Phases, Sources, check, ideal, measure, watch,
+    Kind, Load, Members, Phases, Sources, check, ideal, measure, watch,
 };
 use tutti_noc::smart::{Event, EventKind, Settings};
 use tutti_noc::traffic::{PacketSize, Pattern, Process};
 
 use crate::errors::{OrRaise, refuse};
-use crate::measure::{MeasurementCase, Outcome, counts_dict, dict_of};
+use crate::measure::{MeasurementCase, Outcome};
 use crate::schedule::Number;
 use crate::smart::SmartMesh;
+use crate::smart_result::SmartResult;
 use crate::threads::watched;
 
 /// A mesh, its traffic, for how long, and the seed.
@@ -109,10 +109,13 @@ fn unknown(what: &str, text: &str, expected: &str) -> PyErr {
 #[pymethods]
 impl SmartCase {
     #[new]
+    #[pyo3(signature = (mesh, loads, *, warmup, measure, drain, seed))]
     fn new(
         mesh: &SmartMesh,
         loads: Vec<GivenSmartLoad>,
-        plan: (u64, u64, u64),
+        warmup: u64,
+        measure: u64,
+        drain: u64,
         seed: u64,
     ) -> PyResult<SmartCase> {
         let classes = loads.iter().map(|load| usize::from(load.message_class) + 1).max();
@@ -120,7 +123,6 @@ impl SmartCase {
         settings.classes = vec![settings.classes[0]; classes.unwrap_or(1)];
         let loads: PyResult<Vec<Load>> =
             loads.into_iter().map(|load| load.load(&settings)).collect();
-        let (warmup, measure, drain) = plan;
         let plan = Phases { warmup, measure, drain };
         let case = SmartCase { mesh: mesh.clone(), settings, loads: loads?, plan, seed };
         let SmartCase { mesh, settings, loads, plan, .. } = &case;
@@ -159,8 +161,8 @@ impl MeasurementCase for SmartCase {
         let found =
             fabric.and_then(|mut fabric| measure(settings, &mut *fabric, loads, plan, *seed, stop));
         Box::new(move |py| {
-            let found = found.or_raise()?;
-            Ok(described(py, &found)?.unbind())
+            let result = SmartResult::new(py, &found.or_raise()?)?;
+            Ok(Py::new(py, result)?.into_any())
         })
     }
 }
@@ -170,36 +172,6 @@ impl MeasurementCase for SmartCase {
 #[expect(clippy::needless_pass_by_value, reason = "what Python hands over is owned")]
 pub(crate) fn half_width(values: Vec<f64>) -> f64 {
     half_width_of(&values)
-}
-
-/// A measurement as plain data.
-fn described<'py>(py: Python<'py>, found: &Measurement) -> PyResult<Bound<'py, PyDict>> {
-    let given = dict_of!(py, found, [cycles, routers]);
-    given.set_item("ending", found.ending.name())?;
-    let loads = found.loads.iter().map(|one| {
-        Ok(dict_of!(
-            py,
-            one,
-            [
-                messages,
-                offered,
-                accepted,
-                parts,
-                latency,
-                latency_extremes,
-                quantiles,
-                part_latency,
-                arrivals,
-                active,
-            ]
-        ))
-    });
-    given.set_item("loads", loads.collect::<PyResult<Vec<_>>>()?)?;
-    given.set_item("counts", counts_dict(py, &found.counts)?)?;
-    given.set_item("table_entries", found.table_entries())?;
-    given.set_item("buffered_flows", found.buffered_flows())?;
-    given.set_item("stay", found.stay())?;
-    Ok(given)
 }
 
 /// Cycle, router, packet, what happened, and up to three numbers that it has.

@@ -11,7 +11,7 @@ use tutti_units::Time;
 use crate::errors::OrRaise;
 use crate::platform::Platform;
 use crate::schedule::Number;
-use crate::step_fabric::{GivenRing, torus_of};
+use crate::step_fabric::{TorusRing, torus_of};
 use crate::threads::watched;
 use crate::training::TrainingProgram;
 use crate::units::TimePerByte;
@@ -78,7 +78,7 @@ impl StepBound {
 #[derive(FromPyObject)]
 pub(crate) enum GivenNetwork<'py> {
     Platform(PyRef<'py, Platform>),
-    Rings(Vec<GivenRing>),
+    Rings(Vec<PyRef<'py, TorusRing>>),
 }
 
 /// A network that outlives the interpreter's lock.
@@ -106,7 +106,7 @@ pub(crate) fn step_bound(
     let programs: Vec<Program> = programs.iter().map(|program| program.0.clone()).collect();
     let network = match network {
         GivenNetwork::Platform(platform) => Network::Platform(Arc::clone(&platform.0)),
-        GivenNetwork::Rings(rings) => Network::Torus(torus_of(rings)?),
+        GivenNetwork::Rings(rings) => Network::Torus(torus_of(&rings)?),
     };
     let dimension = |(name, npus): (String, Number)| Dimension { name, npus: npus.0 };
     let dimensions: Vec<Dimension> = dimensions.into_iter().map(dimension).collect();

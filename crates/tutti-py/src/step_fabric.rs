@@ -10,33 +10,36 @@ use tutti_engine::training::{
     Algorithms, Chosen, Detail, Isolated, Order, Population, Ring, StepNetwork, Torus,
     TrainingFabric,
 };
-use tutti_engine::workload::{Content, Rings, Transfer};
+use tutti_engine::workload::{self, Rings};
 use tutti_units::{Bytes, Time};
 
 use crate::algorithm::collective_named;
 use crate::errors::OrRaise;
 use crate::platform::Platform;
 use crate::schedule::{Number, Schedule};
-use crate::training::{GivenTransfer, transfer, transfers};
+use crate::transfer::{Transfer, transfers};
 use crate::units::TimePerByte;
 
-/// A ring: nodes, time per byte of a link in one direction, latency in picoseconds.
-pub(crate) type GivenRing = (Number, TimePerByte, u64);
+/// A ring of a torus: nodes, time per byte of a link in one direction, and its latency.
+#[pyclass(frozen, module = "tutti._core")]
+pub(crate) struct TorusRing(Ring);
+
+#[pymethods]
+impl TorusRing {
+    #[new]
+    fn new(nodes: Number, per_byte: TimePerByte, latency_ps: u64) -> TorusRing {
+        let latency = Time::from_ps(latency_ps);
+        TorusRing(Ring { nodes: nodes.0, per_byte: per_byte.0, latency })
+    }
+}
 
 /// A torus of rings, the one inside a package first.
-pub(crate) fn torus_of(rings: Vec<GivenRing>) -> PyResult<Torus> {
-    let ring = |(nodes, per_byte, latency): GivenRing| {
-        let latency = Time::from_ps(latency);
-        Ring { nodes: nodes.0, per_byte: per_byte.0, latency }
-    };
-    Torus::new(rings.into_iter().map(ring).collect()).or_raise()
+pub(crate) fn torus_of(rings: &[PyRef<'_, TorusRing>]) -> PyResult<Torus> {
+    Torus::new(rings.iter().map(|ring| ring.0).collect()).or_raise()
 }
 
 /// The schedules of a collective: its name, dimensions (a bit each), a schedule per channel.
 type GivenAlgorithm<'a> = (String, u8, Vec<PyRef<'a, Schedule>>);
-
-/// The load of a phase: bytes per second of its links, bytes of a chunk, picoseconds.
-type LoadRow = (f64, u64, u64);
 
 /// The network of a training step, the dimensions of its NPUs, and the schedules of collectives.
 #[pyclass(frozen, module = "tutti._core")]
@@ -52,8 +55,12 @@ impl StepFabric {
     /// links of a ring.
     #[staticmethod]
     #[pyo3(signature = (rings, *, relays=Vec::new()))]
-    fn torus(rings: Vec<GivenRing>, relays: Vec<Option<TimePerByte>>) -> PyResult<StepFabric> {
-        let mut torus = torus_of(rings)?;
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn torus(
+        rings: Vec<PyRef<'_, TorusRing>>,
+        relays: Vec<Option<TimePerByte>>,
+    ) -> PyResult<StepFabric> {
+        let mut torus = torus_of(&rings)?;
         for (index, relay) in relays.into_iter().enumerate() {
             torus = relay.map_or(torus.clone(), |relay| torus.relayed(index, relay.0));
         }
@@ -79,15 +86,11 @@ impl StepFabric {
     #[staticmethod]
     fn isolated(
         sizes: Vec<Number>,
-        collectives: Vec<(GivenTransfer, u64)>,
+        collectives: Vec<(Transfer, u64)>,
         messages: Vec<(u64, u64)>,
     ) -> PyResult<StepFabric> {
         let sizes: Vec<u32> = sizes.into_iter().map(|size| size.0).collect();
-        let collective = |(given, ps)| {
-            let found = transfer(given)?;
-            let rings = found.rings.of(&sizes);
-            Ok::<_, PyErr>((Transfer { rings, level: 0, ..found }, Time::from_ps(ps)))
-        };
+        let collective = |given| timed(&sizes, given);
         let message = |(bytes, ps)| (Bytes(bytes), Time::from_ps(ps));
         let isolated = Isolated {
             npus: sizes.iter().fold(1, |all, &size| all.saturating_mul(size)),
@@ -114,13 +117,8 @@ impl StepFabric {
     }
 
     /// The fabric with times in picoseconds that collectives take at least as flows.
-    fn with_least(&self, times: Vec<(GivenTransfer, u64)>) -> PyResult<StepFabric> {
-        let one = |(given, ps)| {
-            let found = transfer(given)?;
-            let rings = found.rings.of(&self.sizes);
-            let key = Transfer { rings, level: 0, content: Content::default(), ..found };
-            Ok::<_, PyErr>((key, Time::from_ps(ps)))
-        };
+    fn with_least(&self, times: Vec<(Transfer, u64)>) -> PyResult<StepFabric> {
+        let one = |given| timed(&self.sizes, given);
         let least = times.into_iter().map(one).collect::<PyResult<_>>()?;
         let algorithms = Algorithms { least, ..self.algorithms.clone() };
         Ok(StepFabric { network: self.network.clone(), sizes: self.sizes.clone(), algorithms })
@@ -133,8 +131,9 @@ impl StepFabric {
     }
 
     /// Whether all NPUs do the same in these collectives, so that one of them can represent all.
-    fn acts_alike(&self, given_transfers: Vec<GivenTransfer>) -> PyResult<bool> {
-        let transfers = transfers(given_transfers)?;
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn acts_alike(&self, given_transfers: Vec<Transfer>) -> PyResult<bool> {
+        let transfers = transfers(&given_transfers)?;
         // Neither the endpoint nor the sizes matter.
         let ideal = Ideal { packet: Bytes(1), cycle: Time::ZERO, chunks: Chunks::default() };
         let sizes = (Bytes(1), Bytes(1), None);
@@ -142,15 +141,13 @@ impl StepFabric {
         let fabric = self.fabric(endpoint, sizes, Order::Lifo, Population::All);
         fabric.acts_alike(&transfers).or_raise()
     }
+}
 
-    /// The load of each phase of an all-reduce among all NPUs, for chunks of `chunk` bytes in
-    /// packets of at most `packet`.
-    #[pyo3(name = "phase_loads")]
-    fn rows(&self, chunk: u64, packet: u64) -> PyResult<Vec<LoadRow>> {
-        let loads = self.phase_loads(&[], Bytes(chunk), Bytes(packet.max(1)))?;
-        let row = |load: &PhaseLoad| (load.links.bytes_per_second(), load.chunk.0, load.time.ps());
-        Ok(loads.iter().map(row).collect())
-    }
+/// A collective on the dimensions of several NPUs, and its time.
+fn timed(sizes: &[u32], (given, ps): (Transfer, u64)) -> PyResult<(workload::Transfer, Time)> {
+    let transfer = given.core()?;
+    let rings = transfer.rings.of(sizes);
+    Ok((workload::Transfer { rings, level: 0, ..transfer }, Time::from_ps(ps)))
 }
 
 impl StepFabric {
@@ -180,7 +177,7 @@ impl StepFabric {
     /// The load of each phase of all-reduces and of `transfers`.
     pub(crate) fn phase_loads(
         &self,
-        transfers: &[Transfer],
+        transfers: &[workload::Transfer],
         chunk: Bytes,
         packet: Bytes,
     ) -> PyResult<Vec<PhaseLoad>> {

@@ -76,6 +76,22 @@ pub(crate) fn topology_link_classes(notation: &str) -> PyResult<Vec<String>> {
     tutti_topology::parse(notation).or_raise().map(|family| family.link_classes())
 }
 
+/// A link of a topology.
+#[pyclass(frozen, get_all, eq, module = "tutti._core")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct TopologyLink {
+    /// The vertex that it leaves.
+    source: u32,
+    /// The vertex that it enters.
+    target: u32,
+    /// Time per byte.
+    rate: TimePerByte,
+    /// Its latency.
+    latency_ps: u64,
+    /// Its length, where it is known.
+    length_um: Option<u64>,
+}
+
 /// An immutable graph of NPUs, switches and routers, joined by one-directional links.
 #[pyclass(frozen, eq, module = "tutti._core")]
 #[derive(PartialEq, Eq)]
@@ -146,12 +162,17 @@ impl Topology {
         self.inner.link_count()
     }
 
-    /// Every link: source, destination, time per byte, latency in ps, length in um.
-    fn links(&self) -> Vec<(u32, u32, TimePerByte, u64, Option<u64>)> {
+    /// Every link.
+    fn links(&self) -> Vec<TopologyLink> {
         let link = |id| {
             let tutti_topology::Link { from, to, parameters } = self.inner.link(id);
-            let length = parameters.length.map(Length::um);
-            (from.0, to.0, TimePerByte(parameters.rate), parameters.latency.ps(), length)
+            TopologyLink {
+                source: from.0,
+                target: to.0,
+                rate: TimePerByte(parameters.rate),
+                latency_ps: parameters.latency.ps(),
+                length_um: parameters.length.map(Length::um),
+            }
         };
         self.inner.links().map(link).collect()
     }

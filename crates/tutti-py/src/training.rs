@@ -3,21 +3,20 @@
 use std::num::NonZeroU64;
 
 use pyo3::prelude::*;
-use tutti_engine::training::{Detail, Order, Population, TrainingFabric, TrainingRun};
 use tutti_engine::workload::{
-    Content, Dataflow, Embedding, Gemm, Lane, Layer, Message, Pass, Pipeline, PipelineOrder,
-    Program, Rings, Roofline, SystolicArray, SystolicError, Task, TaskId, TrainingLoop, Transfer,
-    What, Work,
+    self, Dataflow, Gemm, Lane, Layer, Pass, Program, Roofline, SystolicArray, SystolicError, Task,
+    TaskId, TrainingLoop, What, Work,
 };
-use tutti_units::{Bytes, OpRate, Time};
+use tutti_units::{Bytes, OpRate};
 
-use crate::algorithm::collective_named;
 use crate::endpoint::Endpoint;
 use crate::errors::{OrRaise, refuse};
+use crate::fabric_settings::FabricSettings;
 use crate::schedule::Number;
 use crate::step_fabric::StepFabric;
-use crate::threads::watched;
-use crate::training_record::{CollectiveLimit, TrainingRecord};
+use crate::training_layer::{EmbeddingTables, PipelineStage, TrainingLayer};
+use crate::training_record::CollectiveLimit;
+use crate::transfer::{TraceTask, Transfer};
 use crate::units::TimePerByte;
 
 /// The roofline time of work in picoseconds, and whether arithmetic or memory bounds it.
@@ -59,143 +58,35 @@ pub(crate) fn systolic_cycles(
     Ok(array.shared_cycles(Gemm { m, n, k }, dataflow, arrays))
 }
 
-/// A collective of a pass: its name, rings (a bit each), bytes, and level.
-pub(crate) type GivenTransfer = (String, u8, u64, u8);
-
-pub(crate) fn transfer((name, rings, bytes, level): GivenTransfer) -> PyResult<Transfer> {
-    let collective = collective_named(&name, 0)?;
-    let content = Content::default();
-    Ok(Transfer { collective, rings: Rings(rings), bytes: Bytes(bytes), level, content })
+/// A task of a program.
+#[pyclass(frozen, get_all, eq, module = "tutti._core")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct ProgramTask {
+    /// `compute`, `background`, `send`, `recv`, or a collective.
+    kind: &'static str,
+    /// Its layer.
+    layer: String,
+    /// Its pass.
+    during: &'static str,
+    /// Its iteration.
+    iteration: u32,
+    /// Picoseconds of computation, or bytes.
+    amount: u64,
 }
 
-pub(crate) fn transfers(given: Vec<GivenTransfer>) -> PyResult<Vec<Transfer>> {
-    given.into_iter().map(transfer).collect()
+/// A collective or message of a program.
+#[pyclass(frozen, get_all, eq, module = "tutti._core")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct IssuedTransfer {
+    /// The number of its task.
+    task: u32,
+    /// `send`, `recv`, or a collective.
+    kind: &'static str,
+    /// The dimensions of its ranks, a bit each.
+    mask: u8,
+    /// Its size.
+    size: u64,
 }
-
-/// A layer by name; times in picoseconds.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenLayer {
-    name: String,
-    forward: u64,
-    input_gradient: u64,
-    weight_gradient: u64,
-    update: u64,
-    before_forward: Option<GivenTransfer>,
-    before_backward: Option<GivenTransfer>,
-    after_forward: Vec<GivenTransfer>,
-    covered_forward: u64,
-    with_forward: Vec<GivenTransfer>,
-    covered_backward: u64,
-    with_backward: Vec<GivenTransfer>,
-    after_input_gradient: Vec<GivenTransfer>,
-    after_weight_gradient: Option<GivenTransfer>,
-}
-
-impl GivenLayer {
-    fn layer(self) -> PyResult<Layer> {
-        Ok(Layer {
-            name: self.name,
-            forward: Time::from_ps(self.forward),
-            input_gradient: Time::from_ps(self.input_gradient),
-            weight_gradient: Time::from_ps(self.weight_gradient),
-            update: Time::from_ps(self.update),
-            before_forward: self.before_forward.map(transfer).transpose()?,
-            before_backward: self.before_backward.map(transfer).transpose()?,
-            after_forward: transfers(self.after_forward)?,
-            covered_forward: Time::from_ps(self.covered_forward),
-            with_forward: transfers(self.with_forward)?,
-            covered_backward: Time::from_ps(self.covered_backward),
-            with_backward: transfers(self.with_backward)?,
-            after_input_gradient: transfers(self.after_input_gradient)?,
-            after_weight_gradient: self.after_weight_gradient.map(transfer).transpose()?,
-        })
-    }
-}
-
-/// Embedding tables by name; times in picoseconds.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenEmbedding {
-    bottom: usize,
-    lookup: u64,
-    first_lookup: u64,
-    update: u64,
-    bytes: u64,
-    background: bool,
-}
-
-/// A pipeline, and the stage of the program.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenPipeline {
-    stage: Number,
-    stages: Number,
-    micro_batches: Number,
-    order: String,
-    rings: u8,
-    ends: Vec<usize>,
-    messages: Vec<u64>,
-}
-
-impl GivenPipeline {
-    fn pipeline(self) -> PyResult<(u32, Pipeline)> {
-        let order = match self.order.as_str() {
-            "gpipe" => PipelineOrder::GPipe,
-            "1f1b" => PipelineOrder::OneForwardOneBackward,
-            other => {
-                let message =
-                    format!("unknown pipeline order `{other}`: expected `1f1b` or `gpipe`");
-                return Err(refuse("WorkloadError", "unknown_order", &message));
-            }
-        };
-        let pipeline = Pipeline {
-            stages: self.stages.0,
-            micro_batches: self.micro_batches.0,
-            order,
-            rings: Rings(self.rings),
-            ends: self.ends,
-            messages: self.messages.into_iter().map(Bytes).collect(),
-        };
-        Ok((self.stage.0, pipeline))
-    }
-}
-
-/// The transfer of a task: a collective, or a message (`send` or `recv`, rings, ranks ahead, bytes,
-/// tag).
-#[derive(FromPyObject)]
-pub(crate) enum GivenExchange {
-    Collective(GivenTransfer),
-    Message((String, u8, Number, u64, u32)),
-}
-
-impl GivenExchange {
-    fn what(self) -> PyResult<What> {
-        match self {
-            GivenExchange::Collective(given) => transfer(given).map(What::Collective),
-            GivenExchange::Message((name, rings, ahead, bytes, tag)) => {
-                let (rings, bytes) = (Rings(rings), Bytes(bytes));
-                let message = Message { rings, ahead: ahead.0, bytes, tag };
-                match name.as_str() {
-                    "send" => Ok(What::Send(message)),
-                    "recv" => Ok(What::Recv(message)),
-                    other => {
-                        let message =
-                            format!("unknown message `{other}`: expected `send` or `recv`");
-                        Err(refuse("WorkloadError", "unknown_message", &message))
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A task: (kind, layer, pass, iteration, picoseconds, bytes or times).
-type TaskRow<'a> = (&'static str, &'a str, &'static str, u32, u64);
-
-/// A task: its name, picoseconds and whether in the background, or its transfer, and its
-/// dependencies.
-type GivenTask = (String, (u64, bool), Option<GivenExchange>, Vec<u32>);
 
 /// The program of every NPU, or of the NPUs of a stage.
 #[pyclass(frozen, module = "tutti._core")]
@@ -208,43 +99,32 @@ impl TrainingProgram {
     #[pyo3(signature = (layers, *, iterations, overlap, barrier=false, bucket=None, embedding=None, prefetch=None, pipeline=None))]
     fn new(
         py: Python<'_>,
-        layers: Vec<GivenLayer>,
+        layers: Vec<PyRef<'_, TrainingLayer>>,
         iterations: Number,
         overlap: bool,
         barrier: bool,
         bucket: Option<u64>,
-        embedding: Option<GivenEmbedding>,
+        embedding: Option<&EmbeddingTables>,
         prefetch: Option<Number>,
-        pipeline: Option<GivenPipeline>,
+        pipeline: Option<&PipelineStage>,
     ) -> PyResult<TrainingProgram> {
-        let layers = layers.into_iter().map(GivenLayer::layer).collect::<PyResult<_>>()?;
-        let embedding = embedding.map(|given| Embedding {
-            bottom: given.bottom,
-            lookup: Time::from_ps(given.lookup),
-            first_lookup: Time::from_ps(given.first_lookup),
-            update: Time::from_ps(given.update),
-            bytes: Bytes(given.bytes),
-            background: given.background,
-        });
-        let pipeline = pipeline.map(GivenPipeline::pipeline).transpose()?;
-        let (stage, pipeline) = pipeline.map_or((0, None), |(stage, of)| (stage, Some(of)));
         let plan = TrainingLoop {
-            layers,
+            layers: layers.iter().map(|layer| layer.core()).collect::<PyResult<_>>()?,
             iterations: iterations.0,
             overlap,
             barrier,
             bucket: bucket.map(Bytes),
-            embedding,
+            embedding: embedding.map(EmbeddingTables::core),
             prefetch: prefetch.map(|passes| passes.0),
-            pipeline,
+            pipeline: pipeline.map(|of| of.pipeline.clone()),
         };
-        made(py, &plan, stage)
+        made(py, &plan, pipeline.map_or(0, |of| of.stage))
     }
 
     /// A single collective.
     #[staticmethod]
-    fn alone(py: Python<'_>, requested: GivenTransfer) -> PyResult<TrainingProgram> {
-        let transfer = transfer(requested)?;
+    fn alone(py: Python<'_>, transfer: &Transfer) -> PyResult<TrainingProgram> {
+        let transfer = transfer.core()?;
         let name = "alone".to_owned();
         let plan = TrainingLoop {
             layers: vec![Layer { name, after_weight_gradient: Some(transfer), ..Layer::default() }],
@@ -253,64 +133,64 @@ impl TrainingProgram {
         made(py, &plan, 0)
     }
 
-    /// A program from tasks with their dependencies and names.
+    /// A program from the tasks of a trace.
     #[staticmethod]
-    fn of_tasks(tasks: Vec<GivenTask>) -> PyResult<TrainingProgram> {
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn of_tasks(tasks: Vec<PyRef<'_, TraceTask>>) -> PyResult<TrainingProgram> {
         let mut names = Vec::with_capacity(tasks.len());
         let mut made = Vec::with_capacity(tasks.len());
-        for (layer, (name, work, handed, after)) in (0..).zip(tasks) {
-            let what = match handed {
-                Some(given) => given.what()?,
-                None => {
-                    let lane = if work.1 { Lane::Background } else { Lane::Main };
-                    What::Compute { time: Time::from_ps(work.0), lane }
-                }
-            };
-            names.push(name);
-            let after = after.into_iter().map(TaskId).collect();
+        for (layer, task) in (0..).zip(&tasks) {
+            let what = task.what()?;
+            names.push(task.name.clone());
+            let after = task.after.iter().copied().map(TaskId).collect();
             made.push((Task { what, layer, pass: Pass::Forward, iteration: 0 }, after));
         }
         Program::new(names, made).or_raise().map(TrainingProgram)
     }
 
-    /// Its collectives, without duplicates: name, dimensions (a bit each), bytes, level.
+    /// Its collectives, sorted, without duplicates.
     #[getter]
-    fn transfers(&self) -> Vec<(&'static str, u8, u64, u8)> {
+    fn transfers(&self) -> Vec<Transfer> {
         let mut found = Vec::new();
         for task in self.0.tasks() {
-            if let What::Collective(Transfer { collective, rings, bytes, level, .. }) = task.what {
+            if let What::Collective(transfer) = task.what {
+                let workload::Transfer { collective, rings, bytes, level, .. } = transfer;
                 found.push((collective.name(), rings.0, bytes.0, level));
             }
         }
         found.sort_unstable();
         found.dedup();
-        found
+        let named = |(name, mask, size, level): (&str, u8, u64, u8)| {
+            let collective = name.to_owned();
+            Transfer { collective, mask, size, level }
+        };
+        found.into_iter().map(named).collect()
     }
 
-    /// Its transfers in the order of issue: task, name, dimensions (a bit each), bytes.
+    /// Its collectives and messages in the order of issue.
     #[getter]
-    fn issued(&self) -> Vec<(u32, &'static str, u8, u64)> {
+    fn issued(&self) -> Vec<IssuedTransfer> {
         let issued = |(index, task): (u32, &Task)| {
             let rings = match task.what {
                 What::Compute { .. } => return None,
                 What::Collective(transfer) => transfer.rings,
                 What::Send(message) | What::Recv(message) => message.rings,
             };
-            let (kind, amount) = kind(task);
-            Some((index, kind, rings.0, amount))
+            let (kind, size) = kind(task);
+            Some(IssuedTransfer { task: index, kind, mask: rings.0, size })
         };
         (0..).zip(self.0.tasks()).filter_map(issued).collect()
     }
 
     /// Its tasks.
     #[getter]
-    fn tasks(&self) -> Vec<TaskRow<'_>> {
-        let row = |task: &Task| {
-            let name = self.0.names().get(task.layer as usize).map_or("", String::as_str);
+    fn tasks(&self) -> Vec<ProgramTask> {
+        let named = |task: &Task| {
+            let layer = self.0.names().get(task.layer as usize).cloned().unwrap_or_default();
             let (kind, amount) = kind(task);
-            (kind, name, task.pass.name(), task.iteration, amount)
+            ProgramTask { kind, layer, during: task.pass.name(), iteration: task.iteration, amount }
         };
-        self.0.tasks().iter().map(row).collect()
+        self.0.tasks().iter().map(named).collect()
     }
 }
 
@@ -329,92 +209,14 @@ fn made(py: Python<'_>, plan: &TrainingLoop, stage: u32) -> PyResult<TrainingPro
     py.detach(|| plan.stage(stage)).or_raise().map(TrainingProgram)
 }
 
-/// How collectives of a training run are executed, by name; sizes in bytes.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct GivenFabric {
-    chunk: u64,
-    message: u64,
-    /// The number of chunks of a collective of any size.
-    parts: Option<u32>,
-    order: String,
-    every_npu: bool,
-    /// `packets` or `flows`.
-    detail: String,
-    /// Length of a window in picoseconds; 0 without time series.
-    window: u64,
-    /// Time from the issue of a collective until its start, in picoseconds.
-    launch: u64,
-}
-
-impl GivenFabric {
-    fn fabric(&self, fabric: &StepFabric, endpoint: &Endpoint) -> PyResult<TrainingFabric> {
-        let population = if self.every_npu { Population::All } else { Population::One };
-        let sizes = (Bytes(self.chunk), Bytes(self.message), self.parts);
-        let detail = match self.detail.as_str() {
-            "packets" => Detail::Packets,
-            "flows" => Detail::Flows,
-            other => {
-                let message = format!("unknown detail `{other}`: expected `packets` or `flows`");
-                return Err(refuse("WorkloadError", "unknown_detail", &message));
-            }
-        };
-        let order = order(&self.order)?;
-        let fabric = fabric.fabric(endpoint.0.clone(), sizes, order, population);
-        Ok(TrainingFabric { detail, launch: Time::from_ps(self.launch), ..fabric })
-    }
-}
-
-fn order(name: &str) -> PyResult<Order> {
-    match name {
-        "fifo" => Ok(Order::Fifo),
-        "lifo" => Ok(Order::Lifo),
-        other => {
-            let message = format!("unknown order `{other}`: expected `lifo` or `fifo`");
-            Err(refuse("WorkloadError", "unknown_order", &message))
-        }
-    }
-}
-
-/// Runs programs on a fabric; `of` is the number of the program of each NPU, empty if there is one.
-/// `unreserved` are the programs with the complete memory bandwidth, for a work-conserving memory
-/// arbiter; empty for a static reservation.
-#[pyfunction]
-#[pyo3(signature = (programs, step_fabric, endpoint, fabric_settings, of=Vec::new(), unreserved=Vec::new()))]
-pub(crate) fn simulate_training(
-    py: Python<'_>,
-    programs: Vec<PyRef<'_, TrainingProgram>>,
-    step_fabric: &StepFabric,
-    endpoint: &Endpoint,
-    fabric_settings: GivenFabric,
-    of: Vec<u32>,
-    unreserved: Vec<PyRef<'_, TrainingProgram>>,
-) -> PyResult<TrainingRecord> {
-    let owned = |given: Vec<PyRef<'_, TrainingProgram>>| -> Vec<Program> {
-        given.iter().map(|program| program.0.clone()).collect()
-    };
-    let (programs, unreserved) = (owned(programs), owned(unreserved));
-    let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
-    let window = Time::from_ps(fabric_settings.window);
-    let run = TrainingRun {
-        programs: &programs,
-        of: &of,
-        unreserved: &unreserved,
-        fabric: &fabric,
-        window,
-    };
-    let outcome = watched(py, |stop| run.run_until(stop))?;
-    outcome.map(TrainingRecord).or_raise()
-}
-
 /// The lower bound of a collective alone.
 #[pyfunction]
 pub(crate) fn collective_limit(
-    requested: GivenTransfer,
+    transfer: &Transfer,
     step_fabric: &StepFabric,
     endpoint: &Endpoint,
-    fabric_settings: GivenFabric,
+    settings: &FabricSettings,
 ) -> PyResult<CollectiveLimit> {
-    let fabric = fabric_settings.fabric(step_fabric, endpoint)?;
-    fabric.limit(transfer(requested)?).or_raise().map(CollectiveLimit)
+    let fabric = settings.fabric(step_fabric, endpoint);
+    fabric.limit(transfer.core()?).or_raise().map(CollectiveLimit)
 }

@@ -36,6 +36,7 @@ mod mesh;
 mod platform;
 mod routing;
 mod run;
+mod schedule_bound;
 mod step_bound;
 #[cfg(test)]
 mod tests;

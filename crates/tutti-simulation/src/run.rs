@@ -12,7 +12,7 @@ use tutti_network::{Carrier, MessageModel, Uncontended, dispatch};
 use tutti_noc::smart::Counts;
 use tutti_units::Time;
 
-use crate::{Case, Contention, MeshFlits};
+use crate::{Case, Contention, MeshFlits, Routing};
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -115,6 +115,32 @@ impl Case {
     }
 
     fn run_on<M: MessageModel>(&self, model: &M, limits: &Limits<'_>) -> Result<Run, EngineError> {
+        let distances = self.platform.free_routing();
+        self.simulated(model, distances, |simulation| self.run_over(simulation, limits))
+    }
+
+    /// Runs without contention: messages take the time of their route as if they were alone on it.
+    /// Ends with [`EngineError::TooLate`] once a rank exceeds `latest`.
+    pub(crate) fn run_uncontended(
+        &self,
+        latest: &AtomicU64,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, EngineError> {
+        let distances = self.platform.routing();
+        dispatch!(self.platform.model(), model => {
+            self.simulated(model, distances, |simulation| {
+                simulation.run_before(latest, &mut Uncontended, stop, &mut Silent)
+            })
+        })
+    }
+
+    /// Passes on the simulation of this case, in which the routes of `distances` delay messages.
+    fn simulated<M: MessageModel, R>(
+        &self,
+        model: &M,
+        distances: Option<&Routing>,
+        run: impl FnOnce(&Simulation<'_, M>) -> R,
+    ) -> R {
         let ranks = &self.conditions;
         let loaded = self.load.as_deref().zip(self.platform.routing());
         let loaded = loaded.map(|(load, routing)| Loaded { ranks, routes: routing.routes(), load });
@@ -124,17 +150,15 @@ impl Case {
             None => Some(ranks),
         };
         let included = self.platform.model().serialization();
-        let free = self.platform.free_routing();
-        let routed = free.map(|routing| Routed { routes: routing.routes(), included });
+        let routed = distances.map(|routing| Routed { routes: routing.routes(), included });
         let distance = routed.as_ref().map(|routed| routed as &dyn tutti_engine::Distance);
-        let simulation = Simulation {
+        run(&Simulation {
             schedule: &*self.schedule,
             layout: self.layout(),
             model,
             costs: *self.platform.costs(),
             conditions: Conditions { disturbance, distance },
-        };
-        self.run_over(&simulation, limits)
+        })
     }
 
     /// Runs over the network with contention, if there is one.

@@ -167,3 +167,60 @@ fn a_run_ends_early_only_if_it_exceeds_the_latest_time() {
         assert!(before(time.ps() - 1).is_none());
     }
 }
+
+/// Platforms whose messages share links, on a model.
+fn shared(model: Model, topology: &str, ports: &[(&str, &str)]) -> Vec<Arc<Platform>> {
+    let rate = TimePerByte::parse("10 GB/s").unwrap();
+    let link = LinkParameters { rate, latency: Time::from_ps(700_000), length: None };
+    let graph = Arc::new(tutti_topology::build(topology, &[link]).unwrap());
+    let routing = || Some(Routing::fixed(Routes::shortest_path(Arc::clone(&graph))));
+    let costs = LocalCosts { launch: Time::from_ps(5_300_000), ..LocalCosts::FREE };
+    let on = |contention| Platform::new(model, costs, routing(), contention).map(Arc::new).unwrap();
+    vec![on(flows(ports)), on(packets())]
+}
+
+#[test]
+fn no_run_is_shorter_than_the_bound_of_its_schedule() {
+    let models = [
+        ("postal", vec![("alpha", "1.31 us"), ("beta", "0.37 ns/B")]),
+        ("pipelining_postal", vec![("alpha_p", "400 ns"), ("alpha_r", "100 ns")]),
+        ("logp", vec![("L", "2.5 us"), ("o", "1.5 us"), ("g", "1.9 us")]),
+        ("logfp", vec![("L", "2.5 us"), ("o", "0.3 us"), ("g", "1.7 us"), ("f", "3")]),
+        ("loggp", vec![("L", "2.5 us"), ("o", "0.7 us"), ("g", "1.1 us"), ("G", "6 ns/B")]),
+    ];
+    let mut reached = 0;
+    for (name, parameters) in models {
+        let model = tutti_network::build(name, &parameters).unwrap();
+        for topology in ["torus:4x4", "fat_tree:m=4x3,w=1x2", "hierarchical:switch:4/ring:4"] {
+            for platform in shared(model, topology, &[("injection", "8 GB/s")]) {
+                reached += tutti_schedule::algorithm::REGISTRY
+                    .iter()
+                    .map(|entry| bounded(entry.name, &platform))
+                    .sum::<u32>();
+            }
+        }
+    }
+    assert!(reached > 100, "only {reached} runs take the time of the bound");
+}
+
+/// Checks an algorithm on 5 and 12 ranks; returns how many runs take the time of their bound.
+fn bounded(algorithm: &str, platform: &Arc<Platform>) -> u32 {
+    let mut reached = 0;
+    for collective in [Collective::AllReduce, Collective::AllGather, Collective::AllToAll] {
+        for (ranks, size) in [(5, 40), (12, 48_000)] {
+            let payload = Payload { size: Bytes(size), element: 4 };
+            let platform = Arc::clone(platform);
+            let case = Case::of_algorithm(algorithm, collective, ranks, platform, payload);
+            let Ok(case) = case else { continue };
+            let bound = case.schedule_bound(Time::MAX, &AtomicBool::new(false)).unwrap().unwrap();
+            let took = case.run().unwrap().completion_time();
+            let early = case.schedule_bound(Time::from_ps(1), &AtomicBool::new(false));
+            assert!(
+                early.unwrap().unwrap() > Time::from_ps(1) && bound <= took,
+                "{algorithm} on {ranks}, {size} B: {took} is below {bound}"
+            );
+            reached += u32::from(bound == took);
+        }
+    }
+    reached
+}

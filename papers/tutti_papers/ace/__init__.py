@@ -11,4 +11,5 @@ PAPER = Paper(
     citation=CITATION,
     figures={**endpoints.FIGURES, **exploration.FIGURES, **steps.FIGURES},
     tables={**silicon.TABLES, **tables.TABLES},
+    compared_in="tables `readings` and `score` of figure 11",
 )

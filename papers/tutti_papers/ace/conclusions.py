@@ -282,12 +282,12 @@ def of_background(
         Conclusion(
             statement="tables in the background help ACE more than comp_opt",
             holds=ours > theirs,
-            why=f"{ours:.2f} and {theirs:.2f} times",
+            why=f"speedups {ours:.3f} and {theirs:.3f}",
         ),
         Conclusion(
             statement="tables in the background make ACE faster",
             holds=ours > 1,
-            why=f"{ours:.3f} times",
+            why=f"speedup {ours:.3f}",
         ),
         _all(
             "tables in the background shorten the computation",

@@ -44,7 +44,10 @@ def _figure_9(folder: Path) -> ExhibitResult:
     trained = _trained()
     runs = all_steps()
     active = {model: active_percent(runs[model, LARGEST, "ace"]) for model in BATCH}
-    claims = compared([(published, active[model][1]) for model, published in ACTIVE.items()])
+    claims = compared(
+        [(published, active[model][1]) for model, published in ACTIVE.items()],
+        "{}: backward pass in which ACE processes a chunk, %",
+    )
     everywhere = designs_on_all_sizes(designs)
     conclusions = (
         *of_designs(_speeds(everywhere, trained)),

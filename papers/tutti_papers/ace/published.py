@@ -79,11 +79,11 @@ CERTAINTY: dict[str, Certainty] = {
 """The certainty of each confidence."""
 
 
-def compared(rows: list[tuple[Published, float]]) -> tuple[Claim, ...]:
-    """Returns published values with tutti's values."""
+def compared(rows: list[tuple[Published, float]], of: str = "{}") -> tuple[Claim, ...]:
+    """Returns published values with tutti's values; `of` formats quantities."""
     return tuple(
         Claim(
-            quantity=published.quantity,
+            quantity=of.format(published.quantity),
             published=published.value,
             computed=ours,
             certainty=CERTAINTY[published.sure],

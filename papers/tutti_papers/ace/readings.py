@@ -217,7 +217,12 @@ def score() -> pl.DataFrame:
 
 def _choices(joint: Joint) -> str:
     reading = joint.reading
-    parts = [reading.clock, f"{reading.gradient} B", reading.scaling, joint.engine]
+    parts = [
+        f"cycles of files at {reading.clock}",
+        f"gradients of {reading.gradient} B",
+        f"compute scaled by `{reading.scaling}`",
+        f"ACE: {joint.engine}",
+    ]
     return ", ".join([*parts, joint.name] if joint.name else parts)
 
 

@@ -157,7 +157,11 @@ def _figure_11(folder: Path) -> ExhibitResult:
     """Returns the breakdown of iterations, and the speedups of ACE."""
     runs = all_steps()
     frame = pl.DataFrame([_row(case, run) for case, run in runs.items()])
-    claims = compared(_claims(runs))
+    values = _claims(runs)
+    claims = (
+        *compared(values[: -len(UTILISATION)], "{}: speedup of ACE over the best baseline"),
+        *compared(values[-len(UTILISATION) :]),
+    )
     parts = {case: _parts(run) for case, run in runs.items()}
     conclusions = _conclusions(parts)
     verdict = counts(claims, conclusions)
@@ -387,7 +391,10 @@ def _figure_12(folder: Path) -> ExhibitResult:
     )
     runs = {case[1:]: one for case, one in every.items() if case[0] == "dlrm_libra"}
     gains = {name: period(runs[name, False]) / period(runs[name, True]) for name in known}
-    claims = compared([(published, gains[name]) for name, published in BACKGROUND.items()])
+    claims = compared(
+        [(published, gains[name]) for name, published in BACKGROUND.items()],
+        "DLRM, {}: speedup by tables in the background",
+    )
     compute = {
         name: (runs[name, False].compute / 8e6, runs[name, True].compute / 8e6)
         for name in BACKGROUND

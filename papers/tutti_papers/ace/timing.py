@@ -45,10 +45,10 @@ def _backward(run: TrainingResult) -> list[tuple[int, int]]:
     tasks = run.step.programs(run.configuration)[0].tasks
     first: dict[tuple[str, int], int] = {}
     for span in run.record.spans():
-        kind, _, of, iteration, _ = tasks[span.task]
-        if kind == "compute":
-            start = span.start_ps
-            first[of, iteration] = min(start, first.get((of, iteration), start))
+        task = tasks[span.task]
+        if task.kind == "compute":
+            start, place = span.start_ps, (task.during, task.iteration)
+            first[place] = min(start, first.get(place, start))
     return [
         (
             first["weight_gradient", iteration],

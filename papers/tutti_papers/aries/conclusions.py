@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,32 @@ from tutti_papers.aries.published import NETWORKS
 from tutti_papers.claims import TOLERANCE, Conclusion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SHORT = {
     "ring": "rings",
     "double_binary_tree": "double binary trees",
     "multi_tree": "MultiTree schedules",
 }
+
+BUTTERFLY_SLOWEST = "the butterfly is the slowest network for double binary trees"
+NOC_FASTEST = "Adapt-NoC is the fastest of the others for double binary trees"
+BUTTERFLY_FASTEST = "the butterfly is the fastest of the others for MultiTree"
+CONCENTRATED = "concentration nearly keeps the bandwidth of MultiTree on {0}x{0}"
+SAVINGS_FALL = "savings fall from mesh and torus to butterfly and Adapt-NoC"
+MULTI_SAVES_MOST = "MultiTree saves the most energy of the three algorithms"
+
+
+def with_reasons(
+    conclusions: Iterable[Conclusion], reasons: Mapping[str, str]
+) -> tuple[Conclusion, ...]:
+    """Adds the reasons, by statement, to conclusions that do not hold."""
+    return tuple(
+        one
+        if one.holds or one.statement not in reasons
+        else replace(one, why=f"{one.why}. Reason: {reasons[one.statement]}")
+        for one in conclusions
+    )
 
 
 def of_speedups(
@@ -51,15 +71,15 @@ def _of_baselines(speedup: Mapping[tuple[str, int, str], float]) -> tuple[Conclu
             lambda gain: max(gain["flattened_butterfly"], gain["adapt_noc"]) < gain["mesh"],
         ),
         _compared(
-            speedup, trees, "the butterfly is the slowest network for double binary trees",
+            speedup, trees, BUTTERFLY_SLOWEST,
             lambda gain: max(gain, key=gain.__getitem__) == "flattened_butterfly",
         ),
         _compared(
-            speedup, trees, "Adapt-NoC is the fastest of the others for double binary trees",
+            speedup, trees, NOC_FASTEST,
             lambda gain: gain["adapt_noc"] <= min(gain.values()),
         ),
         _compared(
-            speedup, multi, "the butterfly is the fastest of the others for MultiTree",
+            speedup, multi, BUTTERFLY_FASTEST,
             lambda gain: gain["flattened_butterfly"] <= min(gain.values()),
         ),
         Conclusion(
@@ -106,6 +126,11 @@ def _compared(
     )
 
 
+def faster(algorithm: str) -> str:
+    """Returns the statement that an algorithm is faster on ARIES."""
+    return f"{SHORT[algorithm]} are faster on ARIES than on every other network"
+
+
 def _text(network: str) -> str:
     return network.replace("_", " ")
 
@@ -121,8 +146,7 @@ def _faster(algorithm: str, speedup: Mapping[tuple[str, int, str], float]) -> Co
     why = f"speedups {low:.2f} to {high:.2f}"
     if slower:
         why += f"; not over {', '.join(slower).replace('_', ' ')}"
-    statement = f"{SHORT[algorithm]} are faster on ARIES than on every other network"
-    return Conclusion(statement=statement, holds=not slower, why=why)
+    return Conclusion(statement=faster(algorithm), holds=not slower, why=why)
 
 
 def of_energy(
@@ -149,12 +173,12 @@ def of_energy(
             why=f"{min(saved.values()):.0f} to {max(saved.values()):.0f} %",
         ),
         Conclusion(
-            statement="savings fall from mesh and torus to butterfly and Adapt-NoC",
+            statement=SAVINGS_FALL,
             holds=in_order,
             why=f"mesh, torus, butterfly, Adapt-NoC: {found}",
         ),
         Conclusion(
-            statement="MultiTree saves the most energy of the three algorithms",
+            statement=MULTI_SAVES_MOST,
             holds=by_algorithm["multi_tree"] >= max(by_algorithm.values()),
             why=", ".join(f"{SHORT[one]} {value:.0f} %" for one, value in by_algorithm.items()),
         ),
@@ -230,7 +254,12 @@ def of_trees(
         Conclusion(
             statement="both phases fit together, as one configuration before the run requires",
             holds=fit(*both),
-            why=f"two wires: {of(*both)}",
+            why=f"two wires: {of(*both)}"
+            + (
+                ", the most of any configuration"
+                if all(map(_is_most, map(counts.get, both)))
+                else ""
+            ),
         ),
         Conclusion(
             statement="bypass links suffice for double binary trees up to 16x16, and not beyond",
@@ -243,6 +272,11 @@ def of_trees(
     )
 
 
+def _is_most(row: Mapping[str, Any] | None) -> bool:
+    """Returns whether no mapping can have more dedicated flows."""
+    return row is not None and row["dedicated"] == row["bound"]
+
+
 def of_concentration(half: Mapping[str, float]) -> tuple[Conclusion, ...]:
     """Returns the conclusion of figure 8.
 
@@ -252,7 +286,7 @@ def of_concentration(half: Mapping[str, float]) -> tuple[Conclusion, ...]:
     """
     return tuple(
         Conclusion(
-            statement=f"concentration nearly keeps the bandwidth of MultiTree on {side}x{side}",
+            statement=CONCENTRATED.format(side),
             holds=half[f"aries {side}x{side}"] <= 1.15 * half[f"torus {side}x{side}"],
             why=(
                 f"{half[f'aries {side}x{side}']:.3f} of the payload's time on a link, "

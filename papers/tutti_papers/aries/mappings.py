@@ -17,7 +17,13 @@ from tutti.bypass.mapping import space_of
 from tutti.bypass.package_networks import SIDES, Assumptions, mapped, variants
 from tutti.view.quantity import plural
 from tutti_papers import Exhibit, ExhibitResult, looks
-from tutti_papers.aries.conclusions import of_concentration, of_rings, of_trees
+from tutti_papers.aries.conclusions import (
+    CONCENTRATED,
+    of_concentration,
+    of_rings,
+    of_trees,
+    with_reasons,
+)
 from tutti_papers.aries.published import compared
 from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import COLUMN, plot_bars
@@ -245,6 +251,11 @@ def _figure_8(folder: Path) -> ExhibitResult:
             for size, parts in groups.items()
             for network, name in (("torus", "torus"), ("aries", "aries, 4 accumulators, 2 wires"))
         }
+    )
+    bound = "links and ports of a mesh of groups allow {} at best"
+    conclusions = with_reasons(
+        conclusions,
+        {CONCENTRATED.format(side): bound.format(_bound_of_groups(side)) for side in SIDES},
     )
     drawn = plot_bars(
         folder / "figure_8.svg", groups, y="time of a phase / G beta", width=COLUMN, mean=False,

@@ -13,7 +13,8 @@ from tutti.bypass.package_networks import SIDES
 from tutti_papers import Exhibit, ExhibitResult, looks
 from tutti_papers.aries.applications import APPLICATIONS
 from tutti_papers.aries.best import best_schedules
-from tutti_papers.aries.conclusions import of_speedups
+from tutti_papers.aries.bottlenecks import bottlenecks, reasons
+from tutti_papers.aries.conclusions import SHORT, of_speedups, with_reasons
 from tutti_papers.aries.iterations import speedups
 from tutti_papers.aries.published import (
     NETWORKS,
@@ -29,6 +30,7 @@ from tutti_papers.claims import verdict_line
 from tutti_papers.exhibits import plot_bars
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tutti.training.overlap import Overlapped
@@ -63,18 +65,20 @@ def _figure_10(folder: Path, reading: JointReading = DEFAULT_READING) -> Exhibit
     claims, applications = _claims(rows, found), _applications(found)
     bounds = dict(applications.group_by("application").agg(pl.max("at_most")).iter_rows())
     conclusions = of_speedups({key: gain for key, (gain, _) in gains.items()}, bounds)
-    verdict = verdict_line(claims, conclusions)
+    busiest = bottlenecks(reading.assumptions)
+    conclusions = with_reasons(conclusions, reasons(busiest))
     return ExhibitResult(
         frame=pl.DataFrame([_iteration_row(key, one) for key, one in found.items()]),
         published=claims,
         conclusions=conclusions,
         readings=joint,
         source=f"section V-B; values of the applications are not known; {described(reading)}",
-        figures=tuple(_drawn(folder, found, *part, verdict) for part in SPEEDUPS),
+        figures=tuple(_drawn(folder, found, *part, _verdict(claims, *part)) for part in SPEEDUPS),
         tables={
             "speedups": pl.DataFrame(rows),
             "transformer": _transformer(found),
             "applications": applications,
+            "bottlenecks": busiest,
             **best_schedules(),
             **grid,
             **sensitivity(reading),
@@ -85,6 +89,7 @@ def _figure_10(folder: Path, reading: JointReading = DEFAULT_READING) -> Exhibit
                 "the arithmetic mean; communication: sequential all_reduces without computation"
             ),
             "best_schedules: every network, ARIES too, runs the fastest schedule for the size",
+            "bottlenecks: time and busiest link of 1 MiB, over the payload's time on a link",
             (
                 f"readings: joint readings of the text, with the number of the {VALUES} simulated "
                 "values that each meets"
@@ -127,6 +132,12 @@ def _iteration_row(key: Key, one: Overlapped) -> dict[str, object]:
         "communication_us": round(one.communication.ps / 1e6, 1),
         "exposed_us": round(one.exposed.ps / 1e6, 1),
     }
+
+
+def _verdict(claims: Sequence[Claim], algorithm: str, side: int) -> str:
+    """Returns what a drawing shows, and how many of its values agree."""
+    of_part = [one for one in claims if one.quantity.startswith(f"{algorithm} {side}x{side} ")]
+    return f"{SHORT[algorithm]} on {side}x{side}: {verdict_line(of_part)}"
 
 
 def _drawn(

@@ -63,7 +63,7 @@ def sensitivity(default: JointReading) -> dict[str, pl.DataFrame]:
         )
         for side in SIDES
     }
-    return tables | {"conclusions": _conclusions(by_variation)}
+    return tables | {"exceptions": _conclusions(by_variation)}
 
 
 SHORT = {

@@ -23,4 +23,5 @@ PAPER = Paper(
         **sizes.FIGURES,
     },
     tables={**multicasts.TABLES, **measured.TABLES},
+    compared_in="table `laws` of table 2, tables `readings` of figures 10, 11 and 20",
 )

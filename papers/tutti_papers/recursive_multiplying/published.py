@@ -10,6 +10,8 @@ from tutti_papers.claims import Claim
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tutti_papers.claims import Method
+
 CITATION = (
     "M. Ruefenacht, M. Bull, S. Booth, Generalisation of recursive doubling for AllReduce: Now "
     "with simulation, Parallel Computing 69 (2017)"
@@ -106,12 +108,14 @@ def modelled(schedule: str, alpha_p: float, alpha_r: float) -> float:
 
 def compared(
     rows: Sequence[tuple[str, float | tuple[float, float], str, float]],
+    method: Method = "simulated",
 ) -> tuple[Claim, ...]:
     """Returns published values with tutti's values.
 
     Args:
         rows: quantity, published value or range, its place, ours. A value whose place starts with
             "derived" is derived.
+        method: How all of tutti's values are computed.
     """
     return tuple(
         Claim(
@@ -120,6 +124,7 @@ def compared(
             computed=float(ours),
             certainty="derived" if where.startswith("derived") else "text",
             source=where,
+            method=method,
         )
         for quantity, published, where, ours in rows
     )

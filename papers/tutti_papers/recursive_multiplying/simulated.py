@@ -265,7 +265,8 @@ def _figure_3(folder: Path) -> ExhibitResult:
         [
             ("b_opt at ratio 4", 3.97, "derived from equation (5)", _at(frame, 4.0)),
             ("b_opt at ratio 1", 1.72, "derived from equation (5)", _at(frame, 1.0)),
-        ]
+        ],
+        method="formula",
     )
     drawn = plot_curves(
         folder / "figure_3.svg",
@@ -306,7 +307,8 @@ def _figure_4(folder: Path) -> ExhibitResult:
                 "only the ratio matters (section 3)",
                 len(best) - 1,
             ),
-        ]
+        ],
+        method="formula",
     )
     lines = {
         f"N = {n}": (part["b"], part["time_us"])
@@ -337,7 +339,8 @@ def _figure_17(folder: Path) -> ExhibitResult:
             ("start tasks", 6, "Fig. 17: one per process", kinds["start"]),
             ("put tasks", 18, "derived: 6 x (2 + 1) messages", kinds["put"]),
             ("compute tasks", 12, "derived: 6 x 2 stages", kinds["compute"]),
-        ]
+        ],
+        method="formula",
     )
     drawn = draw_program_graph(folder / "figure_17.svg", schedule)
     return ExhibitResult(

@@ -1,4 +1,4 @@
-"""Figs 8 to 16 and Tables 1 and 2, measured on real ranks; all but Fig. 16 with emulated distance.
+"""Figs 8 to 15 and Tables 1 and 2, measured on real ranks with emulated distance.
 
 Each exhibit compares measured times with the emulated model and the published values. The published
 times are of another network, so only ratios and orders are comparable.
@@ -25,12 +25,10 @@ from tutti_papers.recursive_multiplying.conclusions import (
     of_64_ranks,
     of_blocks,
     of_eight_ranks,
-    of_native,
     of_the_model,
 )
 from tutti_papers.recursive_multiplying.published import (
     TABLE_1,
-    TABLE_2,
     compared,
     doubling,
     reduction,
@@ -414,45 +412,6 @@ def _scatter(folder: Path, number: int) -> ExhibitResult:
     )
 
 
-def _figure_16(folder: Path) -> ExhibitResult:
-    """Returns both schedules and the MPI's all_reduce, on real ranks without emulated distance."""
-    titles = ("recursive doubling", "recursive multiplying", "MPI")
-    series: dict[str, list[list[float]]] = {title: [] for title in titles}
-    rows: list[dict[str, object]] = []
-    medians: dict[int, dict[str, float]] = {}
-    for row in watched("rank counts", [row for row in TABLE_2 if row.ranks in runs.NATIVE_RANKS]):
-        stages = (doubling(row.ranks), row.schedule)
-        blocks = runs.native(row.ranks, stages)
-        names = dict(zip((*map(runs.multiplying, stages), ""), ("rd", "rm", "own"), strict=True))
-        summary = summarise(blocks).with_columns(candidate=pl.col("schedule").replace_strict(names))
-        medians[row.ranks] = {
-            name: time / 1e6 for name, time in summary.select("candidate", "median_ps").iter_rows()
-        }
-        minima = dict(summary.select("candidate", "least_ps").iter_rows())
-        rows += [
-            {"ranks": row.ranks, "all_reduce": name, "minimum_us": minima[name] / 1e6,
-             "median_us": median, "wrong": summary["wrong"].sum()}
-            for name, median in medians[row.ranks].items()
-        ]  # fmt: skip
-        for title, name in zip(series, names, strict=True):
-            times = blocks.filter(pl.col("schedule") == name)["time_ps"]
-            series[title].append((times / 1e6).to_list())
-    drawn = plot_boxes(
-        folder / "figure_16.svg", [str(ranks) for ranks in medians], series,
-        x="N", y="time (us)", title="all_reduce of 8 bytes on this machine", logarithmic=True,
-    )  # fmt: skip
-    return ExhibitResult(
-        frame=pl.DataFrame(rows),
-        conclusions=of_native(medians),
-        source="Fig. 16 and section 5.8; no values were read from the figure",
-        figures=(drawn,),
-        notes=(
-            f"""Real ranks of {runs.mpi()} on one machine ({this_machine()}), without emulated \
-distance: messages travel through shared memory. No network was measured.""",
-        ),
-    )
-
-
 FIGURES: dict[int, Exhibit] = {
     8: Exhibit(title="multicasts with blocking and non-blocking sends", make=_figure_8),
     9: Exhibit(title="recursive doubling and multiplying over N", make=_figure_9),
@@ -460,7 +419,6 @@ FIGURES: dict[int, Exhibit] = {
     11: Exhibit(title="message sizes on 64 ranks", make=lambda folder: _sweep(folder, 11)),
     12: Exhibit(title="measured times compared with the model", make=_figure_12),
     13: Exhibit(title="(a8, a8) on 64 ranks over block sizes", make=_figure_13),
-    16: Exhibit(title="schedules and the MPI's all_reduce on real ranks", make=_figure_16),
     14: Exhibit(
         title="all factored schedules: minimum over model time",
         make=lambda folder: _scatter(folder, 14),

@@ -11,4 +11,5 @@ PAPER = Paper(
     citation=CITATION,
     figures={**synthetic.FIGURES, **full_system.FIGURES},
     tables={**tables.TABLES, **sensitivity.TABLES, **readings.TABLES},
+    compared_in="tables 2, 3 and 4",
 )

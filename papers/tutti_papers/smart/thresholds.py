@@ -8,7 +8,7 @@ of a load only if the mesh accepts it under the first.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti.networks.loads import measure_all, parts
 from tutti.networks.mesh import MeshRun, at_load
@@ -17,6 +17,7 @@ from tutti.networks.mesh.traffic import case_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from tutti import _core
     from tutti.networks.flit.results import Estimate
     from tutti.networks.mesh import ReplicationPlan, SmartMesh, Traffic
 
@@ -66,7 +67,7 @@ class _Runs:
         if load not in self.complete:
             seeds = range(self.plan.seed, self.plan.seed + self.plan.seeds)
             results = self._results(load, seeds[:1])
-            if stops and results[0]["ending"] != "stable":
+            if stops and results[0].ending != "stable":
                 self.refused.add(load)
                 return None
             results += self._results(load, seeds[1:])
@@ -74,7 +75,7 @@ class _Runs:
             self.complete[load] = MeshRun.of_core(self.mesh, supply, self.plan, results)
         return self.complete[load]
 
-    def _results(self, load: float, seeds: Iterable[int]) -> list[dict[str, Any]]:
+    def _results(self, load: float, seeds: Iterable[int]) -> list[_core.SmartResult]:
         supply = at_load(self.traffic, load)
         cases = [[case_of(self.mesh, supply, self.plan, seed=seed)] for seed in seeds]
         return measure_all(cases, lambda _, results: results[0], threads=1, done=None)

@@ -97,7 +97,7 @@ class BypassMesh:
     @classmethod
     def of_core(cls, core: _core.BypassMesh) -> BypassMesh:
         """Wraps a mesh of the core."""
-        return cls(core.columns, core.wires, core.muxes, rows=core.rows)  # type: ignore[arg-type] # the core has these
+        return cls(core.columns, core.wires, core.muxes, rows=core.rows)
 
     @property
     def columns(self) -> int:
@@ -127,7 +127,7 @@ class BypassMesh:
     @property
     def muxes(self) -> Muxes:
         """The pieces that a port can select: ``own``, ``axis``, ``sign`` or ``any``."""
-        return self._core.muxes  # type: ignore[return-value] # the core has these
+        return self._core.muxes
 
     @property
     def notation(self) -> str:
@@ -203,8 +203,15 @@ class BypassConfiguration:
     def links(self) -> tuple[LiveLink, ...]:
         """The live links: mesh links first, then by source, destination and wire."""
         return tuple(
-            LiveLink(source, destination, wire is not None, wire, output, into)  # type: ignore[arg-type] # the core has these four ports
-            for source, destination, wire, output, into in self._core.links()
+            LiveLink(
+                link.source,
+                link.destination,
+                link.wire is not None,
+                link.wire,
+                link.output,
+                link.input,
+            )
+            for link in self._core.links()
         )
 
     @property
@@ -235,8 +242,8 @@ class BypassConfiguration:
     def idle_ports(self) -> tuple[IdlePort, ...]:
         """Returns the ports without a link, by node, then by side, outputs before inputs."""
         return tuple(
-            IdlePort(node, port, "output" if is_output else "input")  # type: ignore[arg-type] # the core has these four ports
-            for node, port, is_output in self._core.idle_ports()
+            IdlePort(idle.node, idle.port, "output" if idle.is_output else "input")
+            for idle in self._core.idle_ports()
         )
 
     def span(self, link: LiveLink) -> int:
@@ -298,7 +305,7 @@ class BypassConfiguration:
             TopologyError: A path is invalid.
         """
         expected = sorted((link.source, link.destination) for link in self.links)
-        found = [(source, target) for source, target, *_ in topology.core.links()]
+        found = [(link.source, link.target) for link in topology.core.links()]
         if topology.ranks != self.mesh.nodes or found != expected:
             message = (
                 f"{topology.name} is not a graph of this configuration of {self.mesh.notation}"

@@ -32,14 +32,15 @@ def with_rates(
     """
     limits = {node: TimePerByte.of_any(rate) for node, rate in chiplets.items()}
     fixed = {pair: TimePerByte.of_any(rate) for pair, rate in pairs.items()}
-    found = {(source, target) for source, target, *_ in topology.core.links()}
+    found = {(link.source, link.target) for link in topology.core.links()}
     _check(topology.ranks, found, limits, fixed)
     links = []
-    for source, target, rate, latency_ps, length_um in topology.core.links():
-        limit = [limits[node].core for node in (source, target) if node in limits]
-        slowest = max([rate, *limit], key=lambda one: one.ps_per_byte)
-        chosen = fixed[source, target].core if (source, target) in fixed else slowest
-        links.append((source, target, (chosen, latency_ps, length_um)))
+    for link in topology.core.links():
+        source, target = pair = link.source, link.target
+        limit = [limits[node].core for node in pair if node in limits]
+        slowest = max([link.rate, *limit], key=lambda rate: rate.ps_per_byte)
+        chosen = fixed[pair].core if pair in fixed else slowest
+        links.append((source, target, (chosen, link.latency_ps, link.length_um)))
     npus = [vertex.name for vertex in topology.vertices]
     name = f"{topology.name} with other rates"
     return Topology(_core.Topology.from_links(name, npus, [], links))

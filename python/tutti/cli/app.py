@@ -77,6 +77,7 @@ _IN_GROUPS = {
     "bypass": {"run": "bypass_run:run", "endpoints": "bypass_run:endpoints"},
     "mpi": {"exec": "mpi_exec:exec_", "bench": "mpi_bench:bench"},
     "nccl": {"doctor": "nccl_doctor:doctor", "topology": "nccl_topology:topology"},
+    "noc": {"watch": "noc_watch:watch_", "from-booksim": "noc_booksim:from_booksim"},
     "train": {
         "from-astrasim": "train_astrasim:from_astrasim",
         "overlap": "overlap:overlap",
@@ -306,6 +307,9 @@ def _options(
     del version
 
 
+_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+"""The variable that disables plugins of pydantic, the search for which takes 30 ms."""
+
 _ALLOCATIONS = 100_000
 """New objects between searches for garbage cycles; Python's default is 700."""
 
@@ -315,6 +319,8 @@ def main() -> None:
     # Imports create many objects and no garbage: searching them takes a fifth of a comparison.
     gc.set_threshold(_ALLOCATIONS, 50, 100)
     atexit.register(gc.freeze)
+    if "mpi" not in sys.argv[1:2]:  # its programs have the environment of this process
+        os.environ.setdefault(_PLUGINS, "1")
     try:
         app()
     except BrokenPipeError:  # the reader, such as `head`, has exited

@@ -12,6 +12,7 @@ import typer
 from tutti.base.files.mistakes import mistake, shown
 from tutti.bypass.network import BypassMesh
 from tutti.bypass.platform_file import write_platform
+from tutti.schedules.errors import ScheduleError
 from tutti.schedules.ir import schedule
 from tutti.study.study import Study
 
@@ -37,7 +38,11 @@ class Target:
     )
     wires: Annotated[
         int,
-        typer.Option("--wires", min=0, help="Bypass wires per row and column, in each direction."),
+        typer.Option(
+            "--wires",
+            min=0,
+            help="Bypass wires per row and column, in each direction. Default: 1; 0 is a mesh.",
+        ),
     ] = 1
     muxes: Annotated[
         str,
@@ -55,13 +60,24 @@ class Target:
         """Returns the mesh, and the schedule with one rank per node, or one phase of it."""
         mesh = BypassMesh.parse(self.size, self.wires, self.muxes)
         every = schedule(self.algorithm, collective=self.collective, ranks=mesh.nodes)
-        return mesh, every if self.phase is None else every.phase(self.phase)
+        return mesh, every if self.phase is None else _phase(every, self.phase)
 
     @property
     def title(self) -> str:
         """Collective, algorithm and phase."""
         phase = "" if self.phase is None else f", phase {self.phase}"
         return f"{self.collective} by {self.algorithm}{phase}"
+
+
+def _phase(every: Schedule, phase: int) -> Schedule:
+    """Returns a phase of a schedule."""
+    try:
+        return every.phase(phase)
+    except ScheduleError as error:
+        if every.phases > 1 or not every.name.startswith("double_binary_tree"):
+            raise
+        hint = "double_binary_tree:nccl,phased has a phase up and a phase down"
+        raise error.reworded(error.problem, hint=hint) from None
 
 
 @dataclass

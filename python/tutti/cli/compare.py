@@ -46,6 +46,14 @@ def compare(
             help="Write the HTML report and the trace. Default: if tutti[reports] is installed.",
         ),
     ] = None,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune/--all",
+            help="Leave out schedules of 100,000 and more messages whose lower bound exceeds the "
+            "time of the second-fastest algorithm, or simulate all.",
+        ),
+    ] = True,
 ) -> None:
     """Compare algorithms: the fastest at each rank count and size, its lead, and the reason.
 
@@ -64,4 +72,6 @@ def compare(
     if report:
         check_extra("reports")
     experiment = options.experiment(of, of.file, of.changes)
-    compare_algorithms(experiment, top=top, threads=threads, verify=verify, report=report)
+    compare_algorithms(
+        experiment, top=top, threads=threads, verify=verify, report=report, prune=prune
+    )

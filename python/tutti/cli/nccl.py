@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,10 +10,16 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.ranges import size_bytes
 from tutti.cli import options
 from tutti.nccl import Settings, known_versions
-from tutti.nccl.presets import preset_names, preset_of, system
+from tutti.nccl.library import NcclLibrary
+from tutti.nccl.presets import partial_system, preset_names, preset_of, system
+from tutti.nccl.rccl import rccl_version
 from tutti.nccl.versions import version
 from tutti.nccl.view.choices import choices_view, system_view
+from tutti.study.console import remark
 from tutti.study.study import Study
+
+if TYPE_CHECKING:
+    from tutti.nccl.system import NcclSystem
 
 app = options.group("Explain the algorithms and protocols that NCCL chooses.")
 
@@ -36,6 +42,12 @@ def explain(
         str, typer.Option("--system", metavar="NAME", help="System of `tutti nccl systems`.")
     ] = "dgx_h100",
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Number of nodes.")] = 1,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            "--gpus-per-node", min=1, metavar="N", help="GPUs of each node; default: all."
+        ),
+    ] = None,
     collective: Annotated[
         str,
         typer.Option(
@@ -52,7 +64,9 @@ def explain(
     nccl: Annotated[
         str | None,
         typer.Option(
-            "--nccl", metavar="VERSION", help="Version of NCCL, such as 2.27; default: latest."
+            "--nccl",
+            metavar="VERSION",
+            help="Version of NCCL or RCCL, such as 2.27; default: latest.",
         ),
     ] = None,
     algo: Annotated[str, typer.Option("--algo", help="NCCL_ALGO, such as ^Ring.")] = "",
@@ -78,7 +92,8 @@ def explain(
       tutti nccl explain --nodes 2 --algo ^NVLSTree --env NCCL_MAX_NCHANNELS=8 --json
     """
     settings = Settings.of_assignments(variables or (), algo=algo, proto=proto)
-    nccl = version(nccl or known_versions()[-1]).name
+    gfx = preset_of(name).gfx
+    nccl = rccl_version(gfx, nccl) if gfx else version(nccl or known_versions()[-1]).name
     if begin is None and end is None and factor is None:
         sizes = [size_bytes(size or "64MiB", "--size")]
     elif size is None:
@@ -86,4 +101,21 @@ def explain(
     else:
         raise mistake("excludes -b, -e and -f", source="--size", value=shown(size),
                       expected="one size, or a range of sizes")  # fmt: skip
-    Study().present(choices_view(system(name, nodes), collective, sizes, nccl, settings))
+    Study().present(
+        choices_view(_system(name, nodes, width, nccl), collective, sizes, nccl, settings)
+    )
+
+
+def _system(name: str, nodes: int, width: int | None, nccl: str) -> NcclSystem:
+    """Returns a system with all or some GPUs of each node; remarks graphs that are inferred."""
+    most = preset_of(name).gpus_per_node
+    if width is None:
+        return system(name, nodes)
+    if width > most:
+        raise mistake(f"exceeds a node of {name}", source="--gpus-per-node", value=str(width),
+                      expected=f"1 to {most}")  # fmt: skip
+    found = partial_system(name, nodes, width)
+    group = [node * most + gpu for node in range(nodes) for gpu in range(width)]
+    if text := NcclLibrary(name, nccl, name=found.library.lower()).note(group):
+        remark(text)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tutti.base.files.mistakes import mistake
-from tutti.cli import noc_booksim, noc_list, noc_watch, options
+from tutti.cli import noc_list, options
 from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
 from tutti.cli.noc_options import NetworkOptions, RunOptions, SweepOptions, network
@@ -82,7 +82,3 @@ def _sweep(tables: NetworkTables, of: SweepOptions) -> None:
     sweep_loads(
         experiment, tables.name, loads, search=of.search, tolerance=of.tolerance, threads=of.threads
     )
-
-
-app.command("watch")(noc_watch.watch_)
-app.command("from-booksim")(noc_booksim.from_booksim)

@@ -11,7 +11,8 @@ import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import check_frame, read_frame
-from tutti.collectives.frames import MEASUREMENTS, READ, READ_IF_THERE
+from tutti.collectives.columns import READ, READ_IF_THERE
+from tutti.collectives.frames import MEASUREMENTS
 from tutti.collectives.view.comparison_plot import plot_comparison
 from tutti.study.console import record
 from tutti.study.study import Study

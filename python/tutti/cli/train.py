@@ -89,6 +89,7 @@ def run_(
             help="An NPU of the timeline, by default 0; may be repeated, up to 8 times.",
         ),
     ] = None,
+    threads: options.Threads = 0,
 ) -> None:
     """Simulate a training step with each endpoint configuration.
 
@@ -108,4 +109,4 @@ def run_(
       tutti train run examples/10_training_step/training.toml --set batch=64
       tutti train run examples/10_training_step/training.toml --npu 0
     """
-    run_step(load_training(file, changes or (), output=to), npus or [0])
+    run_step(load_training(file, changes or (), output=to), npus or [0], threads)

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tutti.base.errors import TuttiError
-from tutti.base.files.mistakes import mistake
-from tutti.cli.train_plan_options import Job, cluster_of
-from tutti.study.console import remark
-from tutti.study.study import Study
-from tutti.training.files.calibration import write_calibration
-from tutti.training.files.measured import read_measured
-from tutti.training.files.planned import Planned, read_planned
-from tutti.training.files.step_file import find_model
-from tutti.training.plan import FixedDegrees, plans
-from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
-from tutti.training.plan.view.calibration import calibration_view
-from tutti.workloads.pieces import Pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tutti.training.files.measured import MeasuredRow
-
-_PROFILES = (".json", ".gz")
+from tutti.training.study.calibrate import calibrate_logs
 
 
 def calibrate_(
@@ -72,95 +52,4 @@ def calibrate_(
       tutti train plan llama3_8b -p dgx_h100_cluster -g 64 --global-batch 256 \\
         --calibration calibration.toml
     """
-    planned = read_planned(plan) if plan is not None else None
-    steps = [step for log in logs for step in _measured(log, planned)]
-    found = calibrate(steps)
-    study = Study[Calibration]()
-    study.present(calibration_view(found))
-    study.write(file, partial(write_calibration, found=found))
-    study.end(1, 1)
-
-
-def _measured(log: Path, planned: Planned | None) -> Iterator[MeasuredStep]:
-    """Yields the measured steps of a log."""
-    if log.suffix in _PROFILES:
-        yield from _profiled(log, planned)
-        return
-    for source, row in read_measured(log):
-        try:
-            model, plan, cluster = _planned(row, log.parent, planned, source)
-        except TuttiError as error:
-            if source in error.problem:
-                raise
-            raise mistake(error.problem, source=source, hint=error.hint) from None
-        tokens = Pieces(model).decoder.tokens * plan.samples * plan.data * plan.kinds.expert
-        rate = row.tokens_per_s_per_gpu
-        seconds = tokens / (rate * cluster.gpus) if rate else float(row.seconds or 0)
-        yield MeasuredStep(source=source, model=model, cluster=cluster, plan=plan, seconds=seconds)
-
-
-def _profiled(log: Path, planned: Planned | None) -> Iterator[MeasuredStep]:
-    from tutti.formats.kineto.steps import read_step
-
-    if planned is None:
-        raise _no_plan(str(log))
-    found = read_step(log)
-    model, plan, cluster = planned
-    measured = partial(MeasuredStep, source=str(log), model=model, cluster=cluster, plan=plan)
-    yield measured(seconds=found.seconds)
-    if plan.kinds.pipeline > 1:
-        remark(f"{log}: the kernels of one pipeline stage are not those of the slowest: unused")
-        return
-    yield measured(seconds=found.kernels, observed="kernels")
-
-
-def _planned(row: MeasuredRow, folder: Path, planned: Planned | None, source: str) -> Planned:
-    """Returns the plan of a row."""
-    if row.plan:
-        return read_planned(folder / row.plan)
-    if not row.model:
-        if planned is None:
-            raise _no_plan(source)
-        return planned
-    model = find_model(row.model, folder)
-    job = Job(
-        model=row.model,
-        platform=row.platform or None,
-        gpus=row.gpus,
-        global_batch=row.global_batch,
-        npu=row.gpu or None,
-        precision=row.precision,
-        gradients=row.gradients,
-        dispatcher=row.dispatcher or None,
-        overlapped=row.overlap_experts,
-        graph=row.cuda_graphs or None,
-    )
-    cluster = cluster_of(job, model)
-    shape = Pieces(model).decoder
-    found = plans(shape, cluster.gpus, row.global_batch or 1, cluster.domain, _fixed(row))
-    plan = next(found, None)
-    if plan is None:
-        raise mistake(f"no plan of {row.global_batch} sequences on {cluster.gpus} GPUs has these "
-                      "degrees", source=source, expected="a global batch that replicas and "
-                      "micro-batches divide")  # fmt: skip
-    return Planned(model, plan, cluster)
-
-
-def _fixed(row: MeasuredRow) -> FixedDegrees:
-    return FixedDegrees(
-        tensor=row.tensor,
-        context=row.context,
-        pipeline=row.pipeline,
-        expert=row.expert,
-        micro_batch=row.micro_batch,
-        chunks=row.chunks,
-        recompute=row.recompute,
-        zero=row.zero,
-        cp_comm_type=row.cp_comm_type,
-    )
-
-
-def _no_plan(source: str) -> TuttiError:
-    return mistake(f"{source} has no plan", source="--plan",
-                   expected="--plan FILE, or a plan or recipe per row",
-                   hint="`tutti train plan --out FILE` writes a plan")  # fmt: skip
+    calibrate_logs(logs, plan, file)

@@ -12,7 +12,7 @@ from tutti.cli import options
 from tutti.study.console import remark
 from tutti.study.study import Study
 from tutti.training.files.step_file import load_training
-from tutti.training.slowdowns import Disturbances, effects, frame_of_effects
+from tutti.training.slowdowns import Disturbances, effects, frame_of_effects, ordered
 from tutti.training.view.disturbed import disturbed_view
 
 
@@ -45,6 +45,7 @@ def disturb(
     ] = 0.0,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Draws of each disturbance.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw.")] = 0,
+    threads: options.Threads = 0,
     changes: options.Changes = None,
     to: options.Out = None,
 ) -> None:
@@ -85,10 +86,13 @@ def disturb(
             draws=draws,
             seed=seed,
             report=done,
+            threads=threads,
         ),
         planned=planned,
     )
-    if rows:
+    rows = ordered(rows, what)
+    # The others are compared with the undisturbed step.
+    if rows and rows[0][0] == "none":
         study.present(disturbed_view(frame_of_effects(rows), training.title))
     remark(f"{draws} draws of each disturbance, from seed {seed}")
     study.end(len(rows), planned)

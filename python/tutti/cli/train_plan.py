@@ -9,17 +9,16 @@ from tutti.cli.grouped import grouped
 from tutti.cli.train_plan_megatron import with_recipe
 from tutti.cli.train_plan_options import (
     Degrees,
-    Job,
+    JobOptions,
     Shown,
-    cluster_of,
     defaults_of,
-    sequences_of,
     training_text,
 )
 from tutti.study.console import remark
 from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
+from tutti.training.files.job import cluster_of, sequences_of
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import Ranked, ranked, simulate_fastest
 from tutti.training.plan.efficiency import unmeasured
@@ -32,7 +31,7 @@ _LARGE = 2048
 
 
 @grouped
-def plan(job: Job, degrees: Degrees, output: Shown) -> None:
+def plan(job: JobOptions, degrees: Degrees, output: Shown) -> None:
     """Find the fastest parallelisation of a decoder within the memory of the GPUs.
 
     Searches tensor, context, pipeline, expert and data parallelism, interleaving, micro-batches,
@@ -71,7 +70,9 @@ def plan(job: Job, degrees: Degrees, output: Shown) -> None:
         found = ranked(model, cluster, sequences_of(job, model), degrees.fixed)
     study = Study[Ranked]()
     best, _ = study.several(
-        "simulating plans", lambda done: simulate_fastest(found, most, done=done), planned=most
+        "simulating plans",
+        lambda done: simulate_fastest(found, most, done=done, threads=output.threads),
+        planned=most,
     )
     plans = found.with_simulated(best)
     study.present(plan_view(plans, output.top))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tutti.study.console import remark
 
 if TYPE_CHECKING:
-    from tutti.cli.train_plan_options import Degrees, Job
+    from tutti.cli.train_plan_options import Degrees, JobOptions
 
 _INSTEAD = {"batch": "global_batch"}
 """Options of the values of a recipe whose names differ."""
 
 
-def with_recipe(job: Job, degrees: Degrees) -> tuple[Job, Degrees]:
+def with_recipe(job: JobOptions, degrees: Degrees) -> tuple[JobOptions, Degrees]:
     """Returns the options, with those of the arguments of Megatron-LM where none is given.
 
     An option that replaces an argument is a remark, as are arguments that are not modelled.

@@ -1,50 +1,34 @@
-"""The options of `tutti train plan`, and the GPUs and the batch that they define."""
+"""The options of `tutti train plan`, and the training file of a plan."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tutti.base.files.mistakes import mistake, shown
+from tutti.cli import options
 from tutti.platforms.files.presets import platform_of, platform_tables
-from tutti.platforms.files.scaled import enough_gpus, scaled, scaled_notation
-from tutti.platforms.npus import NpuPeaks, npu, npu_names
-from tutti.training.files.calibration import read_calibration
-from tutti.training.plan import Cluster, FixedDegrees, least_gpus
-from tutti.training.plan.cluster import USABLE
+from tutti.platforms.files.scaled import scaled_notation
+from tutti.training.files.job import PLATFORM, TOKENS, Job
+from tutti.training.plan import FixedDegrees
 from tutti.training.plan.training_file import relative, training_file
-from tutti.workloads.kernels import DISPATCHERS, GRAPHS, PRECISIONS
-from tutti.workloads.pieces import Pieces
 from tutti.workloads.tokens import Format
 from tutti.workloads.transfers import CpCommType, Recompute
 
 if TYPE_CHECKING:
-    from tutti.platforms.files.platform_file import RawPlatform
-    from tutti.training.plan import PlanSearch
-    from tutti.training.plan.calibrated import Calibrated
-    from tutti.workloads import Model
-
-_TOKENS = 4 << 20
-"""Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,
-section 3.4.1)."""
-_PLATFORM = "dgx_h100_cluster"
+    from tutti.training.plan import Cluster, PlanSearch
 
 _OF_FILES = ("hf", "file", "megatron")
 """Notations of models with the path of a file."""
-_GRADIENTS = {"fp32": 4, "bf16": 2}
-"""Bytes of a reduced gradient."""
-
 _DEGREES = "Degrees that the search keeps"
 _EXPERTS = "Experts"
 
 
 @dataclass
-class Job:
-    """The model, the GPUs and the batch."""
+class JobOptions(Job):
+    """The model, the GPUs and the batch; defaults are those of a job."""
 
     model: Annotated[
         str,
@@ -59,78 +43,78 @@ class Job:
     platform: Annotated[
         str | None,
         typer.Option("--platform", "-p", help=f"Name or file of a platform with GPUs. Default: "
-                     f"{_PLATFORM}."),
-    ] = None  # fmt: skip
+                     f"{PLATFORM}."),
+    ]  # fmt: skip
     gpus: Annotated[
         int | None,
         typer.Option("--gpus", "-g", min=2,
                      help="Number of GPUs. Default: those of the platform; of a rail-optimised "
                      "cluster, as many as have twice the memory of weights, gradients and "
                      "optimizer states."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     batch: Annotated[
         int | None,
         typer.Option("--batch-tokens", min=1, metavar="TOKENS",
                      help="Tokens of a global batch; default: 4,194,304."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     global_batch: Annotated[
         int | None,
         typer.Option("--global-batch", min=1, metavar="SEQUENCES",
                      help="Sequences of a global batch, instead of --batch-tokens."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     npu: Annotated[
         str | None,
         typer.Option("--gpu", help="The GPU, such as h100; default: the one that the name of the "
                      "platform contains."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     precision: Annotated[
         str | None,
         typer.Option("--precision", show_default=False,
                      help="Matrix products: bf16 (default), fp8 (a scale per tensor), mxfp8 or "
                      "nvfp4."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     gradients: Annotated[
         str | None,
         typer.Option("--gradients", help="Reduced gradients: fp32 (default) or bf16.",
                      show_default=False),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     efficiency: Annotated[
         float | None,
         typer.Option("--efficiency", min=0.01, max=1.0,
                      help="Fraction of the peak that matrix products and attention reach. Default: "
                      "fitted to published runs, by GPU, precision and model.",
                      show_default=False),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     dispatcher: Annotated[
         str | None,
         typer.Option("--dispatcher", show_default=False,
                      help="Kernels of experts: alltoall (NCCL), flex (DeepEP, HybridEP) or fused "
                      "(with fused grouped products). Default: fused with mxfp8 and nvfp4, else "
                      "flex."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     overlapped: Annotated[
         bool | None,
         typer.Option("--overlap-experts/--no-overlap-experts", show_default=False,
                      help="Overlap dispatch and combine with another micro-batch; default: no."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     graph: Annotated[
         str | None,
         typer.Option("--cuda-graphs", show_default=False,
                      help="What CUDA graphs launch: eager (nothing), partial (parts of layers) or "
                      "full (an iteration). Default: full with fused kernels of experts, else "
                      "partial."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     calibration: Annotated[
         Path | None,
         typer.Option("--calibration", metavar="FILE", show_default=False,
                      help="Factors on the fitted efficiencies, of `tutti train calibrate`."),
-    ] = None  # fmt: skip
+    ]  # fmt: skip
     usable: Annotated[
         float,
         typer.Option("--memory-fraction", min=0.01, max=10.0,
                      help="Fraction of the memory for states and activations. The default is "
                      "assumed; above 1, plans that do not fit are priced, too."),
-    ] = USABLE  # fmt: skip
+    ]  # fmt: skip
 
 
 @dataclass
@@ -220,6 +204,7 @@ class Shown:
         typer.Option("--simulate", min=0, help="Number of plans to simulate; default: 10, or 2 "
                      "beyond 2,048 GPUs."),
     ] = None  # fmt: skip
+    threads: options.Threads = 0
     file: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", show_default=False,
@@ -229,7 +214,7 @@ class Shown:
 
 def training_text(job: Job, plans: PlanSearch, folder: Path) -> str:
     """Returns the training file of the best plan, for a folder, to which its paths are relative."""
-    name = job.platform or _PLATFORM
+    name = job.platform or PLATFORM
     raw = platform_of(name, folder=Path(), source="--platform")
     build = scaled_notation(raw, plans.cluster.gpus)
     tables = platform_tables(name, folder=Path(), source="--platform")
@@ -250,100 +235,9 @@ def defaults_of(job: Job, cluster: Cluster) -> str:
     """Returns the defaults that decide the result; empty without any."""
     named = []
     if job.platform is None:
-        named.append(f"platform {_PLATFORM}")
+        named.append(f"platform {PLATFORM}")
     if job.gpus is None:
         named.append(f"{cluster.gpus:,} GPUs")
     if job.batch is None and job.global_batch is None:
-        named.append(f"global batch of {_TOKENS:,} tokens")
+        named.append(f"global batch of {TOKENS:,} tokens")
     return f"defaults: {'; '.join(named)}" if named else ""
-
-
-def _gpus(job: Job, model: Model, platform: RawPlatform, peaks: NpuPeaks) -> int:
-    """Returns the number of GPUs, which has a default."""
-    if job.gpus is not None:
-        return job.gpus
-    capacity = peaks.memory_bytes.bytes * job.usable
-    return enough_gpus(platform, 2 * least_gpus(model, capacity), source="--platform")
-
-
-def cluster_of(job: Job, model: Model) -> Cluster:
-    """Returns the GPUs.
-
-    Raises:
-        ConfigError: An option is invalid, or the platform does not name its GPU.
-    """
-    precision, gradients = job.precision or PRECISIONS[0], job.gradients or "fp32"
-    _check_word(precision, PRECISIONS, "--precision")
-    _check_word(gradients, tuple(_GRADIENTS), "--gradients")
-    if job.dispatcher is not None:
-        _check_word(job.dispatcher, DISPATCHERS[:3], "--dispatcher")
-    if job.graph is not None:
-        _check_word(job.graph, GRAPHS, "--cuda-graphs")
-    platform = platform_of(job.platform or _PLATFORM, folder=Path(), source="--platform")
-    name = job.npu
-    if name is None:
-        words = platform.name.split("_")
-        named = [npu for npu in npu_names() if npu in words]
-        if not named:
-            raise mistake(f"platform {platform.name} does not name its GPU", source="--gpu",
-                          expected=f"one of {', '.join(npu_names())}")  # fmt: skip
-        name = named[0]
-    peaks = npu(name)
-    gpus = _gpus(job, model, platform, peaks)
-    return Cluster(
-        platform=scaled(platform, gpus, source="--platform"),
-        npu=peaks,
-        precision=precision,  # type: ignore[arg-type]
-        efficiency=job.efficiency,
-        dispatcher=job.dispatcher,  # type: ignore[arg-type]
-        overlapped=bool(job.overlapped),
-        graph=job.graph,  # type: ignore[arg-type]
-        gradients=_GRADIENTS[gradients],
-        usable=job.usable,
-        calibrated=_calibrated(job, peaks),
-        smaller=partial(scaled, platform, source="--platform"),
-    )
-
-
-def _calibrated(job: Job, peaks: NpuPeaks) -> Calibrated | None:
-    """Returns the factors of a calibration, which the GPU must have.
-
-    Raises:
-        ConfigError: The file is invalid, or the efficiency is given, too.
-    """
-    if job.calibration is None:
-        return None
-    if job.efficiency is not None:
-        raise mistake("conflicts with --calibration", source="--efficiency",
-                      expected="one of both")  # fmt: skip
-    found = read_calibration(job.calibration)
-    found.check(peaks.name)
-    return found
-
-
-def _check_word(word: str, known: tuple[str, ...], option: str) -> None:
-    """Refuses a word that is not an option's."""
-    if word not in known:
-        expected = f"{', '.join(known[:-1])} or {known[-1]}"
-        problem = f"unknown {option.strip('-')}"
-        raise mistake(problem, source=option, value=shown(word), expected=expected)
-
-
-def sequences_of(job: Job, model: Model) -> int:
-    """Returns the global batch in sequences.
-
-    Raises:
-        ConfigError: The tokens are not a number of sequences, or both options are given.
-    """
-    if job.global_batch is not None:
-        if job.batch is not None:
-            raise mistake(
-                "conflicts with --global-batch", source="--batch-tokens", expected="one of both"
-            )
-        return job.global_batch
-    tokens = Pieces(model).decoder.tokens
-    batch = job.batch or _TOKENS
-    if batch % tokens:
-        raise mistake("is not a number of sequences", source="--batch-tokens", value=f"{batch:,}",
-                      expected=f"a multiple of {tokens:,} tokens")  # fmt: skip
-    return batch // tokens

@@ -22,6 +22,7 @@ def search(
         int,
         typer.Option("--limit", min=0, help="Most simulations per configuration; 0 for no limit."),
     ] = 0,
+    threads: options.Threads = 0,
     changes: options.Changes = None,
     to: options.Out = None,
 ) -> None:
@@ -41,4 +42,4 @@ def search(
       tutti train search examples/20_choose_algorithms/training.toml --limit 50 --set iterations=1
     """
     training = load_training(file, changes or (), output=to)
-    run_search(training, None if "all" in (algorithm or ["all"]) else algorithm, limit)
+    run_search(training, None if "all" in (algorithm or ["all"]) else algorithm, limit, threads)

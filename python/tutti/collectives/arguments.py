@@ -13,29 +13,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti import _core
 from tutti.base.errors import SimulationError
+from tutti.collectives.argument_grids import grid, other_levels
 from tutti.collectives.case import CaseBuilder, Races, run_all
+from tutti.collectives.pruning import Known, is_large
 from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import schedule
 from tutti.schedules.proving import messages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tutti.base.units import Size
     from tutti.collectives.case import Figures
+    from tutti.collectives.pruning import Pruned
     from tutti.platforms.machine import Platform
     from tutti.schedules.block_sizes import Matrix
     from tutti.schedules.ir import Schedule
 
-_RADICES = range(2, 17)
-_SEGMENTS = (2, 4, 8, 16, 32, 64)
-_MOST_LEVELS = 8
-"""Most splits of the ranks into two and into three levels, the most balanced ones."""
-_MOST_GROUPS = 16
-"""Most sizes of equal groups, the smallest ones."""
-_OF_LEVELS = ("ring", "direct", "recursive_halving_doubling", "recursive_exchange")
-_OF_LEADERS = ("binomial", "direct", "knomial")
-"""Algorithms of one level, the default first."""
 _PIVOTS = 4
 """Intervals of sizes, at whose ends every argument is timed."""
 _KEPT = 2
@@ -75,24 +69,16 @@ class Tuned(NamedTuple):
         scored: The number of combinations of argument and size that were tried.
         simulated: The figures of those that were simulated to the end, by the name of the schedule
             and the size in bytes; the best ones are among them.
+        pruned: Large schedules that cannot be among the two fastest algorithms.
+        known: The fastest times.
     """
 
     variants: list[ArgumentChoice]
     left_out: dict[str, str]
     scored: int
     simulated: dict[tuple[str, int], Figures]
-
-
-def grid(name: str, collective: str, ranks: int) -> list[str]:
-    """Returns the notations of an algorithm with each argument to try, the default first.
-
-    Args:
-        name: The algorithm.
-        collective: The collective.
-        ranks: The number of ranks, at least 2.
-    """
-    arguments = _GRIDS[name](collective, ranks) if name in _GRIDS else ()
-    return [name, *(f"{name}:{argument}" for argument in arguments)]
+    pruned: list[Pruned]
+    known: Known
 
 
 def tune_arguments(
@@ -107,6 +93,8 @@ def tune_arguments(
     most: int,
     defaults: bool = True,
     threads: int = 0,
+    prune: bool = False,
+    running: Callable[[str], object] | None = None,
 ) -> Tuned:
     """Finds the best argument of each algorithm for each size.
 
@@ -121,6 +109,9 @@ def tune_arguments(
         most: Most messages to simulate for one algorithm; algorithms beyond are left out.
         defaults: Whether to time algorithms without arguments, too.
         threads: Threads of the simulations; 0 uses one per core. Results do not depend on it.
+        prune: Whether to leave out large algorithms at sizes at which they cannot be among the two
+            fastest.
+        running: Called with each algorithm before it is timed.
 
     Returns:
         The best argument of each algorithm at each size.
@@ -140,18 +131,40 @@ def tune_arguments(
     )
     timer = _Timer(platform, builder, lay_out, most, threads)
     ascending = sorted(sizes, key=lambda size: size.bytes)
-    for entry in _core.algorithms():
-        name = entry.name
-        if entry.for_graphs or name == _SEARCHED or not entry.claims(collective, ranks, root=root):
-            continue
+    large: list[tuple[str, dict[str, Schedule]]] = []
+    for name in _tunable(collective, ranks, root):
         notations = grid(name, collective, ranks)
-        if len(notations) == 1 and not defaults:
+        if len(notations) == 1 and not (defaults or prune):
             continue
         if ranks > _MOST_RANKS and name not in _LOGARITHMIC:
             timer.left_out[name] = f"{ranks:,} ranks, above the limit of {_MOST_RANKS:,}"
             continue
-        timer.tune(name, notations, ascending)
-    return Tuned(timer.variants, timer.left_out, timer.scored, timer.simulated)
+        laid_out = _distinct(lay_out, notations)
+        if prune and any(is_large(one) for one in laid_out.values()):
+            large.append((name, laid_out))
+        elif len(notations) > 1 or defaults:
+            _announce(running, name)
+            timer.tune(name, laid_out, ascending)
+    for name, laid_out in large:
+        _announce(running, name)
+        timer.tune(name, laid_out, ascending, prune=True)
+    return timer.tuned()
+
+
+def _tunable(collective: str, ranks: int, root: int) -> list[str]:
+    """Returns the algorithms with arguments, in the order of the registry."""
+    return [
+        entry.name
+        for entry in _core.algorithms()
+        if not entry.for_graphs
+        and entry.name != _SEARCHED
+        and entry.claims(collective, ranks, root=root)
+    ]
+
+
+def _announce(running: Callable[[str], object] | None, name: str) -> None:
+    if running is not None:
+        running(name)
 
 
 _Point = tuple[str, int]
@@ -175,22 +188,39 @@ class _Timer:
         self.left_out: dict[str, str] = {}
         self.scored = 0
         self.simulated: dict[tuple[str, int], Figures] = {}
+        self.pruned: list[Pruned] = []
+        self.known = Known()
         self._platform = platform
         self._builder = builder
         self._lay_out = lay_out
         self._most = most
         self._threads = threads
 
-    def tune(self, name: str, notations: Iterable[str], sizes: Sequence[Size]) -> None:
+    def tuned(self) -> Tuned:
+        """Returns what was found, in the order of the registry."""
+        places = {entry.name: place for place, entry in enumerate(_core.algorithms())}
+        self.variants.sort(key=lambda one: places[one.notation.split(":", 1)[0]])
+        return Tuned(
+            self.variants, self.left_out, self.scored, self.simulated, self.pruned, self.known
+        )
+
+    def tune(
+        self,
+        name: str,
+        laid_out: dict[str, Schedule],
+        sizes: Sequence[Size],
+        *,
+        prune: bool = False,
+    ) -> None:
         """Adds the best argument for each size, or the reason why it takes too long.
 
         Every argument is timed at some of the sizes, and so are variants of the best. Between two
-        of these sizes, only the best arguments of both are.
+        of these sizes, only the best arguments of both are. `prune` omits sizes at which no
+        argument can be among the two fastest algorithms.
         """
-        laid_out = _distinct(self._lay_out, notations)
         pivots = sorted({round(part * (len(sizes) - 1) / _PIVOTS) for part in range(_PIVOTS + 1)})
         points = [(notation, place) for place in pivots for notation in laid_out]
-        cases = self._cases(laid_out, sizes, points)
+        cases = self._cases(laid_out, sizes, points, prune=prune)
         work = self._work(laid_out, sizes, cases)
         if work > self._most:
             self.left_out[name] = (
@@ -204,11 +234,15 @@ class _Timer:
             for first, last in itertools.pairwise(pivots)
             for place in range(first + 1, last)
             for notation in dict.fromkeys([*_first(timed, first), *_first(timed, last)])
+            or (laid_out if prune else ())
         ]
-        timed |= self._time(laid_out, self._cases(laid_out, sizes, between), sizes, fastest=1)
-        for place in range(len(sizes)):
-            best = _first(timed, place)[:1]
-            self.variants += [timed[notation, place] for notation in best]
+        cases = self._cases(laid_out, sizes, between, prune=prune)
+        timed |= self._time(laid_out, cases, sizes, fastest=1)
+        for place, size in enumerate(sizes):
+            for notation in _first(timed, place)[:1]:
+                best = timed[notation, place]
+                self.variants.append(best)
+                self.known.note(name, size.bytes, best.time_ps)
 
     def _vary(
         self,
@@ -222,7 +256,7 @@ class _Timer:
             (notation, place)
             for place in pivots
             for best in _first(timed, place)
-            for notation in _other_levels(best)
+            for notation in other_levels(best)
         )
         new = _distinct(self._lay_out, dict.fromkeys(notation for notation, _ in points))
         laid_out |= {notation: one for notation, one in new.items() if notation not in laid_out}
@@ -243,10 +277,15 @@ class _Timer:
         )
 
     def _cases(
-        self, laid_out: dict[str, Schedule], sizes: Sequence[Size], points: Sequence[_Point]
+        self,
+        laid_out: dict[str, Schedule],
+        sizes: Sequence[Size],
+        points: Sequence[_Point],
+        *,
+        prune: bool = False,
     ) -> dict[_Point, _Case]:
         """Returns the inputs of the points, without schedules that need equal parts."""
-        cases: dict[_Point, _Case] = {}
+        found: dict[int, dict[str, _core.Case]] = {}
         for notation, place in points:
             try:
                 case = self._builder.case(laid_out[notation], size=sizes[place])
@@ -254,8 +293,25 @@ class _Timer:
                 if error.kind != "unequal_parts":
                     raise
                 continue
-            cases[notation, place] = case, case.closed_form_ps()
+            found.setdefault(place, {})[notation] = case
+        cases: dict[_Point, _Case] = {}
+        for place, here in found.items():
+            lost = self._prune(laid_out, here, sizes[place]) if prune else set()
+            cases |= {
+                (notation, place): (case, case.closed_form_ps())
+                for notation, case in here.items()
+                if notation not in lost
+            }
         return cases
+
+    def _prune(
+        self, laid_out: dict[str, Schedule], cases: dict[str, _core.Case], size: Size
+    ) -> set[str]:
+        """Returns the large arguments that are not simulated, and notes one of them."""
+        large = [(laid_out[name], case) for name, case in cases.items() if is_large(laid_out[name])]
+        shown, lost = self.known.pruned(large, size.bytes)
+        self.pruned += [shown] if shown else []
+        return {notation for notation in cases if laid_out[notation].name in lost}
 
     def _time(
         self,
@@ -344,106 +400,3 @@ def _distinct(lay_out: Callable[[str], Schedule], notations: Iterable[str]) -> d
             names.add(laid_out.name)
             found[notation] = laid_out
     return found
-
-
-def _levels(_collective: str, ranks: int) -> Iterator[str]:
-    """Yields the splits of the ranks into two and three levels."""
-    for count in (2, 3):
-        splits = sorted(_factorings(ranks, count), key=lambda split: max(split) / min(split))
-        for split in splits[:_MOST_LEVELS]:
-            sizes = "x".join(str(size) for size in split)
-            yield sizes
-            yield f"{sizes}:direct"
-
-
-def _other_levels(notation: str) -> Iterator[str]:
-    """Yields the notations with another algorithm on one level, if it has levels."""
-    name, _, argument = notation.partition(":")
-    if not argument or _GRIDS.get(name) is not _levels:
-        return
-    choices = _OF_LEADERS if name == "hierarchical_leader" else _OF_LEVELS
-    sizes, _, named = argument.partition(":")
-    count = sizes.count("x") + 1
-    algorithms = named.split("/") if named else [choices[0]]
-    algorithms *= count // len(algorithms)
-    for level, other in itertools.product(range(count), choices):
-        if algorithms[level] != other:
-            varied = [*algorithms[:level], other, *algorithms[level + 1 :]]
-            yield f"{name}:{sizes}:{'/'.join(varied)}"
-
-
-def _factorings(number: int, count: int) -> Iterator[tuple[int, ...]]:
-    """Yields the ordered factorings of a number into `count` factors of at least 2."""
-    if count == 1:
-        if number >= 2:
-            yield (number,)
-        return
-    for factor in range(2, number // 2 ** (count - 1) + 1):
-        if number % factor == 0:
-            yield from ((factor, *rest) for rest in _factorings(number // factor, count - 1))
-
-
-def _numbers(values: Iterable[int]) -> Callable[[str, int], Iterator[str]]:
-    values = tuple(values)
-
-    def arguments(_collective: str, ranks: int) -> Iterator[str]:
-        return (str(value) for value in values if value <= max(ranks, 2))
-
-    return arguments
-
-
-def _segments(*prefixes: str) -> Callable[[str, int], Iterator[str]]:
-    """Returns the grid of segments, alone and behind each prefix."""
-
-    def arguments(_collective: str, _ranks: int) -> Iterator[str]:
-        for prefix in ("", *prefixes):
-            if prefix:
-                yield prefix
-            for count in _SEGMENTS:
-                yield f"{prefix},segments={count}" if prefix else f"segments={count}"
-
-    return arguments
-
-
-def _shards(_collective: str, ranks: int) -> Iterator[str]:
-    """Yields the powers of two below the rank count."""
-    return (str(1 << bit) for bit in range((ranks - 1).bit_length()))
-
-
-def _groups(_collective: str, ranks: int) -> Iterator[str]:
-    """Yields the sizes of equal groups of ranks; one group, or one rank each, is a ring."""
-    sizes = (size for size in range(2, ranks // 2 + 1) if ranks % size == 0)
-    return map(str, itertools.islice(sizes, _MOST_GROUPS))
-
-
-def _named(*arguments: str) -> Callable[[str, int], Iterator[str]]:
-    return lambda _collective, _ranks: iter(arguments)
-
-
-_GRIDS: dict[str, Callable[[str, int], Iterator[str]]] = {
-    "binary_tree": _segments(),
-    "bine": _segments("latency_optimal", "block_by_block", "two_blocks", "send"),
-    "blue_connect": _levels,
-    "bruck": _numbers(_RADICES),
-    "chain": _segments("fanout=2", "fanout=4"),
-    "direct": _named("two_step"),
-    "dissemination": _numbers(_RADICES),
-    "double_binary_tree": _numbers(_SEGMENTS),
-    "elimination": _named("3-2_overlapping", "2-1"),
-    "hierarchical": _levels,
-    "hierarchical_leader": _levels,
-    "hierarchical_local": _levels,
-    "k_ring": _groups,
-    "kary_tree": _segments("fanout=3", "fanout=4", "fanout=8"),
-    "knomial": _numbers(_RADICES),
-    "pat": _shards,
-    "recursive_exchange": _numbers(_RADICES),
-    "recursive_halving_doubling": _segments("2-1", "3-2", "binary_blocks"),
-    "reduce_scatter_gather": _named("ring"),
-    "ring": _segments(),
-    "scatter_all_gather": _named("dissemination", "recursive_doubling"),
-    "scatter_destination": _numbers((1, 2, 4, 8, 16, 64)),
-    "split_binary_tree": _segments(),
-    "swing": _named("latency_optimal"),
-}
-"""The arguments of each algorithm, beyond the default."""

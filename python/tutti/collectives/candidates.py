@@ -18,6 +18,7 @@ from tutti.base.errors import ConfigError
 from tutti.collectives.arguments import tune_arguments
 from tutti.collectives.case import CaseBuilder, unequal_parts
 from tutti.collectives.library import LibraryPlan
+from tutti.collectives.pruning import is_large
 from tutti.collectives.request import (
     ComparisonRequest,
     LeftOut,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from tutti import _core
     from tutti.collectives.case import Figures
+    from tutti.collectives.pruning import Known, Pruned
     from tutti.platforms.machine import Platform
 
 _MOST_TUNED = 10_000_000
@@ -51,6 +53,8 @@ class ComparisonPlan:
     left_out: tuple[LeftOut, ...]
     simulated: Mapping[tuple[int, str, int], Figures] = field(default_factory=dict, kw_only=True)
     """Figures of the choice of arguments, by rank count, schedule and bytes: not repeated."""
+    pruned: tuple[Pruned, ...] = field(default=(), kw_only=True)
+    """Large schedules that are not simulated at a size, as they cannot be among the fastest."""
     library: LibraryPlan | None = field(default=None, kw_only=True)
     """What the library of the platform selects and predicts; None without a library."""
 
@@ -191,14 +195,16 @@ def try_plan(
     request: ComparisonRequest,
     *,
     done: Callable[[int], object] | None = None,
+    running: Callable[[str], object] | None = None,
 ) -> PlanResult:
     """Generates the schedules of a request that fit, also those of the library of the platform.
 
     Args:
         request: The request.
         done: Called with 1 after each rank count, and after each searched size.
+        running: Called with the name of what is timed to choose arguments.
     """
-    planner = _Planner(request, LibraryPlan.of(request.platform))
+    planner = _Planner(request, LibraryPlan.of(request.platform), running)
     for ranks in request.ranks:
         named: Iterable[tuple[int, str | Schedule]] = enumerate(
             _everything(request, ranks, done) if request.algorithms is None else request.algorithms
@@ -216,9 +222,16 @@ def try_plan(
 class _Planner:
     """Collects the cases of a request, and what does not fit."""
 
-    def __init__(self, request: ComparisonRequest, library: LibraryPlan | None) -> None:
+    def __init__(
+        self,
+        request: ComparisonRequest,
+        library: LibraryPlan | None,
+        running: Callable[[str], object] | None,
+    ) -> None:
         self._request = request
         self._library = library
+        self._running = running
+        self._pruned: list[Pruned] = []
         self._cases: dict[tuple[int, object], TimedSchedule] = {}
         self._left_out: list[LeftOut] = []
         self._refusals: dict[int, AlgorithmError] = {}
@@ -278,6 +291,8 @@ class _Planner:
             datatype=request.datatype,
             most=_MOST_TUNED,
             defaults=False,
+            prune=request.prune and request.is_repeatable,
+            running=self._announced(ranks),
         )
         for name, reason in tuned.left_out.items():
             self._left_out.append(LeftOut(f"{name} with other arguments", ranks, reason))
@@ -289,6 +304,33 @@ class _Planner:
             sizes.setdefault(variant.notation, set()).add(variant.size.bytes)
         for notation, best_at in sizes.items():
             self.add(0, notation, ranks, sizes=frozenset(best_at))
+        if request.prune and request.is_repeatable:
+            self._pruned += tuned.pruned
+            self._prune(ranks, tuned.known)
+
+    def _announced(self, ranks: int) -> Callable[[str], object] | None:
+        running = self._running
+        return running and (lambda name: running(f"{name}, {ranks:,} ranks"))
+
+    def _prune(self, ranks: int, known: Known) -> None:
+        """Removes the sizes at which large schedules cannot be among the fastest."""
+        request = self._request
+        builder = CaseBuilder(request.platform, datatype=request.datatype)
+        every = {size.bytes for size in request.sizes}
+        for key, case in list(self._cases.items()):
+            if key[0] != ranks or case.platform is not None or not is_large(case.schedule):
+                continue
+            kept = every & (case.sizes or every)
+            for size in (size for size in request.sizes if size.bytes in kept):
+                inputs = builder.case(case.schedule, size=size)
+                shown, _ = known.pruned([(case.schedule, inputs)], size.bytes)
+                if shown:
+                    self._pruned.append(shown)
+                    kept.remove(size.bytes)
+            if not kept:
+                del self._cases[key]
+            elif kept != every:
+                self._cases[key] = replace(case, sizes=frozenset(kept))
 
     def add(
         self,
@@ -373,7 +415,12 @@ class _Planner:
         named = self._request.algorithms is not None
         cases, left_out = tuple(self._cases.values()), tuple(self._left_out)
         plan = ComparisonPlan(
-            self._request, cases, left_out, simulated=self._simulated, library=self._library
+            self._request,
+            cases,
+            left_out,
+            simulated=self._simulated,
+            library=self._library,
+            pruned=tuple({one[:3]: one for one in reversed(self._pruned)}.values())[::-1],
         )
         return PlanResult(plan, misfits if named else {}, self._unequal)
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from tutti.collectives.frames import BASELINE, SWEPT, spread
+from tutti.collectives.columns import BASELINE, SWEPT
+from tutti.collectives.frames import spread
 from tutti.view.errors import ReportError
 
 CASE_COLUMNS = ("collective", "datatype", "model", "platform")

@@ -76,18 +76,22 @@ def plan(
     experiment: Experiment,
     *,
     done: Callable[[int], object] | None = None,
+    running: Callable[[str], object] | None = None,
+    prune: bool = False,
 ) -> ExperimentPlan:
     """Generates the schedules of an experiment, also those of the library of the platform.
 
     Args:
         experiment: The experiment.
         done: Called with 1 after each of the `parts`.
+        running: Called with the name of what is timed to choose arguments.
+        prune: Whether to leave out large schedules that cannot be among the two fastest.
 
     Raises:
         ConfigError: A named algorithm fits none of the rank counts.
         LayoutError: No algorithm supports the parts of every size.
     """
-    tried = try_plan(experiment, done=done)
+    tried = try_plan(experiment, done=done, running=running, prune=prune)
     if tried.misfits:
         raise next(iter(tried.misfits.values()))
     if tried.unequal and not tried.plan.cases:
@@ -99,16 +103,20 @@ def try_plan(
     experiment: Experiment,
     *,
     done: Callable[[int], object] | None = None,
+    running: Callable[[str], object] | None = None,
+    prune: bool = False,
 ) -> ExperimentPlanResult:
     """Generates the schedules of an experiment that fit; see `plan`."""
-    tried = planning.try_plan(request_of(experiment), done=done)
+    request = replace(request_of(experiment), prune=prune)
+    tried = planning.try_plan(request, done=done, running=running)
     named = experiment.algorithms or ()
     misfits = {
         named[place]: _misfit(experiment, place, error)
         for place, error in sorted(tried.misfits.items())
     }
     found = plan_of(experiment, tried.plan.cases, tried.plan.left_out)
-    found = replace(found, simulated=tried.plan.simulated, library=tried.plan.library)
+    of = tried.plan
+    found = replace(found, simulated=of.simulated, pruned=of.pruned, library=of.library)
     return ExperimentPlanResult(found, misfits, tried.unequal)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tutti import _core
 from tutti.base.declared.models import PipeliningPostal
 from tutti.base.units import Time, TimePerByte
-from tutti.collectives.frames import BASELINE, measurement_frame
+from tutti.collectives.columns import BASELINE
 from tutti.collectives.request import TimedSchedule
 from tutti.platforms.contention import FlowLevel
 from tutti.schedules.errors import AlgorithmError
@@ -205,11 +205,13 @@ class LibraryPlan:
         predicted = self.predicted[name, ranks, size]
         own, latency = (format_time(one) for one in (predicted.time_ps, predicted.latency_ps))
         rate = format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
+        reason = self.model.reason(predicted.algorithm, ranks)
         several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
         return (
             f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
             f"the model of {self.model.title} has {own} ({share:+.0%}): a latency of {latency} and "
             f"{rate}, not the steps of the protocol and the rates of the links"
+            f"{reason and '. '}{reason}"
         )
 
 
@@ -228,6 +230,8 @@ def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:
 def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame:
     """Returns a frame of measurements with the baselines of the library as further rows."""
     import polars as pl
+
+    from tutti.collectives.frames import measurement_frame
 
     if plan.library is None or not plan.library.baselines:
         return measured

@@ -91,6 +91,8 @@ class ComparisonRequest:
         seed: The seed of the first repetition.
         messages_limit: Most messages of a schedule; larger ones are left out.
         config_hash: The hash of the request in results.
+        prune: Whether to leave out large schedules that cannot be among the two fastest; without
+            effect on named algorithms.
     """
 
     platform: Platform
@@ -106,6 +108,7 @@ class ComparisonRequest:
     seed: int = 0
     messages_limit: int | None = None
     config_hash: str = ""
+    prune: bool = False
 
     @property
     def is_repeatable(self) -> bool:

@@ -102,6 +102,7 @@ def compare(
     done: Callable[[int, int], object] | None = None,
     verify: bool = True,
     remark: Callable[[str], object] | None = None,
+    prune: bool = True,
 ) -> pl.DataFrame:
     """Measures algorithms on one platform, after verifying their schedules.
 
@@ -124,6 +125,9 @@ def compare(
         verify: Whether to verify the schedules first, each once; see the column ``verified``.
         remark: Called with a line for each schedule that is left out or not verified, with the
             reason. By default the logger ``tutti`` warns on stderr.
+        prune: Whether to leave out schedules of 100,000 and more messages at sizes at which their
+            lower bound exceeds the time of the second-fastest algorithm. Without conditions, on
+            flows and packets with fixed routes, and unless algorithms are named.
 
     Returns:
         A row per measurement, ordered by ranks, algorithms, sizes, repetitions, with the columns of
@@ -169,10 +173,11 @@ def compare(
         repetitions=repetitions,
         seed=seed,
         config_hash=config_hash(inputs),
+        prune=prune,
     )
     plan = planning.try_plan(request).checked()
     unverified = proving.prove(plan, skip=not verify)
-    for line in proving.remarks(plan, unverified):
+    for line in [*proving.remarks(plan, unverified), *proving.pruned_remarks(plan)]:
         (remark or _LOG.warning)(line)
     return _measured(plan, threads, done)
 

@@ -23,7 +23,7 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, Strict
 
@@ -32,12 +32,11 @@ from tutti.base.parameters import Parameters
 from tutti.base.units import Length, Time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import polars as pl
     from rich.table import Table
 
-_Bounds = tuple[float, float, float]
 Count = Annotated[int, Strict(), Field(ge=0, lt=1 << 64)]
 Number = Annotated[int, Strict(), Field(ge=0, lt=1 << 32)]
 
@@ -48,6 +47,11 @@ class Interval(NamedTuple):
     low: float
     nominal: float
     high: float
+
+    @classmethod
+    def of_core(cls, value: _core.Bounded) -> Interval:
+        """Converts a value of the core."""
+        return cls(value.low, value.nominal, value.high)
 
     def plus(self, other: Interval) -> Interval:
         """Returns the sum."""
@@ -71,7 +75,9 @@ class TechnologyEntry:
 
 def technologies() -> list[TechnologyEntry]:
     """Returns every technology of routers, then of links."""
-    return [TechnologyEntry(*entry) for entry in _core.technologies()]
+    return [
+        TechnologyEntry(entry.part, entry.name, entry.summary) for entry in _core.technologies()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,19 @@ class Technology:
     @property
     def constants(self) -> dict[str, Constant]:
         """Every constant by name."""
-        return {row[0]: Constant(*row) for row in self._core.constants()}
+        return {
+            each.name: Constant(
+                name=each.name,
+                part=each.part,
+                meaning=each.meaning,
+                value=each.value,
+                low_factor=each.low_factor,
+                high_factor=each.high_factor,
+                source=each.source,
+                inferred=each.inferred,
+            )
+            for each in self._core.constants()
+        }
 
     @property
     def core(self) -> _core.Technology:
@@ -164,20 +182,24 @@ class Technology:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Supports copies and other processes: both names and the replaced constants."""
-        usual = {row[0]: row for row in _core.Technology(self.router, self.link).constants()}
-        other = [row for row in self._core.constants() if row != usual[row[0]]]
-        return _again, (self.router, self.link, other)
+        usual = Technology(router=self.router, link=self.link).constants
+        replaced = [each for each in self.constants.values() if each != usual[each.name]]
+        return _again, (self.router, self.link, replaced)
 
     def __repr__(self) -> str:
         return f"Technology(router={self.router!r}, link={self.link!r})"
 
 
-def _again(router: str, link: str, constants: list[tuple[Any, ...]]) -> Technology:
+def _again(router: str, link: str, constants: list[Constant]) -> Technology:
     """Returns a technology with replaced constants."""
     made = Technology(router=router, link=link)
-    for name, _, _, value, low_factor, high_factor, source, _ in constants:
+    for each in constants:
         made = made.with_value(
-            name, value, source=source, low_factor=low_factor, high_factor=high_factor
+            each.name,
+            each.value,
+            source=each.source,
+            low_factor=each.low_factor,
+            high_factor=each.high_factor,
         )
     return made
 
@@ -278,8 +300,8 @@ class EventCounts(Parameters):
         Raises:
             EnergyError: The link groups differ, or a sum exceeds 64 bits.
         """
-        counts = self.core.plus(other.core)
-        return EventCounts(**dict(zip(type(self).model_fields, counts, strict=True)))
+        total = self.core.plus(other.core)
+        return EventCounts(**{name: getattr(total, name) for name in type(self).model_fields})
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +317,12 @@ class EnergyReport:
     leakage_by_component: Mapping[str, Interval]
 
     @classmethod
-    def of_core(cls, rows: Iterable[tuple[str, _Bounds, _Bounds]]) -> EnergyReport:
-        """Returns the report of the core's rows: component, dynamic and leakage."""
-        parts = {name: (Interval(*dynamic), Interval(*leakage)) for name, dynamic, leakage in rows}
-        dynamic, leakage = ({name: part[at] for name, part in parts.items()} for at in (0, 1))
-        return cls(dynamic, leakage)
+    def of_core(cls, components: Sequence[_core.ComponentEnergy]) -> EnergyReport:
+        """Returns the report of the core's components."""
+        return cls(
+            {each.name: Interval.of_core(each.dynamic) for each in components},
+            {each.name: Interval.of_core(each.leakage) for each in components},
+        )
 
     @property
     def dynamic(self) -> Interval:
@@ -402,7 +425,7 @@ def area(network: NetworkHardware, technology: Technology) -> AreaReport:
         EnergyError: The network is invalid.
     """
     rows = network.core.area(technology.core)
-    return AreaReport({name: Interval(*um2) for name, um2 in rows})
+    return AreaReport({name: Interval.of_core(um2) for name, um2 in rows})
 
 
 def costs(
@@ -421,7 +444,7 @@ def costs(
     """
     read = [Length.parse(length) if isinstance(length, str) else length for length in lengths]
     rows = router.core.costs(technology.core, [length.um for length in read])
-    return {name: Interval(*pj) for name, pj in rows}
+    return {name: Interval.of_core(pj) for name, pj in rows}
 
 
 def _sum(intervals: Iterable[Interval]) -> Interval:

@@ -134,6 +134,7 @@ def messages_of(trace: Trace) -> Messages:
             dependencies.
     """
     _refuse_collectives(trace)
+    refuse_timed(trace)
     numbers, matched = _matched(trace)
     rows: list[tuple[int, int, int, int]] = []
     awaited: list[_Awaited] = []
@@ -169,6 +170,22 @@ def _refuse_collectives(trace: Trace) -> None:
                 trace,
                 f"rank {rank} starts {call}, which has no messages",
                 "name an algorithm that replaces collectives by messages",
+            )
+
+
+def refuse_timed(trace: Trace) -> None:
+    """Refuses collectives that have only a time, which no format represents.
+
+    Raises:
+        ConfigError: The trace has one.
+    """
+    for rank, operations in enumerate(trace.ranks):
+        found = np.flatnonzero(operations.kinds == Kind.TIMED)
+        if len(found):
+            raise mistake(
+                f"rank {rank}, operation {found[0]} is a collective that has only a time",
+                source=trace.name,
+                expected="the trace before `timed` replaces its collectives",
             )
 
 

@@ -1,4 +1,4 @@
-"""NCCL as the library of a platform: what it selects, and its algorithms as schedules."""
+"""NCCL or RCCL as the library of a platform: what it selects, and its algorithms as schedules."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti.base.files.mistakes import did_you_mean
+from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.measured.errors import TuningError
 from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
 from tutti.nccl.presets import partial_system, preset_of
-from tutti.nccl.schedules import CHAINED, MOST_PAIRED, Layout, schedule_of
+from tutti.nccl.rccl import rccl_version
+from tutti.nccl.schedules import CHAINED, Layout, schedule_of
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
 from tutti.nccl.versions import version
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tutti.nccl.tuned import Candidate
     from tutti.platforms.library import Library, Ranks
 
-NAME = "nccl"
 WORDS = {
     "ring": "Ring",
     "tree": "Tree",
@@ -36,20 +36,26 @@ WORDS = {
     "p2p": P2P,
 }
 """NCCL's algorithms by their names in notations."""
+RCCL = "rccl"
 _IN_SWITCHES = ("NVLS", "NVLSTree")
+_MOST_OF_NVLINK = 0.75
 _PS = 10**6
 """Picoseconds in a microsecond."""
 
 
 def model_of(library: Library) -> NcclLibrary:
-    """Returns the model of NCCL on a platform.
+    """Returns the model of NCCL or RCCL on a platform.
 
     Raises:
-        ConfigError: The version or the system is unknown.
+        ConfigError: The version or the system is unknown, or its library is another one.
     """
-    if library.system:
-        preset_of(library.system)
-    return NcclLibrary(library.system, version(library.version).name, library.node_npus)
+    gfx = preset_of(library.system).gfx if library.system else ""
+    if library.system and (library.name == RCCL) != bool(gfx):
+        problem = f"{library.system} has {'RCCL' if gfx else 'NCCL'}"
+        raise mistake(problem, source="library", key="name", value=library.name)
+    known = rccl_version(gfx, library.version) if gfx else library.version
+    name = known if library.name == RCCL else version(known).name
+    return NcclLibrary(library.system, name, library.node_npus, library.name)
 
 
 @dataclass(frozen=True)
@@ -60,26 +66,24 @@ class NcclLibrary:
         system: The name of the NCCL system; empty if its graphs are not known.
         version: The version.
         node_npus: The GPUs of a node of the platform; 0 if they are those of the system.
+        name: The notation of the library's choice, `nccl` or `rccl`.
     """
 
     system: str
     version: str
     node_npus: int = 0
-
-    @property
-    def name(self) -> str:
-        """The notation of NCCL's choice."""
-        return NAME
+    name: str = "nccl"
 
     @property
     def title(self) -> str:
         """The name and the version."""
-        return f"NCCL {self.version}"
+        return f"{self.name.upper()} {self.version}"
 
     @property
     def ranks_per_node(self) -> int:
-        """The GPUs of a node; 0 if they are not known."""
-        return preset_of(self.system).gpus_per_node if self.system else 0
+        """The GPUs of a node that the platform has; 0 if they are not known."""
+        gpus = preset_of(self.system).gpus_per_node if self.system else 0
+        return min(gpus, self.node_npus or gpus)
 
     def layout(self, ranks: Ranks) -> Layout:
         """Returns the nodes of a group.
@@ -90,39 +94,39 @@ class NcclLibrary:
         if not self.system:
             problem = f"the graphs of {self.title} on this platform are not known"
             raise AlgorithmError(problem, kind="wrong_ranks")
-        gpus = self.ranks_per_node
-        group = _group(ranks)
-        if self.node_npus not in {0, gpus} and max(group) >= self.node_npus:
+        gpus, group = self.ranks_per_node, _group(ranks)
+        if self.node_npus > gpus and max(group) >= self.node_npus:
             problem = f"nodes of the platform have {self.node_npus} GPUs, those of {self.system} "
             raise AlgorithmError(f"{problem}{gpus}", kind="wrong_ranks")
         widths = Counter(rank // gpus for rank in group)
         if len(set(widths.values())) > 1:
             problem = f"{len(group):,} ranks do not fill nodes of {gpus} GPUs equally"
-            raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": len(group)})
-        pairs = not preset_of(self.system).nvswitch and gpus <= MOST_PAIRED
+            hint = _equal_nodes(len(group), len(widths))
+            raise AlgorithmError(
+                problem, kind="wrong_ranks", fields={"ranks": len(group)}, hint=hint
+            )
+        pairs = not preset_of(self.system).nvswitch
         return Layout(next(iter(widths.values())), len(widths), pairs)
 
     def note(self, ranks: Ranks) -> str:
         """Returns that the graphs of an incomplete node are inferred; empty for complete nodes."""
-        layout = self.layout(ranks)
-        if layout.width == self.ranks_per_node:
+        layout, preset = self.layout(ranks), preset_of(self.system)
+        part, text = preset.part(layout.width), f"inferred: the graphs of {self.title}"
+        complete = preset.one_node, preset.several_nodes
+        if layout.width in {preset.gpus_per_node, *preset.parts}:
             return ""
-        text = f"inferred: the graphs of {self.title} for {layout.width} GPUs of a node"
+        text += f" for {layout.width} GPUs of a node"
+        if part is not None:
+            least = max(each for each in preset.parts if each <= layout.width)
+            is_complete = (part.one_node, part.several_nodes) == complete
+            return "" if is_complete else f"{text} are those for {least}"
         if layout.nodes == 1 and not layout.pairs:
             return f"{text} are those of the complete node"
         share = "NVLinks" if layout.nodes == 1 else "network adapters"
         return f"{text} are those of the complete node, with the channels of their {share}"
 
     def on(self, layout: Layout) -> NcclSystem:
-        """Returns NCCL's view of a communicator; incomplete nodes have the graphs of complete ones.
-
-        Raises:
-            AlgorithmError: The graphs of several nodes are not known.
-        """
-        preset = preset_of(self.system)
-        if layout.nodes > 1 and not preset.several_nodes:
-            problem = f"the graphs of {self.title} on several nodes of {self.system} are not known"
-            raise AlgorithmError(problem, kind="wrong_ranks", fields={"nodes": layout.nodes})
+        """Returns NCCL's view of a communicator."""
         return partial_system(self.system, layout.nodes, layout.width)
 
     def candidates(self, collective: str, ranks: Ranks, size: int) -> list[Candidate]:
@@ -132,7 +136,8 @@ class NcclLibrary:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
         if collective not in {**COLLECTIVES, **P2P_COLLECTIVES}:
-            raise AlgorithmError(f"NCCL has no {collective}", kind="wrong_collective")
+            problem = f"{self.name.upper()} has no {collective}"
+            raise AlgorithmError(problem, kind="wrong_collective")
         return candidates(self.on(self.layout(ranks)), collective, max(1, size), self.version)
 
     def default(self, collective: str, ranks: Ranks, size: int) -> Prediction:
@@ -143,7 +148,7 @@ class NcclLibrary:
         Raises:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
-        return self.predict(NAME, collective, ranks, size)
+        return self.predict(self.name, collective, ranks, size)
 
     def predict(self, notation: str, collective: str, ranks: Ranks, size: int) -> Prediction:
         """Returns the choice of NCCL among the algorithms of `nccl`, `nccl:ALGORITHM` and so on.
@@ -159,7 +164,7 @@ class NcclLibrary:
 
     def _row(self, notation: str, collective: str, ranks: Ranks, size: int) -> Candidate:
         """Returns the candidate that NCCL chooses among those of a notation."""
-        algorithm, protocol = _read(notation)
+        algorithm, protocol = _read(notation, self.name)
         rows = [
             row
             for row in self.candidates(collective, ranks, size)
@@ -168,7 +173,7 @@ class NcclLibrary:
         if not any(row.considered for row in rows):
             refused = next((row.refusal for row in rows if row.refusal), "")
             why = refused or f"it does not perform {collective}"
-            raise AlgorithmError(f"NCCL does not consider {notation}: {why}")
+            raise AlgorithmError(f"{self.name.upper()} does not consider {notation}: {why}")
         return _best(rows, collective)
 
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
@@ -179,7 +184,19 @@ class NcclLibrary:
         """
         rows = self.candidates(collective, ranks, 1 << 20)
         names = {row.algorithm for row in rows if row.considered}
-        return [f"{NAME}:{word}" for word, name in WORDS.items() if name in names]
+        return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
+
+    def reason(self, algorithm: str, ranks: Ranks) -> str:
+        """Returns that the search leaves a part of the NVLinks unused; empty if it uses most."""
+        found = self.on(self.layout(ranks))
+        graph = found.graph("nvls")
+        used = graph.channels * graph.intra
+        if algorithm not in _IN_SWITCHES or used > _MOST_OF_NVLINK * found.gpu_rate:
+            return ""
+        return (
+            f"NCCL's search starts with the rate of a network adapter: {graph.channels} channels "
+            f"of {graph.intra:g} GB/s, of the {found.gpu_rate:g} GB/s of a GPU's NVLinks"
+        )
 
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of `nccl`, `nccl:ALGORITHM` or `nccl:ALGORITHM,PROTOCOL`.
@@ -195,13 +212,21 @@ class NcclLibrary:
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES
         return LibrarySchedule(
-            label=f"{NAME}:{word},{row.protocol.lower()}",
+            label=f"{self.name}:{word},{row.protocol.lower()}",
             schedule=laid_out,
-            model=f"{NAME}_nvls" if in_switches else f"{NAME}_{row.protocol.lower()}",
+            model=f"{self.name}_nvls" if in_switches else f"{self.name}_{row.protocol.lower()}",
             launch_ps=round(row.latency * _PS) if in_switches else None,
             predicted=_prediction(row),
             has_channels=collective not in CHAINED,
         )
+
+
+def _equal_nodes(ranks: int, nodes: int) -> str | None:
+    """Returns how to use equal parts of nodes; None if the ranks do not divide."""
+    if ranks % nodes:
+        return None
+    build = f"rail_optimized:npus={ranks // nodes},hosts={nodes}"
+    return f"--set platform.topology.build={build} has {nodes} equal nodes"
 
 
 def _group(ranks: Ranks) -> Sequence[int]:
@@ -219,19 +244,22 @@ def _prediction(row: Candidate) -> Prediction:
     return Prediction(row.algorithm, row.protocol, round(row.latency * _PS), round(row.time * _PS))
 
 
-def _read(notation: str) -> tuple[str, str]:
+def _read(notation: str, name: str) -> tuple[str, str]:
     """Returns the algorithm and the protocol of a notation in NCCL's names; empty without one.
 
     Raises:
-        AlgorithmError: One of them is unknown.
+        AlgorithmError: One of them is unknown, or the notation is that of another library.
     """
-    argument = notation.partition(":")[2].strip()
+    own, _, argument = (part.strip() for part in notation.partition(":"))
+    if own != name:
+        problem = f"`{own}` is not the library of the platform, which is `{name}`"
+        raise AlgorithmError(problem, kind="argument")
     word, _, protocol = (part.strip() for part in argument.partition(","))
-    protocols = {name.lower(): name for name in PROTOCOLS}
+    protocols = {each.lower(): each for each in PROTOCOLS}
     for text, known in ((word, WORDS), (protocol, protocols)):
         if text and text not in known:
             raise AlgorithmError(
-                f"`{text}` does not fit {NAME}: expected one of {', '.join(known)}",
+                f"`{text}` does not fit {name}: expected one of {', '.join(known)}",
                 kind="argument",
                 hint=did_you_mean(text, known),
             )

@@ -149,7 +149,8 @@ class LibraryChoice:
         if name in MPI:
             named, line = library_of(name)
             return cls(named, release_line(named, detail) if colon else line)
-        known = (platform.library.system if platform.library else "") or None
+        own = platform.library
+        known = (own.system if own is not None and own.name == NCCL else "") or None
         if name == NCCL and colon:
             preset_of(detail)
             known = detail

@@ -14,6 +14,7 @@ from tutti.nccl.tuned import Candidate
 
 if TYPE_CHECKING:
     from tutti.nccl.model import Model
+    from tutti.nccl.system import NcclSystem
 
 P2P = "P2P"
 """The name of the algorithm."""
@@ -23,25 +24,26 @@ _LL_THRESHOLD = 16 << 10
 _LL_RATE = 0.5
 
 
-def p2p_candidates(model: Model, size: int) -> list[Candidate]:
+def p2p_candidates(
+    system: NcclSystem, latencies: tuple[float, float], size: int
+) -> list[Candidate]:
     """Returns sends and receives with LL and with Simple.
 
     Args:
-        model: The model of the collective.
+        system: The system of the communicator.
+        latencies: The launch and a step of a ring in us, with LL and with Simple.
         size: The size in bytes by the convention of nccl-tests.
     """
-    ranks = model.system.ranks
-    message = size // ranks
+    message = size // system.ranks
     short = message <= _LL_THRESHOLD
     rows = []
-    for protocol in ("LL", "Simple"):
+    for protocol, latency in zip(("LL", "Simple"), latencies, strict=True):
         if (protocol == "LL") != short:
             than = "at most" if short else "more than"
             why = f"messages have {message:,} B, {than} {_LL_THRESHOLD:,} B"
             rows.append(Candidate(P2P, protocol, refusal=why))
             continue
-        latency = _latency(model, protocol)
-        transfer = _transfer(model, size) / (_LL_RATE if short else 1)
+        transfer = _transfer(system, size) / (_LL_RATE if short else 1)
         rows.append(
             Candidate(
                 P2P,
@@ -54,16 +56,15 @@ def p2p_candidates(model: Model, size: int) -> list[Candidate]:
     return rows
 
 
-def _latency(model: Model, protocol: str) -> float:
-    """Returns the launch and a step of a ring in us."""
-    at = ("LL", "LL128", "Simple").index(protocol)
+def p2p_latencies(model: Model) -> tuple[float, float]:
+    """Returns the launch and a step of a ring in us, with LL and with Simple."""
     link = "net" if model.system.nodes > 1 else "nvlink"
-    return model.rules.base_latency["Ring"][at] + model.rules.latency[link]["Ring"][at]
+    launch, step = model.rules.base_latency["Ring"], model.rules.latency[link]["Ring"]
+    return launch[0] + step[0], launch[2] + step[2]
 
 
-def _transfer(model: Model, size: int) -> float:
+def _transfer(system: NcclSystem, size: int) -> float:
     """Returns the time of the bytes of the busiest GPU, in us."""
-    system = model.system
     width, ranks = system.gpus_per_node, system.ranks
     near, far = size * (width - 1) / ranks, size * (ranks - width) / ranks
     if far and width > 1 and system.nvswitch:

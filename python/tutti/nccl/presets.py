@@ -9,10 +9,19 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from tutti.base.files.mistakes import known_name, mistake
+from tutti.base.files.mistakes import known_name
 from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 
 _Row = tuple[int, float, float, str, str, Pattern, bool]
+
+
+class Part(BaseModel):
+    """The graphs of some GPUs of each node; those of one GPU on one node do not exist."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    one_node: dict[str, _Row] = {}
+    several_nodes: dict[str, _Row] = {}
 
 
 class Preset(BaseModel):
@@ -24,6 +33,8 @@ class Preset(BaseModel):
         inferred: The facts that no document states.
         collnet_heads: The GPUs of a node that the CollNet graph connects to the network; 0 without
             CollNet, which NCCL disables on one node.
+        gfx: The architecture of GPUs of AMD, whose library is RCCL; else empty.
+        parts: The graphs of some GPUs of each node, by the least number of them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,11 +45,18 @@ class Preset(BaseModel):
     cpu: Cpu
     nvls: bool
     nvswitch: bool
+    gfx: str = ""
     collnet_heads: int = 0
     source: str
     inferred: str
     one_node: dict[str, _Row]
-    several_nodes: dict[str, _Row] = {}
+    several_nodes: dict[str, _Row]
+    parts: dict[int, Part] = {}
+
+    def part(self, width: int) -> Part | None:
+        """Returns the graphs of some GPUs of each node; None if their search is not known."""
+        least = max((each for each in self.parts if each <= width), default=0)
+        return self.parts.get(least)
 
 
 @functools.cache
@@ -66,18 +84,10 @@ def system(name: str, nodes: int) -> NcclSystem:
     """Returns a preset with a number of nodes.
 
     Raises:
-        ConfigError: The name is unknown, or the preset has no graphs for the number of nodes.
+        ConfigError: The name is unknown.
     """
     preset = preset_of(name)
     rows = preset.one_node if nodes == 1 else preset.several_nodes
-    if not rows:
-        raise mistake(
-            f"{name} has graphs for one node only",
-            source="NCCL system",
-            key="nodes",
-            value=str(nodes),
-            expected="1",
-        )
     return NcclSystem(
         name=name,
         nodes=nodes,
@@ -91,21 +101,27 @@ def system(name: str, nodes: int) -> NcclSystem:
         collnet_heads=preset.collnet_heads,
         nvlink=_rate(preset.one_node["ring"]),
         source=preset.source,
+        gfx=preset.gfx,
     )
 
 
 def partial_system(name: str, nodes: int, width: int) -> NcclSystem:
     """Returns a preset with the first GPUs of each node.
 
-    Between nodes, their graphs have the share of the channels that their network interfaces carry;
-    on one node without an NVSwitch, the share that their NVLinks carry. Else they are those of the
-    complete node.
+    Their graphs are those of the preset for a part of a node. Without them, graphs between nodes
+    have the share of the channels that their network interfaces carry; on one node without an
+    NVSwitch, the share that their NVLinks carry. Else they are those of the complete node.
 
     Raises:
         ConfigError: As :func:`system`.
     """
     found = system(name, nodes)
     complete = found.gpus_per_node
+    part = preset_of(name).part(width)
+    if width < complete and part is not None:
+        rows = part.one_node if nodes == 1 else part.several_nodes
+        graphs = {key: _graph(row) for key, row in rows.items()}
+        return replace(found, gpus_per_node=width, graphs=graphs)
     share, links = (width, complete) if nodes > 1 else (max(1, width - 1), complete - 1)
     if width == complete or (nodes == 1 and found.nvswitch):
         return replace(found, gpus_per_node=width)

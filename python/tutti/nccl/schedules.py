@@ -6,10 +6,11 @@ in the NVSwitches. The numbers of chunks are those of calcCollChunking in NCCL's
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.p2p import P2P
+from tutti.nccl.rings import rings
+from tutti.nccl.sharp import SHARP, sharp
 from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import schedule
@@ -30,6 +31,10 @@ _MOST_SEGMENTS = 32
 _PIECE = 64 * KIB
 """The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
 _MOST_TREE_PIECES = 64
+_NVLS_CHUNK = 128 * KIB
+_COLLNET_CHUNK = 512 * KIB
+"""The smallest pieces with SHARP. Source: NCCL 2.28, NCCL_NVLS_CHUNKSIZE, and chunks of Simple."""
+_MOST_SHARP_PIECES = 64
 _PIECES = 16
 """Pieces of a chain or tree, such that its ranks work at the same time."""
 _CHAIN_PIECE = 4 * KIB * KIB
@@ -38,8 +43,8 @@ CHAINED = ("broadcast", "reduce")
 """The collectives whose ring is a chain."""
 _MOST_PIECES = 256
 """Most pieces of a tree: more take longer to simulate, and change the time by less than 2 %."""
-MOST_PAIRED = 4
-"""Most GPUs of a node without an NVSwitch whose rings tutti builds."""
+_MOST_ROTATED = 4
+"""Most paired GPUs of a node whose links carry rotated rings between nodes."""
 _SHARDED = ("all_reduce", "all_gather", "reduce_scatter")
 _MOST_OPS = 2_000_000
 """Most ops of a schedule that is built op by op."""
@@ -83,24 +88,37 @@ def schedule_of(
     """
     if algorithm == P2P:
         return "direct"
-    if algorithm == "NVLS" and layout.nodes == 1:
-        return _nvls(collective, layout, size)
-    if algorithm == "NVLSTree":
-        return nvls_tree(layout, _nvls_tree_pieces(layout, size))
-    if algorithm in {"NVLS", "CollNetDirect", "CollNetChain"}:
-        problem = f"tutti has no schedule for {algorithm} between nodes, which needs SHARP"
-        raise AlgorithmError(problem, kind="wrong_ranks")
+    if algorithm in {"NVLSTree", *SHARP}:
+        return _by_switches(algorithm, collective, layout, size)
+    rotates = layout.nodes > 1 and (not layout.pairs or layout.width <= _MOST_ROTATED)
     if algorithm == "Tree":
+        if layout.nodes > 1 and not rotates:
+            problem = (
+                f"tutti has no schedule for trees through {layout.width} GPUs without switches"
+            )
+            raise AlgorithmError(problem, kind="wrong_ranks")
         pieces = _tree_pieces(protocol, layout, size, channels)
         return notation_of("Tree", collective, layout, pieces=pieces)
-    if algorithm == "Ring" and layout.pairs and layout.nodes == 1 and collective in _SHARDED:
-        return rings(collective, layout.width)
+    if algorithm == "Ring" and layout.pairs and not rotates and collective in _SHARDED:
+        return rings(collective, layout.width, layout.nodes)
     if collective in CHAINED and (layout.nodes > 1 or layout.pairs):
         link = "network adapter of a node" if layout.nodes > 1 else "NVLink of a GPU"
         problem = f"tutti has no schedule for the channels of a {collective}: a chain uses 1 {link}"
         raise AlgorithmError(problem, kind="wrong_ranks")
     pieces = max(2, min(_MOST_CHAIN_PIECES, size // _CHAIN_PIECE))
     return notation_of(algorithm, collective, layout, pieces=pieces)
+
+
+def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:
+    """Returns the schedule of an algorithm whose switches multicast and reduce."""
+    if algorithm == "NVLS" and layout.nodes == 1:
+        return _nvls(collective, layout, size)
+    if algorithm == "NVLSTree":
+        return nvls_tree(layout, _nvls_tree_pieces(layout, size))
+    if collective != "all_reduce":
+        problem = f"tutti has no schedule for {collective} with {algorithm} between nodes"
+        raise AlgorithmError(problem, kind="wrong_collective")
+    return sharp(algorithm, layout, _sharp_pieces(algorithm, layout, size))
 
 
 def notation_of(algorithm: str, collective: str, layout: Layout, *, pieces: int = _PIECES) -> str:
@@ -132,51 +150,13 @@ def _nvls(collective: str, layout: Layout, size: int) -> str:
     return f"in_network:{roots}segments={segments}"
 
 
+def _sharp_pieces(algorithm: str, layout: Layout, size: int) -> int:
+    least = _NVLS_CHUNK if algorithm == "NVLS" else _COLLNET_CHUNK
+    return max(1, min(_MOST_SHARP_PIECES, size // (layout.width * least)))
+
+
 def _nvls_tree_pieces(layout: Layout, size: int) -> int:
     return max(1, min(_MOST_TREE_PIECES, size // (2 * layout.width * _PIECE)))
-
-
-def rings(collective: str, ranks: int) -> Schedule:
-    """Returns a ring along each directed Hamiltonian cycle of fully connected ranks.
-
-    The rings share the payload equally, and all links carry the same bytes.
-
-    Args:
-        collective: all_reduce, all_gather or reduce_scatter.
-        ranks: The number of ranks, at most `MOST_PAIRED`.
-    """
-    cycles = [(0, *rest) for rest in itertools.permutations(range(1, ranks))]
-    name = f"rings:{len(cycles)}"
-    builder = ScheduleBuilder(collective, ranks=ranks, chunks=ranks * len(cycles), name=name)
-    reducing = 0 if collective == "all_gather" else ranks - 1
-    steps = reducing + (0 if collective == "reduce_scatter" else ranks - 1)
-    for rank in range(ranks):
-        program = builder.rank(rank)
-        for step in range(steps):
-            program.step(f"step {step}")
-            _add_step(program, rank, step, cycles, reducing)
-    return builder.build()
-
-
-def _add_step(
-    program: RankProgram, rank: int, step: int, cycles: list[tuple[int, ...]], reducing: int
-) -> None:
-    """Adds a step of a rank in all rings: a reduction in the first `reducing` steps."""
-    folds = step < reducing
-    behind = step + 1 if folds else step - reducing
-    sent, received, ranks = [], [], len(cycles[0])
-    for index, cycle in enumerate(cycles):
-        at = cycle.index(rank)
-        right, left = cycle[(at + 1) % ranks], cycle[at - 1]
-        sent.append((right, cycle[(at - behind) % ranks] * len(cycles) + index))
-        received.append((left, cycle[(at - behind - 1) % ranks] * len(cycles) + index))
-    for peer, chunk in sent:
-        program.send(peer, chunk=chunk)
-    for peer, chunk in received:
-        program.recv(peer, chunk=chunk, slot=int(folds))
-    if folds:
-        for _, chunk in received:
-            program.reduce(0, [1, 0], chunk=chunk)
 
 
 def nvls_tree(layout: Layout, pieces: int) -> Schedule:

@@ -98,6 +98,7 @@ class NcclSystem:
         nvlink: The bandwidth between a GPU and the others of its node, in GB/s; 0 for that of the
             ring, which is less between nodes.
         source: Where the graphs are from.
+        gfx: The architecture of GPUs of AMD, such as ``gfx942``, whose library is RCCL; else empty.
     """
 
     name: str
@@ -113,6 +114,7 @@ class NcclSystem:
     channels: int | None = None
     nvlink: float = 0.0
     source: str = ""
+    gfx: str = ""
 
     def __post_init__(self) -> None:
         """Checks the values.
@@ -131,6 +133,11 @@ class NcclSystem:
                 raise _invalid(f"graphs.{name}", self.graph(name).channels, "1 channel or more")
         if self.channels is not None and self.channels < 1:
             raise _invalid("channels", self.channels, "1 channel or more")
+
+    @property
+    def library(self) -> str:
+        """The name of the library, NCCL or RCCL."""
+        return "RCCL" if self.gfx else "NCCL"
 
     @property
     def ranks(self) -> int:

@@ -13,7 +13,8 @@ from tutti.measured.errors import TuningError
 from tutti.nccl.availability import Availability
 from tutti.nccl.channels import channels_and_threads
 from tutti.nccl.model import Model
-from tutti.nccl.p2p import P2P_COLLECTIVES, p2p_candidates
+from tutti.nccl.p2p import P2P_COLLECTIVES, p2p_candidates, p2p_latencies
+from tutti.nccl.rccl import rccl_candidates, rccl_version
 from tutti.nccl.settings import ALGORITHMS, COLLECTIVES, PROTOCOLS, Settings
 from tutti.nccl.tuned import Candidate
 from tutti.nccl.versions import known_versions, version
@@ -39,17 +40,22 @@ def candidates(
         collective: The collective, such as ``all_reduce``.
         size: The size in bytes: that of the larger of the send and receive buffers of a rank, as
             nccl-tests reports it.
-        nccl: The version of NCCL, such as ``2.28``; None is the latest that tutti knows.
+        nccl: The version of NCCL, such as ``2.28``, or of RCCL on GPUs of AMD; None is the latest
+            that tutti knows.
         settings: NCCL's environment variables.
 
     Returns:
-        Algorithms with protocols, 18 before NCCL 2.23 and 21 from then on; for collectives of sends
-        and receives, the two protocols of these.
+        Algorithms with protocols, 18 before NCCL 2.23 and 21 from then on, 6 of RCCL; for
+        collectives of sends and receives, the two protocols of these.
 
     Raises:
         ConfigError: An argument or a setting is invalid.
     """
-    model = _model(system, collective, size, nccl, settings or Settings())
+    _check(collective, size)
+    if system.gfx:
+        rccl_version(system.gfx, nccl)
+        return rccl_candidates(system, collective, size, settings or Settings())
+    model = _model(system, collective, nccl, settings or Settings())
     if collective in P2P_COLLECTIVES:
         if model.settings != Settings():
             raise mistake(
@@ -57,7 +63,7 @@ def candidates(
                 source="NCCL's environment variables",
                 expected="none",
             )
-        return p2p_candidates(model, size)
+        return p2p_candidates(system, p2p_latencies(model), size)
     available = Availability.of(model)
     names = [
         (algorithm, protocol)
@@ -105,15 +111,17 @@ def best(rows: list[Candidate], collective: str) -> Candidate:
     return min(considered, key=lambda row: row.time)
 
 
-def _model(
-    system: NcclSystem, collective: str, size: int, nccl: str | None, settings: Settings
-) -> Model:
-    """Returns the model, after checks of the arguments."""
+def _check(collective: str, size: int) -> None:
+    """Checks the arguments."""
     known_name(collective, {**COLLECTIVES, **P2P_COLLECTIVES}, what="collective", source="NCCL")
     if size < 1:
         raise mistake(
             "is not a size", source="NCCL", value=str(size), expected="a size of 1 byte or more"
         )
+
+
+def _model(system: NcclSystem, collective: str, nccl: str | None, settings: Settings) -> Model:
+    """Returns the model of NCCL."""
     rules = version(nccl or known_versions()[-1])
     if system.architecture not in rules.ll_bandwidth:
         raise mistake(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from tutti import _core
 from tutti.networks.errors import NocError
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tutti.networks.flit.results import Estimate
-
-    CoreCase = TypeVar("CoreCase", _core.FlitCase, _core.SmartCase, _core.CoherenceCase)
 
 
 class Loaded(Protocol):
@@ -49,6 +47,7 @@ class _Rated(Protocol):
 
 
 Run = TypeVar("Run")
+Result = TypeVar("Result")
 LoadedRun = TypeVar("LoadedRun", bound=Loaded)
 Rated = TypeVar("Rated", bound=_Rated)
 
@@ -57,8 +56,8 @@ _PARTS = 4
 
 
 def measure_all(
-    groups: Sequence[Sequence[CoreCase]],
-    run_of: Callable[[int, list[dict[str, Any]]], Run],
+    groups: Sequence[Sequence[_core._MeasurementCase[Result]]],
+    run_of: Callable[[int, list[Result]], Run],
     *,
     threads: int,
     done: Callable[[Run], object] | None,
@@ -75,10 +74,10 @@ def measure_all(
         The runs, in the order of the groups.
     """
     owners = [group for group, cases in enumerate(groups) for _ in cases]
-    results: list[dict[int, dict[str, Any]]] = [{} for _ in groups]
+    results: list[dict[int, Result]] = [{} for _ in groups]
     runs: dict[int, Run] = {}
 
-    def collect(index: int, result: dict[str, Any] | Exception) -> None:
+    def collect(index: int, result: Result | Exception) -> None:
         if isinstance(result, Exception):
             raise result
         group = owners[index]

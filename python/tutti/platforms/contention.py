@@ -138,7 +138,7 @@ class Flits(Parameters):
         description="The routing, as `name` or `name:argument`; docs/models/flit.md lists "
         "them. If absent, that of the topology.",
     )
-    router: Router = Field(Router(), description="The parameters of all routers.")
+    router: Router = Field(default_factory=Router, description="The parameters of all routers.")
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
     technology: Technology | None = None

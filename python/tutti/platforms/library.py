@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tutti.schedules.ir import Schedule
 
-LIBRARIES = {"nccl": "tutti.nccl.library:model_of"}
+LIBRARIES = {"nccl": "tutti.nccl.library:model_of", "rccl": "tutti.nccl.library:model_of"}
 """The function that returns the model of a library, by the name of the library."""
 
 Ranks: TypeAlias = "int | Sequence[int]"
@@ -42,10 +42,10 @@ class Library(Parameters):
             model does not see.
     """
 
-    name: Annotated[str, Strict(), Field(min_length=1)]
-    version: Annotated[str, Strict(), Field(min_length=1)]
+    name: Annotated[str, Strict()] = Field(min_length=1)
+    version: Annotated[str, Strict()] = Field(min_length=1)
     system: Annotated[str, Strict()] = ""
-    models: Annotated[dict[str, Model], Field(default_factory=dict, exclude=True)]
+    models: dict[str, Model] = Field(default_factory=dict, exclude=True)
     node_npus: Annotated[int, Strict()] = Field(default=0, exclude=True)
     is_changed: Annotated[bool, Strict()] = Field(default=False, exclude=True)
 
@@ -134,6 +134,9 @@ class LibraryModel(Protocol):
 
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that the library considers."""
+
+    def reason(self, algorithm: str, ranks: Ranks) -> str:
+        """Returns what limits the prediction of an algorithm other than links; empty if nothing."""
 
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of a notation for a size in bytes."""

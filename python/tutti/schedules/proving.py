@@ -129,6 +129,19 @@ def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]
     return first + capped(lines, "left out")
 
 
+def pruned_remarks(plan: ComparisonPlan) -> list[str]:
+    """Returns a line for each schedule that is not simulated at a size."""
+    from tutti.view.quantity import format_size, format_time
+
+    lines = [
+        f"not simulated: {one.schedule} on {one.ranks} ranks at {format_size(one.size_bytes)}: it "
+        f"takes at least {format_time(one.bound_ps)}, the second-fastest algorithm "
+        f"{format_time(one.second_ps)}"
+        for one in plan.pruned
+    ]
+    return capped(lines, "not simulated")
+
+
 def capped(lines: list[str], what: str) -> list[str]:
     """Returns the first remarks of a kind, and the number of further ones."""
     if len(lines) <= _MOST_REMARKS:

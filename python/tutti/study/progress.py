@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, Self
-
-from rich import progress
 
 from tutti.study.console import err
 from tutti.study.interrupts import bounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.progress import Progress as Bar
 
 _EVERY_SECONDS: Final = 10.0
 """Seconds between the lines of a task without a terminal."""
@@ -45,30 +47,28 @@ class Progress:
                 ends processes.
         """
         self._name = name
+        self._part = ""
         self._work = None if work is None else max(work, 1)
         self._total = total
         self._writes = writes
         self._handles = handles_interrupts
         self._done = self._finished = 0
         self._context = ExitStack()
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(bar_width=None),
-            progress.TextColumn("{task.fields[count]}"),
-            progress.TimeRemainingColumn(compact=True),
-            console=err(),
-            transient=True,
-            disable=not err().is_terminal,
-        )
+        self._bar = _bar() if _is_terminal() else None
 
     def __enter__(self) -> Self:
         if not self._writes:
-            self._context.enter_context(bounded(self._bar.stop, handles=self._handles))
-        self._context.enter_context(self._bar)
-        if not err().is_terminal:
+            self._context.enter_context(bounded(self._stop, handles=self._handles))
+        if self._bar is None:
             self._context.enter_context(self._lines())
-        self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
+        else:
+            self._context.enter_context(self._bar)
+            self._task = self._bar.add_task(self._name, total=self._work, count=self._count)
         return self
+
+    def _stop(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
 
     def __exit__(self, *_: object) -> None:
         self._context.close()
@@ -77,10 +77,17 @@ class Progress:
         """Adds `work` and sets the number of finished measurements."""
         self.reach(self._done + work, self._work, finished)
 
+    def name(self, part: str) -> None:
+        """Names the part that is running."""
+        self._part = part
+        if self._bar is not None:
+            self._bar.update(self._task, description=f"{self._name} {part}")
+
     def reach(self, done: int, work: int | None, finished: int = 0) -> None:
         """Sets the work done, the total work and the number of finished measurements."""
         self._done, self._work, self._finished = done, work, finished
-        self._bar.update(self._task, completed=done, total=work, count=self._count)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=work, count=self._count)
 
     @contextmanager
     def _lines(self) -> Iterator[None]:
@@ -103,8 +110,31 @@ class Progress:
         """Returns what is done after a number of seconds."""
         share = f"{100 * self._done // self._work} %" if self._work else ""
         parts = [part for part in (self._count or share, f"{seconds:.0f} s") if part]
-        return f"{self._name}: {', '.join(parts)}"
+        return f"{self._name}{self._part and f' {self._part}'}: {', '.join(parts)}"
 
     @property
     def _count(self) -> str:
         return f"{self._finished:,}/{self._total:,}" if self._total else ""
+
+
+_FORCING = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables with which rich treats a file as a terminal."""
+
+
+def _is_terminal() -> bool:
+    """Returns whether stderr is a terminal. rich decides, but is loaded only if it can be one."""
+    can_be = sys.stderr.isatty() or any(name in os.environ for name in _FORCING)
+    return (can_be or "rich.console" in sys.modules) and err().is_terminal
+
+
+def _bar() -> Bar:
+    from rich import progress  # as most of it is only for terminals
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=None),
+        progress.TextColumn("{task.fields[count]}"),
+        progress.TimeRemainingColumn(compact=True),
+        console=err(),
+        transient=True,
+    )

@@ -9,7 +9,8 @@ import polars as pl
 
 from tutti.base.errors import UnitError
 from tutti.base.units import Size, Time, TimePerByte
-from tutti.collectives.frames import SWEPT, measurement_frame
+from tutti.collectives.columns import SWEPT
+from tutti.collectives.frames import measurement_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import polars as pl
 
 from tutti.base.errors import UnitError
 from tutti.base.units import Size, Time
-from tutti.collectives.frames import SWEPT
+from tutti.collectives.columns import SWEPT
 from tutti.view.errors import ReportError
 from tutti.view.palette import styles
 from tutti.view.plot import axes_at, line_look, plain_numbers

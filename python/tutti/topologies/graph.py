@@ -300,15 +300,13 @@ class Topology:
         return tuple(
             Link(
                 index=index,
-                source=names[source],
-                target=names[target],
-                rate=_rate(rate),
-                latency=Time(ps=latency_ps),
-                length=None if length_um is None else Length(um=length_um),
+                source=names[link.source],
+                target=names[link.target],
+                rate=_rate(link.rate),
+                latency=Time(ps=link.latency_ps),
+                length=None if link.length_um is None else Length(um=link.length_um),
             )
-            for index, (source, target, rate, latency_ps, length_um) in enumerate(
-                self._core.links()
-            )
+            for index, link in enumerate(self._core.links())
         )
 
     @cached_property
@@ -390,8 +388,9 @@ class Routes:
         latency_text = functools.cache(lambda ps: repr(Time(ps=ps)))
         names = [repr(name) for name, _ in self.topology.core.vertices()]
         links = ", ".join(
-            f"({names[source]}, {names[target]}, {rate_text(rate)}, {latency_text(latency)})"
-            for source, target, rate, latency, _ in self.topology.core.links()
+            f"({names[link.source]}, {names[link.target]}, {rate_text(link.rate)}, "
+            f"{latency_text(link.latency_ps)})"
+            for link in self.topology.core.links()
         )
         text = f"({self._core!r}, [{links}])"
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]

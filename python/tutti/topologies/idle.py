@@ -42,8 +42,8 @@ def _between_switches(routes: Routes) -> set[int]:
     ranks = routes.topology.ranks
     return {
         index
-        for index, (source, target, *_) in enumerate(core.links())
-        if source >= ranks and target >= ranks
+        for index, link in enumerate(core.links())
+        if link.source >= ranks and link.target >= ranks
     }
 
 

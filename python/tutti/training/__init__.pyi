@@ -6,7 +6,6 @@ from .endpoint import Configuration as Configuration
 from .endpoint import Npu as Npu
 from .endpoint import Ring as Ring
 from .endpoint import configurations as configurations
-from .endpoint import fabric_settings as fabric_settings
 from .endpoint import torus as torus
 from .experts import ExpertTimes as ExpertTimes
 from .experts import time_experts as time_experts

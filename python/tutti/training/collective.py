@@ -13,11 +13,11 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.base.units import Size, Time
-from tutti.training.endpoint import Efficiency, Npu, fabric_settings
+from tutti.training.endpoint import Efficiency, Npu
 from tutti.training.fabric import StepNetwork
 
 if TYPE_CHECKING:
@@ -100,12 +100,12 @@ class Alone:
             links=tuple(Time(ps=busy) for busy in limit.links_ps),
         )
 
-    def _transfer(self) -> tuple[str, int, int, int]:
-        return (self.collective, (1 << len(self.rings)) - 1, self.size.bytes, 0)
+    def _transfer(self) -> _core.Transfer:
+        return _core.Transfer(self.collective, (1 << len(self.rings)) - 1, self.size.bytes)
 
     def _parts(
         self, configuration: Configuration
-    ) -> tuple[_core.StepFabric, _core.Endpoint, dict[str, Any]]:
+    ) -> tuple[_core.StepFabric, _core.Endpoint, _core.FabricSettings]:
         transfers = [self._transfer()]
         network = StepNetwork(
             rings=self.rings,
@@ -114,19 +114,19 @@ class Alone:
             algorithms=self.algorithms,
         )
 
-        def settings(fabric: _core.StepFabric) -> dict[str, Any]:
-            return fabric_settings(
-                self.chunk,
-                self.message,
+        def settings(fabric: _core.StepFabric) -> _core.FabricSettings:
+            return _core.FabricSettings(
+                chunk=self.chunk.bytes,
+                message=self.message.bytes,
                 every_npu=not network.acts_alike(fabric, transfers),
-                launch=configuration.launch(self.platform).ps,
+                launch_ps=configuration.launch(self.platform).ps,
             )
 
         def endpoint(fabric: _core.StepFabric) -> _core.Endpoint:
             sizes = {"chunk": self.chunk, "message": self.message}
             return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
 
-        def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
+        def alone(fabric: _core.StepFabric, transfer: _core.Transfer) -> int:
             program = _core.TrainingProgram.alone(transfer)
             of = fabric, endpoint(fabric), settings(fabric)
             return _core.simulate_training([program], *of).end_ps

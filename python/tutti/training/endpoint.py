@@ -29,7 +29,6 @@ __all__ = [
     "Npu",
     "Ring",
     "configurations",
-    "fabric_settings",
     "torus",
 ]
 
@@ -65,30 +64,12 @@ def torus(rings: Sequence[Ring], efficiency: Efficiency = 1.0) -> _core.StepFabr
     return _core.StepFabric.torus(core_rings(rings, efficiency))
 
 
-def core_rings(
-    rings: Sequence[Ring], efficiency: Efficiency
-) -> list[tuple[int, _core.TimePerByte, int]]:
-    """Returns the nodes, the time per byte and the latency in ps of each ring of a torus."""
-    return [(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps) for ring in rings]
-
-
-def fabric_settings(chunk: Size, message: Size, **otherwise: object) -> dict[str, object]:
-    """Returns the core's settings for executing collectives.
-
-    By default the newest collective is served first, one NPU represents all, utilisation over time
-    is not recorded, and collectives need no launch; `otherwise` replaces settings.
-    """
-    usual: dict[str, object] = {
-        "chunk": chunk.bytes,
-        "message": message.bytes,
-        "order": "lifo",
-        "parts": None,
-        "every_npu": False,
-        "detail": "packets",
-        "window": 0,
-        "launch": 0,
-    }
-    return usual | otherwise
+def core_rings(rings: Sequence[Ring], efficiency: Efficiency) -> list[_core.TorusRing]:
+    """Returns the rings of a torus for the core."""
+    return [
+        _core.TorusRing(ring.nodes, _scaled(ring.rate, efficiency).core, ring.latency.ps)
+        for ring in rings
+    ]
 
 
 @dataclass(frozen=True)
@@ -280,7 +261,7 @@ class Configuration(InFiles):
         *,
         chunk: Size,
         message: Size,
-        transfers: Sequence[tuple[str, int, int, int]] = (),
+        transfers: Sequence[_core.Transfer] = (),
     ) -> _core.Endpoint:
         """Returns the endpoint of an NPU on a fabric.
 
@@ -289,21 +270,18 @@ class Configuration(InFiles):
             fabric: The network and the schedules of collectives.
             chunk: The largest chunk.
             message: The largest message.
-            transfers: The collectives: name, dimensions (a bit each), bytes, level. All-reduces
-                among all NPUs need not be listed.
+            transfers: The collectives; all-reduces among all NPUs need not be listed.
 
         Raises:
             EndpointError: No SM communicates, a phase has no FSM, or the scratchpad is too small.
         """
         if self.kind == "ideal":
-            return _core.Endpoint.ideal(
-                {"packet": 256, "cycle": npu.clock.cycles(1).ps, "chunks": (64, 16)}
-            )
+            cycle = npu.clock.cycles(1).ps
+            return _core.Endpoint.ideal(packet=256, cycle_ps=cycle, chunks_at_once=(64, 16))
         if self.kind == "baseline":
             return self._baseline(npu, message)
         if self.graph:
-            settings = self.graph.settings(self.name)
-            return _core.Endpoint.graph(settings, fabric, chunk.bytes, list(transfers))
+            return self.graph.endpoint(self.name, fabric, chunk, transfers)
         return self._ace(npu, fabric, chunk, transfers)
 
     def costs(self, npu: Npu) -> _core.EndpointCosts:
@@ -327,14 +305,11 @@ class Configuration(InFiles):
 
     def _baseline(self, npu: Npu, message: Size) -> _core.Endpoint:
         return _core.Endpoint.baseline(
-            self._servers(npu)
-            | {
-                "message": message.bytes,
-                "overhead": 0,
-                "chunks": (64, 16),
-                "fused": self.fused,
-                "charge_writes": self.charge_writes,
-            }
+            **self._servers(npu),
+            message=message.bytes,
+            chunks_at_once=(64, 16),
+            fused=self.fused,
+            charge_writes=self.charge_writes,
         )
 
     def _ace(
@@ -342,28 +317,24 @@ class Configuration(InFiles):
         npu: Npu,
         fabric: _core.StepFabric,
         chunk: Size,
-        transfers: Sequence[tuple[str, int, int, int]],
+        transfers: Sequence[_core.Transfer],
     ) -> _core.Endpoint:
         ace = self.ace
         per_second = ace.width * npu.clock.hertz
-        sram = TimePerByte.parse(f"{ace.banks * per_second} B/s").core
         return _core.Endpoint.ace(
-            {
-                "memory": self._memory(npu),
-                "bus": npu.bus.core,
-                **ace.settings,
-                "sram_read": sram,
-                "sram_write": sram,
-                "alu": TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
-                "packet": ace.packet.bytes,
-                "loads": ace.loads,
-                "port": ace.port,
-                "cycle": npu.clock.cycles(1).ps,
-                "charge_writes": ace.charge_writes,
-            },
             fabric,
-            chunk.bytes,
-            list(transfers),
+            chunk=chunk.bytes,
+            transfers=list(transfers),
+            memory=self._memory(npu),
+            bus=npu.bus.core,
+            scratchpad=ace.core,
+            sram=TimePerByte.parse(f"{ace.banks * per_second} B/s").core,
+            alu=TimePerByte.parse(f"{ace.alus * per_second} B/s").core,
+            packet=ace.packet.bytes,
+            loads=ace.loads,
+            port=ace.port,
+            cycle_ps=npu.clock.cycles(1).ps,
+            charge_writes=ace.charge_writes,
         )
 
 

@@ -8,7 +8,7 @@ them.
 Examples:
     >>> from tutti.base.units import TimePerByte, Time
     >>> rings = (Ring("local", 4, TimePerByte.parse("200 GB/s"), Time.parse("72 ns")),)
-    >>> StepNetwork(rings=rings).fabric([("all_reduce", 1, 4096, 0)]).npus
+    >>> StepNetwork(rings=rings).fabric([_core.Transfer("all_reduce", 1, 4096)]).npus
     4
 """
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """Selects the fastest algorithm of each collective."""
 
-Transfer = tuple[str, int, int, int]
-"""A collective: name, dimensions (a bit each), bytes, level."""
 Channels = tuple[str | Schedule, ...]
 
 
@@ -82,7 +80,7 @@ class StepNetwork:
         """The NPUs along each dimension."""
         return [ring.nodes for ring in self.rings]
 
-    def acts_alike(self, fabric: _core.StepFabric, transfers: Sequence[Transfer]) -> bool:
+    def acts_alike(self, fabric: _core.StepFabric, transfers: Sequence[_core.Transfer]) -> bool:
         """Returns whether one NPU can represent all in these collectives on the network's fabric.
 
         It can on a torus, if the schedule of each collective sends the same from every NPU: rings
@@ -93,7 +91,7 @@ class StepNetwork:
         return not self.algorithms or fabric.acts_alike(list(transfers))
 
     @property
-    def links(self) -> _core.Platform | list[tuple[int, _core.TimePerByte, int]]:
+    def links(self) -> _core.Platform | list[_core.TorusRing]:
         """The platform of the core, or the rings of the torus."""
         if self.platform is not None:
             return self.platform.core
@@ -101,8 +99,8 @@ class StepNetwork:
 
     def fabric(
         self,
-        transfers: Sequence[Transfer],
-        time: Callable[[_core.StepFabric, Transfer], int] | None = None,
+        transfers: Sequence[_core.Transfer],
+        time: Callable[[_core.StepFabric, _core.Transfer], int] | None = None,
     ) -> _core.StepFabric:
         """Returns the network with a schedule for each collective of `transfers`.
 
@@ -143,13 +141,13 @@ class StepNetwork:
         fabric = fabric.with_algorithms(chosen)
         return fabric.with_least(least) if least else fabric
 
-    def largest(self, transfers: Sequence[Transfer]) -> dict[tuple[str, int], Transfer]:
+    def largest(self, transfers: Sequence[_core.Transfer]) -> dict[tuple[str, int], _core.Transfer]:
         """Returns the largest transfer of each collective and its dimensions of several NPUs."""
-        found: dict[tuple[str, int], Transfer] = {}
-        for one in transfers:
-            key = (one[0], self.dimensions_of(one[1]))
+        found: dict[tuple[str, int], _core.Transfer] = {}
+        for each in transfers:
+            key = (each.collective, self.dimensions_of(each.mask))
             if key[1]:
-                found[key] = max(found.get(key, one), one, key=lambda other: other[2])
+                found[key] = max(found.get(key, each), each, key=lambda other: other.size)
         return found
 
     def key(self, collective: str, mask: int) -> str:
@@ -236,12 +234,12 @@ class StepNetwork:
     def _fastest(
         self,
         fabric: _core.StepFabric,
-        transfer: Transfer,
+        transfer: _core.Transfer,
         mask: int,
-        time: Callable[[_core.StepFabric, Transfer], int],
+        time: Callable[[_core.StepFabric, _core.Transfer], int],
     ) -> list[Schedule]:
         """Returns the algorithm with which the collective alone is fastest."""
-        collective = transfer[0]
+        collective = transfer.collective
         best: tuple[int, list[Schedule]] | None = None
         ranks = self.group_size(mask)
         for notation in candidates(collective, ranks, root=0, routes=self.routes_of(ranks)):
@@ -258,7 +256,7 @@ class StepNetwork:
             raise AlgorithmError(message)
         return best[1]
 
-    def check_collectives(self, transfers: Sequence[Transfer]) -> None:
+    def check_collectives(self, transfers: Sequence[_core.Transfer]) -> None:
         """Checks that the step has each collective of `algorithms`.
 
         Raises:

@@ -18,16 +18,19 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Discriminator, Field, Strict, Tag
 
+from tutti import _core
 from tutti.base.files.described import Count, InFiles, Positive, key
 from tutti.base.files.tables import kind_of
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.training.errors import EndpointError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.training.endpoint import Configuration, Npu
 
 __all__ = ["EndpointGraph", "GraphServer", "Scratchpad", "Visit", "Visits", "graph_of"]
@@ -78,15 +81,15 @@ class Scratchpad(InFiles):
         return "each", list(self.fsms)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of the core."""
-        return {
-            "sram": self.sram.bytes,
-            "shares": list(self.shares) if self.shares else None,
-            "late": self.handover == "at_end",
-            "fsms": self.machines,
-            "any_fsm": self.exchanges == "any",
-        }
+    def core(self) -> _core.Scratchpad:
+        """The scratchpad of the core."""
+        return _core.Scratchpad(
+            size=self.sram.bytes,
+            shares=list(self.shares) if self.shares else None,
+            late=self.handover == "at_end",
+            fsms=self.machines,
+            any_fsm=self.exchanges == "any",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,8 +244,14 @@ class EndpointGraph(InFiles):
         found = [server.rate for server in self.servers if server.name == self.memory]
         return found[0] if found else None
 
-    def settings(self, name: str) -> dict[str, Any]:
-        """Returns the settings of the core.
+    def endpoint(
+        self,
+        name: str,
+        fabric: _core.StepFabric,
+        chunk: Size,
+        transfers: Sequence[_core.Transfer],
+    ) -> _core.Endpoint:
+        """Returns the endpoint of the core; its arguments are those of `Configuration.endpoint`.
 
         Raises:
             EndpointError: As :meth:`check`.
@@ -250,31 +259,39 @@ class EndpointGraph(InFiles):
         self.check()
         numbers = {server.name: number for number, server in enumerate(self.servers)}
 
-        def stop(visit: str | Visit) -> tuple[int, int, bool]:
+        def visited(visit: str | Visit) -> _core.ServerVisit:
             if isinstance(visit, str):
-                return numbers[visit], 1, False
-            return numbers[visit.server], visit.times, visit.aside
+                return _core.ServerVisit(numbers[visit])
+            return _core.ServerVisit(numbers[visit.server], times=visit.times, aside=visit.aside)
 
-        return {
-            "name": name,
-            "packet": self.packet.bytes,
-            "delay": self.delay.ps,
-            "servers": [_server(server) for server in self.servers],
-            "memory": numbers[self.memory] if self.memory else None,
-            "visits": [[stop(one) for one in getattr(self.visits, name)] for name in _ORDER],
-            "chunks": (self.chunks or _CHUNKS[0], self.chunks_per_phase or _CHUNKS[1]),
-            "scratchpad": self.scratchpad.settings if self.scratchpad else None,
-            "loads": self.loads,
-            "port": self.port,
-        }
+        return _core.Endpoint.graph(
+            fabric,
+            chunk=chunk.bytes,
+            transfers=list(transfers),
+            name=name,
+            packet=self.packet.bytes,
+            delay_ps=self.delay.ps,
+            servers=[_server(server) for server in self.servers],
+            memory=numbers[self.memory] if self.memory else None,
+            visits=[[visited(each) for each in getattr(self.visits, part)] for part in _ORDER],
+            chunks_at_once=(self.chunks or _CHUNKS[0], self.chunks_per_phase or _CHUNKS[1]),
+            scratchpad=self.scratchpad.core if self.scratchpad else None,
+            loads=self.loads,
+            port=self.port,
+        )
 
 
 _NO_TIME = TimePerByte.parse("0 ps/B")
 
 
-def _server(server: GraphServer) -> tuple[str, Any, int, int, int]:
-    rate = (server.rate or _NO_TIME).core
-    return server.name, rate, server.per_packet.ps, server.latency.ps, server.units
+def _server(server: GraphServer) -> _core.EndpointServer:
+    return _core.EndpointServer(
+        server.name,
+        (server.rate or _NO_TIME).core,
+        per_packet_ps=server.per_packet.ps,
+        latency_ps=server.latency.ps,
+        units=server.units,
+    )
 
 
 def graph_of(configuration: Configuration, npu: Npu, message: Size | None = None) -> Configuration:

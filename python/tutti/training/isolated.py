@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
-    from tutti.training.fabric import StepNetwork, Transfer
+    from tutti.training.fabric import StepNetwork
 
 
 def isolated(network: StepNetwork, programs: Sequence[_core.TrainingProgram]) -> _core.StepFabric:
@@ -47,17 +47,17 @@ def isolated(network: StepNetwork, programs: Sequence[_core.TrainingProgram]) ->
         message = "`detail = isolated` needs a platform: expected `platform`, or packets"
         raise WorkloadError(message, kind="not_in_flows")
     transfers = sorted({one for program in programs for one in program.transfers})
-    issued = (row for program in programs for row in program.issued)
-    messages = sorted({size for _, kind, _, size in issued if kind == "send"})
+    issued = (each for program in programs for each in program.issued)
+    messages = sorted({sent.size for sent in issued if sent.kind == "send"})
     network.check_collectives(transfers)
     collectives = [(one, _time(network, platform, one)) for one in transfers]
     hops = [(size, _message(platform, size)) for size in messages]
     return _core.StepFabric.isolated(network.sizes, collectives, hops)
 
 
-def _time(network: StepNetwork, platform: Platform, transfer: Transfer) -> int:
+def _time(network: StepNetwork, platform: Platform, transfer: _core.Transfer) -> int:
     """Returns the time of a collective in ps."""
-    collective, mask, size, _ = transfer
+    collective, mask = transfer.collective, transfer.mask
     ranks = network.group_size(mask)
     given = network.algorithm(collective, mask)
     if by_library := network.library_of(collective, mask):
@@ -81,7 +81,7 @@ def _time(network: StepNetwork, platform: Platform, transfer: Transfer) -> int:
     for notation in notations:
         try:
             schedule = lay_out(notation, collective=collective, ranks=ranks, root=0, routes=routes)
-            times.append(_simulated(schedule, platform, size))
+            times.append(_simulated(schedule, platform, transfer.size))
         except TuttiError:
             if given != AUTO:
                 raise

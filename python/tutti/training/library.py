@@ -7,9 +7,8 @@ those of the library's schedule.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from tutti.collectives.request import lay_out
 from tutti.schedules.errors import AlgorithmError
@@ -18,9 +17,10 @@ from tutti.schedules.ir import Schedule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tutti import _core
     from tutti.platforms.library import LibraryModel, Prediction
     from tutti.platforms.machine import Platform
-    from tutti.training.fabric import StepNetwork, Transfer
+    from tutti.training.fabric import StepNetwork
 
 _MOST_MESSAGES = 300_000
 """Most messages of a schedule that no notation generates; beyond, rings stand for its flows."""
@@ -35,11 +35,13 @@ class LibraryCollective(NamedTuple):
     """
 
     channels: list[Schedule]
-    least: list[tuple[Transfer, int]]
+    least: list[tuple[_core.Transfer, int]]
 
 
 def members(sizes: Sequence[int], mask: int) -> list[tuple[int, ...]]:
     """Returns the ranks of each group along the dimensions of a mask, innermost first."""
+    import numpy as np  # steps without a library do not load it
+
     axes = len(sizes)
     numbers = np.arange(int(np.prod(sizes))).reshape(tuple(sizes)[::-1])
     inside = [axis for axis in range(axes) if mask >> (axes - 1 - axis) & 1]
@@ -49,20 +51,23 @@ def members(sizes: Sequence[int], mask: int) -> list[tuple[int, ...]]:
     return [tuple(row) for row in rows.tolist()]
 
 
-def predicted(network: StepNetwork, notation: str, transfer: Transfer) -> Prediction:
+def predicted(network: StepNetwork, notation: str, transfer: _core.Transfer) -> Prediction:
     """Returns what the library of the platform predicts for a collective of a step.
 
     Raises:
         AlgorithmError: The platform has no such library, its model has no answer, or the groups lie
             differently on nodes.
     """
-    collective, mask, size, _ = transfer
     model = _library(network.platform, notation)
-    return model.predict(notation, collective, _group(network, model, mask), size)
+    group = _group(network, model, transfer.mask)
+    return model.predict(notation, transfer.collective, group, transfer.size)
 
 
 def by_library(
-    network: StepNetwork, notation: str, largest: Transfer, transfers: Sequence[Transfer]
+    network: StepNetwork,
+    notation: str,
+    largest: _core.Transfer,
+    transfers: Sequence[_core.Transfer],
 ) -> LibraryCollective:
     """Returns a collective by an algorithm of the library of the platform.
 
@@ -78,19 +83,19 @@ def by_library(
     platform = network.platform
     model = _library(platform, notation)
     assert platform is not None  # noqa: S101 - it has a library
-    collective, mask = largest[0], network.dimensions_of(largest[1])
+    collective, mask = largest.collective, network.dimensions_of(largest.mask)
     group, launch = _group(network, model, mask), platform.model.launch.ps
     least = [
-        (one, max(0, model.predict(notation, collective, group, one[2]).time_ps - launch))
-        for one in transfers
-        if one[0] == collective and network.dimensions_of(one[1]) == mask
+        (each, max(0, model.predict(notation, collective, group, each.size).time_ps - launch))
+        for each in transfers
+        if each.collective == collective and network.dimensions_of(each.mask) == mask
     ]
-    laid_out = _schedule(model, notation, collective, group, largest[2])
+    laid_out = _schedule(model, notation, collective, group, largest.size)
     laid_out.verify()
     return LibraryCollective([laid_out], least)
 
 
-def lines(network: StepNetwork, transfers: Sequence[Transfer]) -> Iterator[str]:
+def lines(network: StepNetwork, transfers: Sequence[_core.Transfer]) -> Iterator[str]:
     """Yields what the library selects for each collective that it executes, or why it does not."""
     for (collective, mask), transfer in network.largest(transfers).items():
         notation = network.library_of(collective, mask)
@@ -122,8 +127,8 @@ def _group(network: StepNetwork, model: LibraryModel, mask: int) -> tuple[int, .
     """Returns the ranks of the first group along a mask; the others lie alike on nodes."""
     groups = members(network.sizes, mask)
     per_node = max(1, model.ranks_per_node)
-    shapes = {tuple(np.unique([rank // per_node for rank in one], return_counts=True)[1].tolist())
-              for one in groups}  # fmt: skip
+    counts = (Counter(rank // per_node for rank in one) for one in groups)
+    shapes = {tuple(count for _, count in sorted(each.items())) for each in counts}
     if len(shapes) > 1:
         problem = f"groups of {len(groups[0])} ranks lie differently on nodes of {per_node} GPUs"
         raise AlgorithmError(problem, kind="wrong_ranks")

@@ -16,13 +16,12 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
 from tutti import _core
 from tutti.base.units import Size, Time
-from tutti.training.endpoint import fabric_settings
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import PASSES
 
@@ -34,16 +33,7 @@ if TYPE_CHECKING:
 Waits = Literal["all", "own"]
 Order = Literal["fifo", "lifo"]
 
-_NOTHING: dict[str, Any] = {
-    **dict.fromkeys((*PASSES, "update"), 0),
-    **dict.fromkeys(("before_forward", "before_backward", "after_weight_gradient")),
-    **dict.fromkeys(("covered_forward", "covered_backward"), 0),
-    **dict.fromkeys(("with_forward", "with_backward"), ()),
-    **dict.fromkeys(("after_forward", "after_input_gradient"), ()),
-    "name": "",
-}
-"""A layer without work."""
-_QUEUE = ("barrier", 1, 1, 0)
+_QUEUE = _core.Transfer("barrier", 1, 1)
 """A collective of 0 ps before each all-reduce. The network performs it while simultaneous
 all-reduces are queued, so that `lifo` starts with the newest of them."""
 
@@ -149,12 +139,11 @@ class Overlap:
         program = _core.TrainingProgram(self._rows(), iterations=2, overlap=True, barrier=barrier)
         times = [(_all_reduce(size), ps) for size, ps in takes.items()]
         fabric = _core.StepFabric.isolated([2], [(_QUEUE, 0), *times], [])
-        endpoint = _core.Endpoint.ideal({"packet": 1, "cycle": 0, "chunks": (1, 1)})
-        byte = Size(bytes=1)
-        settings = fabric_settings(byte, byte, order=self.order, every_npu=True)
+        endpoint = _core.Endpoint.ideal(packet=1, cycle_ps=0, chunks_at_once=(1, 1))
+        settings = _core.FabricSettings(chunk=1, message=1, order=self.order, every_npu=True)
         record = _core.simulate_training([program], fabric, endpoint, settings)
         tasks = program.tasks
-        ends = {tasks[span.task][:4]: span.end_ps for span in record.spans()}
+        ends = {_key(tasks[span.task]): span.end_ps for span in record.spans()}
         return self._overlapped(ends, takes)
 
     def _times(self, all_reduce: Callable[[Size], Time]) -> dict[Size, int]:
@@ -167,16 +156,23 @@ class Overlap:
                 raise WorkloadError(message, kind="negative_time", fields={"size": str(size)})
         return takes
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def _rows(self) -> list[_core.TrainingLayer]:
         """Returns two rows per layer; backward passes start with the second, which has `_QUEUE`."""
         rows = []
         for index, layer in enumerate(self.layers):
             has = bool(layer.gradients.bytes)
-            work = {"forward": layer.forward.ps, "input_gradient": layer.input_gradient.ps}
-            sent = {"after_weight_gradient": _all_reduce(layer.gradients) if has else None}
-            rows.append(_NOTHING | {"name": str(index)} | work | sent)
-            work = {"weight_gradient": layer.weight_gradient.ps}
-            rows.append(_NOTHING | work | {"after_weight_gradient": _QUEUE if has else None})
+            first = _core.TrainingLayer(
+                str(index),
+                forward_ps=layer.forward.ps,
+                input_gradient_ps=layer.input_gradient.ps,
+                after_weight_gradient=_all_reduce(layer.gradients) if has else None,
+            )
+            second = _core.TrainingLayer(
+                "",
+                weight_gradient_ps=layer.weight_gradient.ps,
+                after_weight_gradient=_QUEUE if has else None,
+            )
+            rows += [first, second]
         return rows
 
     def _overlapped(
@@ -197,5 +193,9 @@ class Overlap:
         return Overlapped(tuple(rows), Time(ps=now - offset))
 
 
-def _all_reduce(size: Size) -> tuple[str, int, int, int]:
-    return ("all_reduce", 1, size.bytes, 0)
+def _all_reduce(size: Size) -> _core.Transfer:
+    return _core.Transfer("all_reduce", 1, size.bytes)
+
+
+def _key(task: _core.ProgramTask) -> tuple[str, str, str, int]:
+    return task.kind, task.layer, task.during, task.iteration

@@ -89,18 +89,18 @@ def _layers(run: TrainingResult, npu: int) -> dict[str, dict[str, int]]:
     done = 0
     tasks = run.program_of(npu).tasks
     spans = [(span.start_ps, span.end_ps, span.task) for span in run.record.spans(npu)]
-    for start, end, task in sorted(spans):
-        kind, name, during, _, amount = tasks[task]
-        row = rows.get(name, rows[NO_LAYER])
-        if kind == "background":
+    for start, end, number in sorted(spans):
+        task = tasks[number]
+        row = rows.get(task.layer, rows[NO_LAYER])
+        if task.kind == "background":
             continue
-        if kind == "compute":
-            row[f"{during}_ps" if during in _PASSES else "other_ps"] += end - start
+        if task.kind == "compute":
+            row[f"{task.during}_ps" if task.during in _PASSES else "other_ps"] += end - start
             row["waited_ps"] += start - done
             done = end
         else:
             row["carried_ps"] += end - start
-            row["bytes"] += amount
+            row["bytes"] += task.amount
     rows[NO_LAYER]["waited_ps"] += run.record.end_ps - done
     return rows
 

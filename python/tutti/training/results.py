@@ -142,7 +142,7 @@ class TrainingResult:
         """Picoseconds in which the processor would be busy if communication reserved nothing."""
         programs = self.step.programs(self.configuration, "all")
         of_first = programs[self._numbers[0] if len(programs) > 1 else 0]
-        return sum(amount for kind, *_, amount in of_first.tasks if kind == "compute")
+        return sum(task.amount for task in of_first.tasks if task.kind == "compute")
 
     @property
     def reservation_cost(self) -> int:

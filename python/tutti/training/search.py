@@ -2,8 +2,8 @@
 
 Coordinate descent: for one collective after the other, the one with the most bytes first, the step
 runs with every candidate, and the fastest is adopted. Rounds repeat until no collective changes.
-The result is a local optimum. :meth:`tutti.training.step.Step.bound` limits how much faster the
-optimum can be.
+The result is a local optimum. The candidates of a collective run in threads.
+:meth:`tutti.training.step.Step.bound` limits how much faster the optimum can be.
 
 Examples:
     >>> from tutti.training.endpoint import Ring, configurations
@@ -22,17 +22,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.errors import TuttiError
 from tutti.collectives.request import lay_out
 from tutti.platforms.library import is_library
 from tutti.schedules.ir import algorithms as registry
 from tutti.schedules.ir import candidates
+from tutti.training.runs import run_all
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tutti.topologies import Routes
     from tutti.training.endpoint import Configuration
     from tutti.training.results import TrainingResult
+    from tutti.training.runs import Result
     from tutti.training.step import Step
 
 DEFAULT = "default"
@@ -111,10 +113,18 @@ class Trial:
     refused: str = ""
 
 
+class _Outcome(NamedTuple):
+    """What a step gives: its time, or why it was refused."""
+
+    time_ps: int | None = None
+    refused: str = ""
+
+
 class AlgorithmSearch:
     """A search of the algorithms of a step with one endpoint configuration.
 
-    It is deterministic. After an interruption, its attributes hold the results so far.
+    It is deterministic, for any number of threads. After an interruption, its attributes hold the
+    results so far.
 
     Attributes:
         trials: The trials so far, in order.
@@ -129,6 +139,7 @@ class AlgorithmSearch:
         *,
         algorithms: Sequence[str] | None = None,
         limit: int = 0,
+        threads: int = 0,
     ) -> None:
         """Lists the collectives and their candidates, and runs the step without changes.
 
@@ -137,6 +148,7 @@ class AlgorithmSearch:
             configuration: The endpoint configuration.
             algorithms: The notations to try; by default all of the registry.
             limit: The most trials; 0 for no limit.
+            threads: The most threads; 0 for one per core.
 
         Raises:
             AlgorithmError: A given algorithm performs no collective of the step.
@@ -148,14 +160,14 @@ class AlgorithmSearch:
             raise WorkloadError(message, kind="unfixed_iterations")
         self.step = step
         self.configuration = configuration
-        self.limit = limit
+        self.limit, self.threads = limit, threads
         self.trials: list[Trial] = []
         self.is_complete = False
         self.collectives = _collectives(step, configuration, algorithms)
         self.chosen = {one.key: DEFAULT for one in self.collectives}
         self.default = self.best = step.run(configuration)
         self._equal: dict[tuple[str, str], str] = {}
-        self._known: dict[tuple[str, ...], TrainingResult | TuttiError] = {}
+        self._known: dict[tuple[str, ...], _Outcome] = {}
 
     @cached_property
     def work(self) -> int:
@@ -183,37 +195,78 @@ class AlgorithmSearch:
             number += 1
             before = dict(self.chosen)
             for collective in self.collectives:
-                for notation in collective.candidates:
-                    if self.limit and len(self.trials) >= self.limit:
-                        return
-                    self._try(number, collective, notation)
-                    if done is not None:
-                        done(len(self.trials))
+                names = collective.candidates
+                if self.limit:
+                    names = names[: self.limit - len(self.trials)]
+                self._try(number, collective, names, done)
+                if len(names) < len(collective.candidates):
+                    return
             self.is_complete = self.chosen == before or len(self.collectives) == 1
 
-    def _try(self, number: int, collective: SearchedCollective, notation: str) -> None:
-        chosen = {**self.chosen, collective.key: notation}
-        found = self._result(chosen)
-        if isinstance(found, TuttiError):
-            self.trials.append(Trial(number, collective, notation, None, found.problem))
-            return
-        self.trials.append(Trial(number, collective, notation, found.total.ps))
-        if found.total < self.best.total:
-            self.best, self.chosen = found, chosen
+    def _try(
+        self,
+        number: int,
+        collective: SearchedCollective,
+        names: Sequence[str],
+        done: Callable[[int], object] | None,
+    ) -> None:
+        """Tries algorithms for a collective; the trials are recorded in the order of the names."""
+        variants = [{**self.chosen, collective.key: name} for name in names]
+        untried = deque(zip(names, variants, strict=True))
+        shorter: dict[tuple[str, ...], TrainingResult] = {}
 
-    def _result(self, chosen: dict[str, str]) -> TrainingResult | TuttiError:
+        def record() -> None:
+            """Records the trials up to the first whose outcome is unknown."""
+            while untried and (key := self._key(untried[0][1])) in self._known:
+                notation, variant = untried.popleft()
+                outcome = self._known[key]
+                self.trials.append(Trial(number, collective, notation, *outcome))
+                if outcome.time_ps is not None and outcome.time_ps < self.best.total.ps:
+                    self.best, self.chosen = shorter[key], variant
+                if done is not None:
+                    done(len(self.trials))
+
+        record()
+        while untried:
+            # An algorithm whose steps equal those of a refused one runs after it, for its reason.
+            new: dict[tuple[str, ...], dict[str, str]] = {}
+            for _, variant in untried:
+                if (key := self._key(variant)) not in self._known:
+                    new.setdefault(key, variant)
+            self._simulate(new, shorter, record)
+
+    def _key(self, chosen: dict[str, str]) -> tuple[str, ...]:
+        """Returns what the time of a step with these algorithms depends on."""
         key = tuple(self._steps(one, chosen[one.key]) for one in self.collectives)
-        if isinstance(self._known.get(key), TuttiError):
-            # The refusal names the algorithm.
-            key = tuple(chosen.values())
-        if key not in self._known:
-            new = {name: one for name, one in chosen.items() if one != DEFAULT}
-            step = replace(self.step, algorithms={**self.step.algorithms, **new})
-            try:
-                self._known[key] = step.run(self.configuration)
-            except TuttiError as error:
-                self._known[key] = error
-        return self._known[key]
+        known = self._known.get(key)
+        # The refusal names the algorithm.
+        return tuple(chosen.values()) if known and known.refused else key
+
+    def _simulate(
+        self,
+        new: dict[tuple[str, ...], dict[str, str]],
+        shorter: dict[tuple[str, ...], TrainingResult],
+        record: Callable[[], None],
+    ) -> None:
+        """Runs the step with algorithms, adds the outcomes to the known, and shorter steps."""
+        keys, shortest = list(new), self.best.total
+
+        def ended(index: int, found: Result) -> None:
+            key = keys[index]
+            if isinstance(found, TuttiError):
+                self._known[key] = _Outcome(refused=found.problem)
+            else:
+                self._known[key] = _Outcome(time_ps=found.total.ps)
+                if found.total < shortest:
+                    shorter[key] = found
+            record()
+
+        steps = ((self._step(new[key]), self.configuration) for key in keys)
+        run_all(steps, ended, npus=self.step.npus, threads=self.threads)
+
+    def _step(self, chosen: dict[str, str]) -> Step:
+        changes = {key: one for key, one in chosen.items() if one != DEFAULT}
+        return replace(self.step, algorithms={**self.step.algorithms, **changes})
 
     def _steps(self, collective: SearchedCollective, notation: str) -> str:
         """Returns the steps of an algorithm: those with equal ones take equal times.
@@ -253,7 +306,7 @@ def _collectives(
     moved: dict[tuple[str, int], int] = defaultdict(int)
     for transfer in transfers:
         for collective, mask in network.largest([transfer]):
-            moved[collective, mask] += transfer[2]
+            moved[collective, mask] += transfer.size
     found = []
     for (collective, mask), size in sorted(moved.items(), key=lambda item: (-item[1], item[0])):
         sizes = tuple(n for at, n in enumerate(network.sizes) if n > 1 and mask >> at & 1)

@@ -39,6 +39,7 @@ import polars as pl
 
 from tutti.topologies.errors import TopologyError
 from tutti.topologies.faults import cable, with_faults
+from tutti.training.runs import run_each
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes, Topology
     from tutti.training.endpoint import Configuration
+    from tutti.training.results import TrainingResult
     from tutti.training.step import Step
 
 _STEPS_PER_UNIT: Final = 200
@@ -130,6 +132,7 @@ def effects(
     draws: int = 10,
     seed: int = 0,
     report: Callable[[tuple[str, int, int]], None] | None = None,
+    threads: int = 0,
 ) -> pl.DataFrame:
     """Simulates a step undisturbed, and with each disturbance alone and with all.
 
@@ -139,7 +142,8 @@ def effects(
         disturbances: The disturbances.
         draws: Draws of each.
         seed: The seed of the first draw.
-        report: Called after each simulation with its row.
+        report: Called after each simulation with its row, in the order in which they end.
+        threads: The most threads; 0 for one per core. Rows do not depend on it.
 
     Returns:
         A row per simulation: `disturbance` (`none`, `slow NPUs`, `spread`, `links down`, `other
@@ -155,18 +159,29 @@ def effects(
         raise WorkloadError(message, kind="disturbances")
     kinds = {"none": Disturbances()} | kinds
     planned = [(name, draw) for name in kinds for draw in range(1 if name == "none" else draws)]
-    rows = []
-    for name, draw in planned:
-        total = _disturbed(step, kinds[name], seed + draw).run(configuration).total
-        rows.append((name, draw, total.ps))
+    rows: dict[int, tuple[str, int, int]] = {}
+
+    def done(index: int, run: TrainingResult) -> None:
+        rows[index] = (*planned[index], run.total.ps)
         if report:
-            report(rows[-1])
-    return frame_of_effects(rows)
+            report(rows[index])
+
+    drawn = ((_disturbed(step, kinds[name], seed + draw), configuration) for name, draw in planned)
+    run_each(drawn, done, npus=step.npus, threads=threads)
+    return frame_of_effects([rows[index] for index in sorted(rows)])
 
 
 def frame_of_effects(rows: Sequence[tuple[str, int, int]]) -> pl.DataFrame:
     """Returns simulations as :func:`effects` does: disturbance, draw, and time in ps."""
     return pl.DataFrame(rows, schema=["disturbance", "draw", "total_ps"], orient="row")
+
+
+def ordered(
+    rows: Sequence[tuple[str, int, int]], disturbances: Disturbances
+) -> list[tuple[str, int, int]]:
+    """Returns rows as those of :func:`effects`, in its order."""
+    names = ["none", *disturbances.kinds()]
+    return sorted(rows, key=lambda row: (names.index(row[0]), row[1]))
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:

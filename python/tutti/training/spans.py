@@ -72,13 +72,13 @@ def group_name(run: TrainingResult, dimensions: int) -> str:
 def communication(run: TrainingResult) -> set[tuple[str, str]]:
     """Returns the collectives of all simulated NPUs and their process groups."""
     programs = {id(one): one for one in map(run.program_of, run.recorded)}
-    used = {(name, mask) for one in programs.values() for _, name, mask, _ in one.issued}
-    return {(name, group_name(run, mask)) for name, mask in used}
+    used = {(each.kind, each.mask) for program in programs.values() for each in program.issued}
+    return {(kind, group_name(run, mask)) for kind, mask in used}
 
 
 def groups(run: TrainingResult, npu: int = 0) -> list[str]:
     """Returns the process groups of an NPU's collectives, the innermost dimensions first."""
-    masks = {mask for _, _, mask, _ in run.program_of(npu).issued}
+    masks = {each.mask for each in run.program_of(npu).issued}
     return list(dict.fromkeys(group_name(run, mask) for mask in sorted(masks)))
 
 
@@ -95,18 +95,18 @@ def _spans(run: TrainingResult, npu: int) -> list[Span]:
     recorded = run.record.spans(npu)
     program = run.program_of(npu)
     tasks = program.tasks
-    masks = {task: mask for task, _, mask, _ in program.issued}
+    masks = {each.task: each.mask for each in program.issued}
     names = {mask: group_name(run, mask) for mask in set(masks.values())}
     found = []
     for recorded_span in recorded:
-        task = recorded_span.task
-        kind, layer, during, iteration, amount = tasks[task]
-        lane = _LANES.get(kind, "")
-        group = names[masks[task]] if task in masks else ""
-        size = amount if task in masks else 0
-        shown = during if lane else kind
-        labels = (lane, shown, during, layer, iteration, group, size)
-        found.append(Span(task, *labels, recorded_span.start_ps, recorded_span.end_ps))
+        number = recorded_span.task
+        task = tasks[number]
+        lane = _LANES.get(task.kind, "")
+        group = names[masks[number]] if number in masks else ""
+        size = task.amount if number in masks else 0
+        shown = task.during if lane else task.kind
+        labels = (lane, shown, task.during, task.layer, task.iteration, group, size)
+        found.append(Span(number, *labels, recorded_span.start_ps, recorded_span.end_ps))
     return sorted(found, key=lambda one: (one.start_ps, one.end_ps, one.task))
 
 

@@ -18,16 +18,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from tutti import _core
 from tutti.base.units import Size, Time, TimePerByte
-from tutti.training.endpoint import Efficiency, Npu, fabric_settings
+from tutti.training.endpoint import Efficiency, Npu
 from tutti.training.fabric import StepNetwork
 from tutti.training.isolated import isolated
 from tutti.training.results import StepBound, TrainingResult
+from tutti.training.runs import STABLE_COUNTS
 from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofline
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import PASSES
@@ -36,7 +37,7 @@ from tutti.workloads.trace import NodeRates, programs
 from tutti.workloads.transfers import Elements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tutti.formats.chakra.reader import ChakraTrace
     from tutti.platforms.machine import Platform
@@ -137,6 +138,22 @@ class Step:
         """
         if self.iterations == "stable" and not self.traces:
             return self._until_stable(configuration)
+        return self.result(configuration, _core.simulate_training(*self._inputs(configuration)))
+
+    def result(self, configuration: Configuration, record: _core.TrainingRecord) -> TrainingResult:
+        """Returns the result of a run of :meth:`case`."""
+        return TrainingResult(step=self, configuration=configuration, record=record)
+
+    def case(self, configuration: Configuration) -> _core.TrainingCase:
+        """Returns the inputs of a run of a fixed number of iterations.
+
+        Raises:
+            TuttiError: As :meth:`run`.
+        """
+        return _core.TrainingCase(*self._inputs(configuration))
+
+    def _inputs(self, configuration: Configuration) -> tuple[Any, ...]:
+        """Returns the arguments of :class:`tutti._core.TrainingCase`."""
         if self.detail != "packets":
             self._check_detail(configuration)
         configuration.check()
@@ -148,11 +165,11 @@ class Step:
             sizes = {"chunk": self.chunk, "message": self.message}
             return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
 
-        def settings(fabric: _core.StepFabric) -> dict[str, object]:
+        def settings(fabric: _core.StepFabric) -> _core.FabricSettings:
             alike = len(found) == 1 and network.acts_alike(fabric, transfers)
             return self._settings(configuration, is_alike=alike)
 
-        def alone(fabric: _core.StepFabric, transfer: tuple[str, int, int, int]) -> int:
+        def alone(fabric: _core.StepFabric, transfer: _core.Transfer) -> int:
             program = _core.TrainingProgram.alone(transfer)
             of = fabric, endpoint(fabric), settings(fabric)
             return _core.simulate_training([program], *of).end_ps
@@ -164,21 +181,19 @@ class Step:
         of = self.numbers(configuration) if len(found) > 1 else []
         is_static = configuration.reservation == "static"
         unreserved = [] if is_static else self.programs(configuration, "unreserved")
-        around = fabric, endpoint(fabric), settings(fabric)
-        record = _core.simulate_training(found, *around, of, unreserved)
-        return TrainingResult(step=self, configuration=configuration, record=record)
+        return found, fabric, endpoint(fabric), settings(fabric), of, unreserved
 
-    def _settings(self, configuration: Configuration, *, is_alike: bool) -> dict[str, object]:
+    def _settings(self, configuration: Configuration, *, is_alike: bool) -> _core.FabricSettings:
         """Returns the settings of the core; without `is_alike`, every NPU is simulated."""
-        return fabric_settings(
-            self.chunk,
-            self.message,
+        return _core.FabricSettings(
+            chunk=self.chunk.bytes,
+            message=self.message.bytes,
             order=self.order,
             every_npu=self.every_npu or not is_alike,
             detail="packets" if self.detail == "packets" else "flows",
-            window=self.window.ps if self.window else 0,
+            window_ps=self.window.ps if self.window else 0,
             # The times of isolated collectives contain it.
-            launch=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
+            launch_ps=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
         )
 
     @property
@@ -193,7 +208,7 @@ class Step:
         )
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:
-        for count in (4, 8, 16, 32, 64):
+        for count in STABLE_COUNTS:
             result = replace(self, iterations=count).run(configuration)
             if result.is_stable:
                 break
@@ -324,7 +339,7 @@ class Step:
         layers = self._layers(part, times)
         embedding = self._embedding(configuration, left)
 
-        def program(pipeline: dict[str, Any] | None) -> _core.TrainingProgram:
+        def program(pipeline: _core.PipelineStage | None) -> _core.TrainingProgram:
             return _core.TrainingProgram(
                 layers,
                 iterations=1 if self.iterations == "stable" else self.iterations,
@@ -337,8 +352,9 @@ class Step:
 
         if part.pipeline is None:
             return [program(None)]
-        stages = self._pipeline(part.pipeline)
-        return [program(stages | {"stage": stage}) for stage in range(part.pipeline.stages)]
+        return [
+            program(self._pipeline(part.pipeline, stage)) for stage in range(part.pipeline.stages)
+        ]
 
     def bound(self, configuration: Configuration) -> StepBound:
         """Returns a lower bound of the time of all iterations, for any algorithms.
@@ -368,7 +384,7 @@ class Step:
     def names(self, configuration: Configuration) -> list[str]:
         """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
         if self.traces:
-            return list(dict.fromkeys(row[1] for row in self.programs(configuration)[0].tasks))
+            return list(dict.fromkeys(task.layer for task in self.programs(configuration)[0].tasks))
         return list(dict.fromkeys(layer.name for layer, _ in self.divided(configuration).layers))
 
     def divided(self, configuration: Configuration) -> Divided:
@@ -388,12 +404,12 @@ class Step:
         given = self.model, self.batch, self.element
         return one.divide(*given, rings, cost, elements=self.elements)
 
-    def _layers(self, part: Divided, times: PassTimes) -> list[dict[str, Any]]:
+    def _layers(self, part: Divided, times: PassTimes) -> list[_core.TrainingLayer]:
         """Returns the layers of an NPU; recomputation precedes the weight gradient."""
         layers = [self._layer(layer, transfers, times) for layer, transfers in part.layers]
         # The backward pass starts with the classifier, whose activations are still there.
         for at, (layer, _) in enumerate(part.layers[1:-1], start=1):
-            layers[at]["weight_gradient"] += times.again(layer, part.recompute)
+            layers[at].weight_gradient_ps += times.again(layer, part.recompute)
         for given, (layer, transfers) in zip(layers, part.layers, strict=True):
             if transfers.with_forward:
                 _cover(given, covered(times, layer, part.recompute, part.context))
@@ -401,42 +417,46 @@ class Step:
 
     def _layer(
         self, layer: ModelLayer, transfers: LayerTransfers, times: PassTimes
-    ) -> dict[str, Any]:
-        gradients = transfers.after_weight_gradient
-        before, again = transfers.before_forward, transfers.before_backward
-        return {
-            "name": layer.name,
-            **{which: times.of(layer, which) for which in PASSES},
-            "update": 0,
-            "before_forward": self._transfer(before) if before else None,
-            "before_backward": self._transfer(again) if again else None,
-            "with_forward": [self._transfer(one) for one in transfers.with_forward],
-            "with_backward": [self._transfer(one) for one in transfers.with_backward],
-            "covered_forward": 0,
-            "covered_backward": 0,
-            "after_forward": [self._transfer(one) for one in transfers.after_forward],
-            "after_input_gradient": [self._transfer(one) for one in transfers.after_input_gradient],
-            "after_weight_gradient": self._transfer(gradients) if gradients else None,
-        }
+    ) -> _core.TrainingLayer:
+        return _core.TrainingLayer(
+            layer.name,
+            forward_ps=times.of(layer, "forward"),
+            input_gradient_ps=times.of(layer, "input_gradient"),
+            weight_gradient_ps=times.of(layer, "weight_gradient"),
+            before_forward=self._optional(transfers.before_forward),
+            before_backward=self._optional(transfers.before_backward),
+            with_forward=self._transfers(transfers.with_forward),
+            with_backward=self._transfers(transfers.with_backward),
+            after_forward=self._transfers(transfers.after_forward),
+            after_input_gradient=self._transfers(transfers.after_input_gradient),
+            after_weight_gradient=self._optional(transfers.after_weight_gradient),
+        )
 
-    def _transfer(self, transfer: Transfer) -> tuple[str, int, int, int]:
-        return (transfer.collective, self._mask(transfer.rings), transfer.bytes, 0)
+    def _optional(self, transfer: Transfer | None) -> _core.Transfer | None:
+        return self._transfers([transfer])[0] if transfer else None
+
+    def _transfers(self, transfers: Iterable[Transfer]) -> list[_core.Transfer]:
+        return [
+            _core.Transfer(each.collective, self._mask(each.rings), each.bytes)
+            for each in transfers
+        ]
 
     def _mask(self, rings: Sequence[str]) -> int:
         names = [ring.name for ring in self.rings]
         return sum(1 << names.index(ring) for ring in rings) or (1 << len(names)) - 1
 
-    def _pipeline(self, stages: Stages) -> dict[str, Any]:
-        return {
-            "stages": stages.stages,
-            "micro_batches": stages.micro_batches,
-            "order": stages.order,
-            "rings": self._mask(stages.rings),
-            "ends": list(stages.ends),
-            "messages": list(stages.messages),
-        }
+    def _pipeline(self, stages: Stages, stage: int) -> _core.PipelineStage:
+        return _core.PipelineStage(
+            stage=stage,
+            stages=stages.stages,
+            micro_batches=stages.micro_batches,
+            order=stages.order,
+            mask=self._mask(stages.rings),
+            ends=list(stages.ends),
+            messages=list(stages.messages),
+        )
 
-    def _embedding(self, configuration: Configuration, left: Left) -> dict[str, Any] | None:
+    def _embedding(self, configuration: Configuration, left: Left) -> _core.EmbeddingTables | None:
         tables = self.model.tables
         if tables is None:
             return None
@@ -447,28 +467,26 @@ class Step:
         rows = tables.lookup(self.batch, self.element)
         changes = tables.update(self.batch, self.element)
         lookup, update = tables.lookup_time, tables.update_time
-        return {
-            "bottom": tables.bottom,
-            "lookup": lookup.ps if lookup else roofline(rows, left),
-            "first_lookup": lookup.ps if lookup else roofline(rows, first),
-            "update": update.ps if update else roofline(changes, left),
-            "bytes": tables.exchanged(self.batch, self.element),
-            "background": configuration.background,
-        }
+        return _core.EmbeddingTables(
+            bottom=tables.bottom,
+            lookup_ps=lookup.ps if lookup else roofline(rows, left),
+            first_lookup_ps=lookup.ps if lookup else roofline(rows, first),
+            update_ps=update.ps if update else roofline(changes, left),
+            size=tables.exchanged(self.batch, self.element),
+            background=configuration.background,
+        )
 
 
 _SLOWEST = 1000.0
 
 
-def _cover(layer: dict[str, Any], part: Covered) -> None:
+def _cover(layer: _core.TrainingLayer, part: Covered) -> None:
     """Takes the parts that run during a ring exchange out of the passes of a layer."""
-    layer["covered_forward"], layer["covered_backward"] = part.forward, part.backward
-    layer["forward"] -= part.forward
-    left = part.backward
-    for which in ("input_gradient", "weight_gradient"):
-        taken = min(left, layer[which])
-        layer[which] -= taken
-        left -= taken
+    layer.covered_forward_ps, layer.covered_backward_ps = part.forward, part.backward
+    layer.forward_ps -= part.forward
+    of_input = min(part.backward, layer.input_gradient_ps)
+    layer.input_gradient_ps -= of_input
+    layer.weight_gradient_ps -= min(part.backward - of_input, layer.weight_gradient_ps)
 
 
 def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:
@@ -480,14 +498,5 @@ def watched(step: Step, configuration: Configuration, windows: int = 200) -> Ste
     if step.window is not None or step.detail != "packets":
         return step
     tasks = step.programs(configuration)[0].tasks
-    computing = sum(amount for kind, *_, amount in tasks if kind == "compute")
+    computing = sum(task.amount for task in tasks if task.kind == "compute")
     return replace(step, window=Time(ps=max(1, computing // windows)))
-
-
-def alike(runs: Sequence[TrainingResult]) -> list[TrainingResult]:
-    """Returns the runs with the number of iterations of the longest."""
-    most = max(run.iterations for run in runs)
-    return [
-        run if run.iterations == most else replace(run.step, iterations=most).run(run.configuration)
-        for run in runs
-    ]

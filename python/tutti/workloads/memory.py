@@ -255,6 +255,11 @@ class _Plan:
         width = 2 * self.states.activations * one.hidden / share + 4 * one.vocabulary / kinds.tensor
         return self._tokens * width / kinds.context
 
+    @cached_property
+    def _again(self) -> list[float]:
+        """The activations of each distinct piece that is computed again."""
+        return self._stored(replace(self.parallelism, recompute="selective"))
+
     def _unreduced(self, chunks: Sequence[Counter[int]]) -> float:
         """Returns the gradients of the largest model chunk of a pipeline before they are reduced.
 
@@ -275,8 +280,7 @@ class _Plan:
         """Returns the memory of a block that is computed again, and of gathered weights."""
         kinds, total = self.parallelism, 0.0
         if kinds.recompute == "full":
-            again = self._stored(replace(kinds, recompute="selective"))
-            total += max(again[at] for at in stored)
+            total += max(self._again[at] for at in stored)
         if kinds.zero == 3:
             layers = [layer for at in stored for layer in self.pieces.distinct[at]]
             most = max(kinds.part(one, context=False).parameters for one in layers)

@@ -398,29 +398,10 @@ class Parallelism(InFiles):
         )
 
     def _check(self, model: Model, samples: int) -> None:
-        if samples % self.micro_batches:
-            message = f"`micro_batches = {self.micro_batches}` does not divide {samples} samples"
-            raise WorkloadError(message, kind="does_not_divide")
-        if self.pipeline == 1 and self.micro_batches * len(model.layers) > _MOST_LAYERS:
-            message = (
-                f"`micro_batches = {self.micro_batches}` of {len(model.layers)} layers without "
-            )
-            message += f"a pipeline: expected at most {_MOST_LAYERS:,} layers of all micro-batches"
-            raise WorkloadError(message, kind="no_pipeline")
+        self._check_pipeline(model, samples)
         if self.sequence and self.tensor == 1:
             message = "`sequence` without tensor parallelism: expected `tensor` above 1"
             raise WorkloadError(message, kind="no_tensor")
-        if self.interleaved > 1 and self.pipeline == 1:
-            message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
-            raise WorkloadError(message, kind="no_pipeline")
-        pieces = len(cuts_of(model, self.pipeline * self.interleaved))
-        if self.pipeline * self.interleaved > pieces:
-            what = "blocks and the classifier" if model.cuts else "layers"
-            message = (
-                f"{self.pipeline} stages of {self.interleaved} model chunks: expected at most "
-                f"{pieces} chunks, the number of {what}"
-            )
-            raise WorkloadError(message, kind="too_few_layers")
         if self.context > 1 and not any(layer.context for layer in model.layers):
             message = (
                 f"`context = {self.context}` divides tokens, and {model.name} has no attention: "
@@ -433,6 +414,31 @@ class Parallelism(InFiles):
                 "parallelism only"
             )
             raise WorkloadError(message, kind="tables_divided")
+        self._check_experts(model)
+
+    def _check_pipeline(self, model: Model, samples: int) -> None:
+        if samples % self.micro_batches:
+            message = f"`micro_batches = {self.micro_batches}` does not divide {samples} samples"
+            raise WorkloadError(message, kind="does_not_divide")
+        if self.pipeline == 1 and self.micro_batches * len(model.layers) > _MOST_LAYERS:
+            message = (
+                f"`micro_batches = {self.micro_batches}` of {len(model.layers)} layers without "
+            )
+            message += f"a pipeline: expected at most {_MOST_LAYERS:,} layers of all micro-batches"
+            raise WorkloadError(message, kind="no_pipeline")
+        if self.interleaved > 1 and self.pipeline == 1:
+            message = f"`interleaved = {self.interleaved}` without a pipeline: expected 1"
+            raise WorkloadError(message, kind="no_pipeline")
+        pieces = len(cuts_of(model, self.pipeline * self.interleaved))
+        if self.pipeline * self.interleaved > pieces:
+            what = "blocks and the classifier" if model.cuts else "layers"
+            message = (
+                f"{self.pipeline} stages of {self.interleaved} model chunks: expected at most "
+                f"{pieces} chunks, the number of {what}"
+            )
+            raise WorkloadError(message, kind="too_few_layers")
+
+    def _check_experts(self, model: Model) -> None:
         has_experts = any(layer.experts > 1 for layer in model.layers)
         if not has_experts and (self.dispatch_format or self.expert_imbalance > 1):
             key = "dispatch_format" if self.dispatch_format else "expert_imbalance"
@@ -445,10 +451,10 @@ class Parallelism(InFiles):
         ranks = self.expert_ranks
         for count in sorted(experts or {1}):
             if count % ranks:
-                tensor = " x `tensor`" if self.undivided_experts else ""
-                message = f"`expert`{tensor} = {ranks} does not divide {count} experts of a layer"
-                if not tensor:
-                    message = f"`expert = {ranks}` does not divide {count} experts of a layer"
+                key = f"`expert = {ranks}`"
+                if self.undivided_experts:
+                    key = f"`expert` x `tensor` = {ranks}"
+                message = f"{key} does not divide {count} experts of a layer"
                 divisors = ", ".join(str(one) for one in range(1, count + 1) if count % one == 0)
                 hint = f"experts divide by {divisors}"
                 raise WorkloadError(message, kind="does_not_divide", hint=hint)

@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from tutti.formats.chakra.groups import GroupsOfRank
     from tutti.formats.chakra.reader import ChakraTrace, Node
 
-_Transfer = tuple[str, int, int, int]
-_Message = tuple[str, int, int, int, int]
-_MESSAGE = 5
-"""The values of a `_Message`; a `_Transfer` has four."""
-_Task = tuple[str, tuple[int, bool], _Transfer | _Message | None, list[int]]
-
 _PLANNED = {
     "all_reduce": "all_reduce",
     "all_gather": "all_gather",
@@ -94,10 +88,10 @@ class _Reader:
     groups: GroupsOfRank
     timing: NodeRates
 
-    def tasks(self, trace: ChakraTrace, rank: int) -> list[_Task]:
+    def tasks(self, trace: ChakraTrace, rank: int) -> list[_core.TraceTask]:
         numbers: dict[int, int] = {}
         waits: dict[int, list[int]] = {}
-        found: list[_Task] = []
+        found: list[_core.TraceTask] = []
         for node in trace.ordered():
             after: list[int] = []
             for before in (*node.data_deps, *node.ctrl_deps):
@@ -119,15 +113,16 @@ class _Reader:
             return False
         return self.groups.members(node.group, rank, node.place) == (rank,)
 
-    def _task(self, node: Node, rank: int, after: list[int]) -> _Task:
+    def _task(self, node: Node, rank: int, after: list[int]) -> _core.TraceTask:
         name = node.name or f"node {node.id}"
         if node.type == "COMM_COLL":
-            return name, (0, False), self._collective(node, rank), after
+            return _core.TraceTask(name, after=after, exchange=self._collective(node, rank))
         if node.type in ("COMM_SEND", "COMM_RECV"):
-            return name, (0, False), self._message(node, rank), after
-        return name, (self.timing.of(node), _on_cpu(node)), None, after
+            return _core.TraceTask(name, after=after, exchange=self._message(node, rank))
+        time, background = self.timing.of(node), _on_cpu(node)
+        return _core.TraceTask(name, after=after, time_ps=time, background=background)
 
-    def _message(self, node: Node, rank: int) -> _Message:
+    def _message(self, node: Node, rank: int) -> _core.Message:
         sends = node.type == "COMM_SEND"
         key = "comm_dst" if sends else "comm_src"
         npus = math.prod(self.rings)
@@ -147,9 +142,10 @@ class _Reader:
             raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
         tag = (node.number("comm_tag") or 0) & 0xFFFF_FFFF
         every = (1 << len(self.rings)) - 1
-        return "send" if sends else "recv", every, (peer - rank) % npus, size, tag
+        side, ahead = "send" if sends else "recv", (peer - rank) % npus
+        return _core.Message(side, every, ahead=ahead, size=size, tag=tag)
 
-    def _collective(self, node: Node, rank: int) -> tuple[str, int, int, int]:
+    def _collective(self, node: Node, rank: int) -> _core.Transfer:
         name, size = node.collective
         if name not in _PLANNED:
             message = f"{node.place}: {name} is not supported on a torus"
@@ -164,7 +160,7 @@ class _Reader:
         if size > MOST:
             message = f"{node.place}: {name} of {size} B: expected at most {MOST} B"
             raise TraceError(message, kind="attribute_type", fields={"comm_size": size})
-        return _PLANNED[name], mask, size, 0
+        return _core.Transfer(_PLANNED[name], mask, size)
 
     def _mask(self, node: Node, rank: int) -> int:
         members = self.groups.members(node.group, rank, node.place)
@@ -197,8 +193,8 @@ class _Reader:
         return sum(1 << i for i, given in enumerate(involved.value) if given) & every
 
 
-def _has_messages(tasks: list[_Task]) -> bool:
-    return any(exchange is not None and len(exchange) == _MESSAGE for _, _, exchange, _ in tasks)
+def _has_messages(tasks: list[_core.TraceTask]) -> bool:
+    return any(isinstance(task.exchange, _core.Message) for task in tasks)
 
 
 def _on_cpu(node: Node) -> bool:

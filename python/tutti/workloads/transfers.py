@@ -178,7 +178,7 @@ class Transfers:
 
     def of(self, index: int) -> LayerTransfers:
         """Returns the collectives of a layer."""
-        before, backward, gradients = self._weights(index)
+        before, backward, gradients = self.weights(index)
         forward = (*self._tensor_forward(index), *self._experts_forward(index))
         again = forward if self._is_repeated(index) else ()
         back = (*self._tensor_back(index), *self._experts_back(index))
@@ -207,7 +207,8 @@ class Transfers:
         share = -(-elements // self.parallelism.tensor)
         return tuple(self._exchange(collective, share, rings) for collective in collectives)
 
-    def _weights(self, index: int) -> tuple[Transfer | None, Transfer | None, Transfer | None]:
+    def weights(self, index: int) -> tuple[Transfer | None, Transfer | None, Transfer | None]:
+        """Returns the gathers of a layer's weights before its passes, and its gradients'."""
         layer, placement, zero = self.layers[index], self.placement, self.parallelism.zero
         experts = () if layer.experts > 1 else placement.expert
         rings = placement.context + experts + placement.data

@@ -24,6 +24,7 @@ from tutti.training.plan import Cluster, Plan
 from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
 from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.view.calibration import unknown
+from tutti.training.study.calibrate import measured_steps
 from tutti.workloads import Parallelism, build
 from tutti.workloads.errors import TraceError, WorkloadError
 
@@ -157,6 +158,28 @@ def test_a_row_without_plan_or_time_is_refused(text: str, words: str, tmp_path: 
     file.write_text(text)
     with pytest.raises(ConfigError, match=words):
         read_measured(file)
+
+
+def test_a_row_has_the_exchange_of_experts(tmp_path: Path) -> None:
+    file = tmp_path / "steps.toml"
+    row = {
+        "model": "mixtral_8x7b",
+        "platform": "dgx_h100_cluster",
+        "gpus": 16,
+        "global_batch": 64,
+        "expert": 8,
+        "dispatch_format": "fp8",
+        "expert_imbalance": 1.5,
+        "seconds": 2.0,
+    }
+    lines = (f"{key} = {json.dumps(value)}" for key, value in row.items())
+    file.write_text("\n".join(("[[step]]", *lines)))
+    (step,) = measured_steps(file)
+    assert step.plan.kinds.dispatch_format == "fp8"
+    assert step.plan.kinds.expert_imbalance == 1.5
+    file.write_text(file.read_text().replace("mixtral_8x7b", "llama3_8b"))
+    with pytest.raises(ConfigError, match="experts"):
+        list(measured_steps(file))
 
 
 def test_a_plan_is_read_back(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tutti.training.plan import (
     amounts,
     estimate,
     plans,
+    ranked,
     search,
 )
 from tutti.training.plan.efficiency import NAMES
@@ -399,3 +400,13 @@ def test_a_ring_exchange_hides_behind_attention() -> None:
     used = memory(model, ring, data=4)
     one = Ranked(plan=Plan(kinds=ring, data=4, micro_batch=1), memory=used, estimated=sent)
     assert 'cp_comm_type = "p2p"' in table_of(one)
+
+
+@pytest.mark.parametrize("name", ["llama3_8b", "mixtral_8x7b"])
+def test_stored_costs_change_no_estimate(name: str) -> None:
+    """Estimates of a search, which share costs of blocks, compared with those of plans alone."""
+    model, gpus = build(name), cluster(16)
+    result = ranked(model, gpus, 16)
+    pieces = Pieces(model)
+    for one in (*result.fitting, *result.exceeding)[::7]:
+        assert one.estimated == estimate(pieces, one.plan, gpus)

@@ -255,10 +255,6 @@ impl Needs {
             folds: 0,
             inwards: false,
         };
-        // Gather and scatter: bytes at the root, which may have the longest shard, and at some
-        // other rank.
-        let root = Bytes(query.size.0.saturating_sub(query.longest_shard()));
-        let other = Bytes(root.0 / u64::from(query.ranks - 1));
         match query.collective {
             Collective::AllReduce => Needs {
                 sends: payload,
@@ -278,18 +274,19 @@ impl Needs {
             Collective::Reduce { .. } => {
                 Needs { sends: payload, receives: payload, folds: all, inwards: true, ..plain }
             }
-            Collective::Gather { .. } => Needs {
-                sends: other,
-                receives: root,
-                all: u128::from(root.0),
-                inwards: true,
-                ..plain
-            },
-            Collective::Scatter { .. } => {
-                Needs { sends: root, receives: other, all: u128::from(root.0), ..plain }
-            }
+            Collective::Gather { .. } => Needs::of_shards(query, true, plain),
+            Collective::Scatter { .. } => Needs::of_shards(query, false, plain),
             Collective::Barrier => Needs { messages: 2 * others, ..plain },
         }
+    }
+
+    /// Gather (inwards) and scatter: bytes at the root, which may have the longest shard, and at
+    /// some other rank.
+    fn of_shards(query: &Query, inwards: bool, plain: Needs) -> Needs {
+        let root = Bytes(query.size.0.saturating_sub(query.longest_shard()));
+        let other = Bytes(root.0 / u64::from(query.ranks - 1));
+        let (sends, receives) = if inwards { (other, root) } else { (root, other) };
+        Needs { sends, receives, all: u128::from(root.0), inwards, ..plain }
     }
 }
 

@@ -103,13 +103,7 @@ impl Interleaving {
     }
 
     fn access(&mut self, thread: usize, access: Access) -> Result<(), InterleaveError> {
-        let instructions = match access {
-            Access::Compute { cycles } => cycles,
-            Access::Begin | Access::End => 0,
-            _ => 1,
-        };
-        self.tally.instructions += instructions;
-        self.tally.region += if self.inside { instructions } else { 0 };
+        self.count_instructions(access);
         match access {
             Access::Load { address } => {
                 self.tally.loads += 1;
@@ -145,6 +139,17 @@ impl Interleaving {
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn count_instructions(&mut self, access: Access) {
+        let instructions = match access {
+            Access::Compute { cycles } => cycles,
+            Access::Begin | Access::End => 0,
+            _ => 1,
+        };
+        self.tally.instructions += instructions;
+        self.tally.region += if self.inside { instructions } else { 0 };
     }
 
     fn atomic(

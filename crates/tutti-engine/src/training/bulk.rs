@@ -97,6 +97,33 @@ enum Transport<'a> {
     Isolated(&'a Isolated),
 }
 
+impl<'a> Transport<'a> {
+    fn of(network: &'a StepNetwork) -> Result<Transport<'a>, TrainingRunError> {
+        match network {
+            StepNetwork::Isolated(isolated) => Ok(Transport::Isolated(isolated)),
+            StepNetwork::Graph(graph) if matches!(graph.sharing, Sharing::Flows(_)) => {
+                Ok(Transport::Flows(Flows::new(graph)))
+            }
+            _ => Err(TrainingRunError::NoFlows),
+        }
+    }
+}
+
+/// Returns the communicator of the first group of each operation, and the number of communicators.
+fn communicators(fabric: &TrainingFabric, operations: &Operations) -> (Vec<u32>, u32) {
+    let mut count = 0;
+    let mut bases: BTreeMap<(Rings, Content), u32> = BTreeMap::new();
+    let mut first = Vec::with_capacity(operations.all.len());
+    for (operation, groups) in operations.all.iter().zip(&operations.groups) {
+        let base = *bases.entry(operation.communicator()).or_insert(count);
+        if base == count {
+            count += fabric.network.npus() / groups.size;
+        }
+        first.push(base);
+    }
+    (first, count)
+}
+
 impl<'a> Bulk<'a> {
     pub(super) fn new(
         fabric: &'a TrainingFabric,
@@ -105,13 +132,7 @@ impl<'a> Bulk<'a> {
         if fabric.population == Population::One {
             return Err(TrainingRunError::NotSymmetric);
         }
-        let network = match &fabric.network {
-            StepNetwork::Isolated(isolated) => Transport::Isolated(isolated),
-            StepNetwork::Graph(graph) if matches!(graph.sharing, Sharing::Flows(_)) => {
-                Transport::Flows(Flows::new(graph))
-            }
-            _ => return Err(TrainingRunError::NoFlows),
-        };
+        let network = Transport::of(&fabric.network)?;
         let plans = match &network {
             Transport::Isolated(isolated) => {
                 isolated.check(&operations.all)?;
@@ -119,16 +140,7 @@ impl<'a> Bulk<'a> {
             }
             Transport::Flows(_) => plans(fabric, &operations)?,
         };
-        let mut next = 0;
-        let mut bases: BTreeMap<(Rings, Content), u32> = BTreeMap::new();
-        let mut first = Vec::with_capacity(operations.all.len());
-        for (operation, groups) in operations.all.iter().zip(&operations.groups) {
-            let base = *bases.entry(operation.communicator()).or_insert(next);
-            if base == next {
-                next += fabric.network.npus() / groups.size;
-            }
-            first.push(base);
-        }
+        let (first, communicators) = communicators(fabric, &operations);
         let places = places(fabric, &operations, &plans);
         let all = places.iter().zip(&operations.groups);
         let count = all.map(|(&place, groups)| place + fabric.network.npus() / groups.size).max();
@@ -138,7 +150,7 @@ impl<'a> Bulk<'a> {
             network,
             plans,
             first,
-            communicators: vec![Communicator::default(); next as usize],
+            communicators: vec![Communicator::default(); communicators as usize],
             places,
             known: vec![Known::default(); count.unwrap_or(0) as usize],
             events: BinaryHeap::new(),

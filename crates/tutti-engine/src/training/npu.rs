@@ -111,6 +111,10 @@ pub(super) struct FsmPool {
 }
 
 impl FsmPool {
+    fn of(free: u32) -> FsmPool {
+        FsmPool { free: Some(free), ..FsmPool::default() }
+    }
+
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.awaiting_space.is_empty()
     }
@@ -170,11 +174,6 @@ impl Npu {
                 partitions.handover,
             ),
         };
-        let fsms = fsms
-            .into_iter()
-            .map(|free| FsmPool { free: Some(free), ..FsmPool::default() })
-            .chain([FsmPool::default()])
-            .collect();
         Npu {
             servers: endpoint.servers.iter().map(|kind| Server::new(kind.service)).collect(),
             links,
@@ -184,7 +183,7 @@ impl Npu {
             open,
             space,
             handover,
-            fsms,
+            fsms: fsms.into_iter().map(FsmPool::of).chain([FsmPool::default()]).collect(),
             stalls: [Stall::default(); 4],
             loads: endpoint.loads,
             loading: VecDeque::new(),

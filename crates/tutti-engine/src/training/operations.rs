@@ -41,6 +41,14 @@ impl Operation {
         }
     }
 
+    /// The level of a collective; 0 for messages.
+    pub(super) fn level(self) -> u8 {
+        match self {
+            Operation::Collective(transfer) => transfer.level,
+            Operation::Send(_) | Operation::Recv(_) => 0,
+        }
+    }
+
     pub(super) fn bytes(self) -> Bytes {
         match self {
             Operation::Collective(transfer) => transfer.bytes,

@@ -258,15 +258,19 @@ impl Cuts {
             if cut.message.is_none() {
                 check_partitions(endpoint, &cut)?;
             }
-            let end = cut.first + cut.chunks;
-            all.of.extend((cut.first..end).map(|chunk| Place {
-                transfer: index,
-                channel: u16::try_from(chunk as usize % cut.channels.len()).unwrap_or(0),
-                is_last: chunk + 1 == end,
-            }));
-            all.cuts.push(cut);
+            all.add(index, cut);
         }
         Ok(all)
+    }
+
+    fn add(&mut self, transfer: u32, cut: Cut) {
+        let end = cut.first + cut.chunks;
+        self.of.extend((cut.first..end).map(|chunk| Place {
+            transfer,
+            channel: u16::try_from(chunk as usize % cut.channels.len()).unwrap_or(0),
+            is_last: chunk + 1 == end,
+        }));
+        self.cuts.push(cut);
     }
 
     fn cut(
@@ -305,16 +309,9 @@ impl Cuts {
             })
         };
         let channels = plan.flows.iter().map(channel).collect::<Result<_, TrainingRunError>>()?;
-        let level = match operation {
-            Operation::Collective(transfer) => transfer.level,
-            _ => 0,
-        };
+        let any_fsm = runs_on_any_fsm(&fabric.endpoint.admission, operation);
         let groups = Arc::clone(&plan.groups);
-        let shared = matches!(&fabric.endpoint.admission,
-            Admission::Partitions(partitions) if partitions.exchanges == Exchanges::AnyFsm);
-        let any_fsm = shared
-            && matches!(operation, Operation::Collective(one) if one.collective == Collective::AllToAll);
-        Ok(Cut { level, any_fsm, groups, message, first, chunks, channels })
+        Ok(Cut { level: operation.level(), any_fsm, groups, message, first, chunks, channels })
     }
 
     pub(super) fn chunks(&self) -> usize {
@@ -426,6 +423,14 @@ impl Cuts {
     pub(super) fn phases(&self, chunk: u32) -> usize {
         self.channel(chunk).classes.len()
     }
+}
+
+/// Whether any FSM processes the chunks of an operation: exchanges, where partitions allow it.
+fn runs_on_any_fsm(admission: &Admission, operation: Operation) -> bool {
+    let exchanges = matches!(admission,
+        Admission::Partitions(partitions) if partitions.exchanges == Exchanges::AnyFsm);
+    exchanges
+        && matches!(operation, Operation::Collective(one) if one.collective == Collective::AllToAll)
 }
 
 /// The classes of an endpoint; without partitions, as many as the most phases or as the dimensions.

@@ -263,7 +263,7 @@ impl<const W: usize> Network<W> {
         if let Some(general) = &mut self.general {
             counts += general.credit_waits(in_vc / self.vcs, self.now);
         }
-        self.credits.push(counts, vc.credits_to);
+        self.events.credits.push(counts, vc.credits_to);
         let out_vc = &mut self.out_vcs[vc.out as usize];
         out_vc.credits -= 1;
         out_vc.sent = out_vc.sent.wrapping_add(1);
@@ -276,7 +276,7 @@ impl<const W: usize> Network<W> {
             port.free |= u64::from(!self.settings.wait_for_tail_credit) << out_vc.vc;
             vc.stage = if vc.length == 0 { Stage::Idle } else { Stage::Routing };
             if vc.length > 0 {
-                self.fresh.push(index(in_vc));
+                self.events.fresh.push(index(in_vc));
             }
         }
         self.routers[vc.router as usize].ready.put(usize::from(vc.local), goes_on);
@@ -285,9 +285,9 @@ impl<const W: usize> Network<W> {
             arrives = self.serial[out_vc.port as usize].send(self.now, self.cycle, arrives);
         }
         if port.ejects {
-            self.ejections.push(arrives, (flit, vc.out));
+            self.events.ejections.push(arrives, (flit, vc.out));
         } else {
-            self.arrivals.push(arrives, (flit, out_vc.to));
+            self.events.arrivals.push(arrives, (flit, out_vc.to));
         }
         !flit.is_tail()
     }

@@ -71,6 +71,15 @@ pub(super) struct Network<const W: usize> {
     general: Option<Box<General>>,
     packets: Vec<Packet>,
     unused: Vec<u32>,
+    events: Events,
+    active: Members,
+    nodes: Nodes,
+    now: u64,
+    scratch: Scratch<W>,
+}
+
+/// The scheduled events of a network.
+struct Events {
     arrivals: Wheel<(Flit, u32)>,
     ejections: Wheel<(Flit, u32)>,
     credits: Wheel<u32>,
@@ -78,10 +87,33 @@ pub(super) struct Network<const W: usize> {
     routed: Wheel<u32>,
     /// Input VCs whose first packet changed in the cycle before.
     fresh: Vec<u32>,
-    active: Members,
-    nodes: Nodes,
-    now: u64,
-    scratch: Scratch<W>,
+}
+
+impl Events {
+    /// No events. `serial` states whether a port may send a flit later than it left the switch.
+    fn new<const W: usize>(layout: &NetworkState<W>, settings: &Settings, serial: bool) -> Events {
+        let flits = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
+        let credits = layout.in_vcs.iter().map(|vc| u64::from(vc.credit_after)).max();
+        let ejections = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
+        // Flits that may wait behind a switch, and credits that may wait for earlier credits.
+        let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
+        Events {
+            arrivals: Wheel::new(flits.unwrap_or(1) + queued),
+            ejections: Wheel::new(flits.unwrap_or(1) + queued),
+            credits: Wheel::new(credits.max(ejections).unwrap_or(1) + queued),
+            routed: Wheel::new(u64::from(settings.routing_delay) + 1),
+            fresh: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.arrivals.is_empty()
+            && self.credits.is_empty()
+            && self.ejections.is_empty()
+            && self.routed.is_empty()
+            && self.fresh.is_empty()
+    }
 }
 
 /// Scratch space of a router's turn; empty between turns.
@@ -94,6 +126,18 @@ struct Scratch<const W: usize> {
     refilled: Vec<(u32, u8)>,
 }
 
+impl<const W: usize> Scratch<W> {
+    /// For routers with at most `vcs` input VCs and output VCs.
+    fn new(vcs: usize) -> Scratch<W> {
+        Scratch {
+            requests: vec![Bits::EMPTY; vcs],
+            chosen: vec![0; vcs],
+            candidates: Vec::new(),
+            refilled: Vec::new(),
+        }
+    }
+}
+
 impl<const W: usize> Network<W> {
     /// An empty network. The caller has checked `wiring` and `settings`, and that W words suffice.
     pub(super) fn new(
@@ -103,17 +147,9 @@ impl<const W: usize> Network<W> {
     ) -> Result<Network<W>, FlitError> {
         let layout = NetworkState::<W>::of(wiring, settings);
         let in_vcs = layout.in_vcs.len();
-        let most = layout.routers.iter().map(|router| router.inputs.max(router.outputs)).max();
-        let most = most.unwrap_or(0) * settings.vcs;
+        let most_vcs = layout.most_ports() * settings.vcs;
         let cycle = wiring.cycle().ps();
-        let serial = settings.output_speedup > 1
-            || settings.internal_speedup > 1.0
-            || settings.output_buffer.is_some();
-        let longest_flit = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
-        let longest_credit = layout.in_vcs.iter().map(|vc| u64::from(vc.credit_after)).max();
-        let ejection = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
-        // Flits that may wait behind a switch, and credits that may wait for earlier credits.
-        let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
+        let serial = settings.queues_behind_switch();
         Ok(Network {
             vcs: settings.vcs as usize,
             table: table(wiring, &*routing),
@@ -125,28 +161,15 @@ impl<const W: usize> Network<W> {
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
             candidates: vec![Vec::new(); in_vcs],
-            port_of: (0..most).map(|vc| vc / settings.vcs).collect(),
-            general: if General::needed(settings) {
-                Some(Box::new(General::new(&layout, settings)?))
-            } else {
-                None
-            },
+            port_of: (0..most_vcs).map(|vc| vc / settings.vcs).collect(),
+            general: General::if_needed(&layout, settings)?,
             packets: Vec::new(),
             unused: Vec::new(),
-            arrivals: Wheel::new(longest_flit.unwrap_or(1) + queued),
-            ejections: Wheel::new(longest_flit.unwrap_or(1) + queued),
-            credits: Wheel::new(longest_credit.max(ejection).unwrap_or(1) + queued),
-            routed: Wheel::new(u64::from(settings.routing_delay) + 1),
-            fresh: Vec::new(),
+            events: Events::new(&layout, settings, serial),
             active: Members::new(layout.routers.len()),
             nodes: Nodes::new(wiring, settings, &layout),
             now: 0,
-            scratch: Scratch {
-                requests: vec![Bits::EMPTY; most as usize],
-                chosen: vec![0; most as usize],
-                candidates: Vec::new(),
-                refilled: Vec::new(),
-            },
+            scratch: Scratch::new(most_vcs as usize),
             settings: settings.clone(),
             routers: layout.routers,
             in_vcs: layout.in_vcs,
@@ -217,11 +240,7 @@ impl<const W: usize> Network<W> {
     /// last polled.
     #[inline]
     pub(super) fn rest(&mut self, end: Option<u64>) {
-        if self.arrivals.is_empty()
-            && self.credits.is_empty()
-            && self.ejections.is_empty()
-            && self.routed.is_empty()
-            && self.fresh.is_empty()
+        if self.events.is_empty()
             && self.nodes.are_idle()
             && !self.active.any()
             && self.general.as_ref().is_none_or(|general| general.is_idle())
@@ -242,14 +261,14 @@ impl<const W: usize> Network<W> {
     }
 
     fn take_credits(&mut self) {
-        if !self.credits.has(self.now) {
+        if !self.events.credits.has(self.now) {
             return;
         }
-        let credits = self.credits.take(self.now);
+        let credits = self.events.credits.take(self.now);
         for &out in &credits {
             self.take_credit(out as usize);
         }
-        self.credits.restore(self.now, credits);
+        self.events.credits.restore(self.now, credits);
     }
 
     #[inline]
@@ -282,35 +301,35 @@ impl<const W: usize> Network<W> {
 
     fn take_arrivals(&mut self) {
         self.route_fresh();
-        if self.arrivals.has(self.now) {
-            let arrivals = self.arrivals.take(self.now);
+        if self.events.arrivals.has(self.now) {
+            let arrivals = self.events.arrivals.take(self.now);
             for &(flit, in_vc) in &arrivals {
                 self.arrive(flit, in_vc);
             }
-            self.arrivals.restore(self.now, arrivals);
+            self.events.arrivals.restore(self.now, arrivals);
         }
-        if !self.routed.is_empty() {
-            let routed = self.routed.take(self.now);
+        if !self.events.routed.is_empty() {
+            let routed = self.events.routed.take(self.now);
             for &in_vc in &routed {
                 self.request_vc(in_vc);
             }
-            self.routed.restore(self.now, routed);
+            self.events.routed.restore(self.now, routed);
         }
     }
 
     /// Heads that have become first are routed.
     #[inline]
     fn route_fresh(&mut self) {
-        if self.fresh.is_empty() {
+        if self.events.fresh.is_empty() {
             return;
         }
         // Routing makes no packet the first of a VC; the list's memory is reused.
-        let mut fresh = std::mem::take(&mut self.fresh);
+        let mut fresh = std::mem::take(&mut self.events.fresh);
         for &in_vc in &fresh {
             self.route(in_vc, self.first_flit(in_vc as usize));
         }
         fresh.clear();
-        self.fresh = fresh;
+        self.events.fresh = fresh;
     }
 
     #[inline]
@@ -370,7 +389,7 @@ impl<const W: usize> Network<W> {
         if let Some(general) = &mut self.general {
             general.route_until(self.now, delay, in_vc);
         } else {
-            self.routed.push(self.now + delay, in_vc);
+            self.events.routed.push(self.now + delay, in_vc);
         }
     }
 
@@ -415,15 +434,15 @@ impl<const W: usize> Network<W> {
     }
 
     fn take_ejections<S: Source>(&mut self, source: &mut S) {
-        if !self.ejections.has(self.now) {
+        if !self.events.ejections.has(self.now) {
             return;
         }
-        let mut ejections = self.ejections.take(self.now);
+        let mut ejections = self.events.ejections.take(self.now);
         // In order of the nodes, whatever the order in which routers sent them.
         ejections.sort_unstable_by_key(|&(_, out)| self.out_vcs[out as usize].to);
         for &(flit, out) in &ejections {
             let after = self.out_ports[self.out_vcs[out as usize].port as usize].credit_after;
-            self.credits.push(self.now + u64::from(after), out);
+            self.events.credits.push(self.now + u64::from(after), out);
             let packet = &mut self.packets[flit.packet() as usize];
             if flit.is_head() {
                 packet.head_arrived = self.now;
@@ -433,7 +452,7 @@ impl<const W: usize> Network<W> {
                 self.unused.push(flit.packet());
             }
         }
-        self.ejections.restore(self.now, ejections);
+        self.events.ejections.restore(self.now, ejections);
     }
 
     /// Numbers a packet.

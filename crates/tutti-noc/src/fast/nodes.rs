@@ -189,7 +189,7 @@ impl<const W: usize> Network<W> {
         out_vc.credits -= 1;
         out_vc.sent = out_vc.sent.wrapping_add(1);
         out.sent += 1;
-        self.arrivals.push(self.now + u64::from(out.after), (flit, out_vc.to));
+        self.events.arrivals.push(self.now + u64::from(out.after), (flit, out_vc.to));
         if tail {
             out_vc.owner = NONE;
             out.free |= u64::from(!self.settings.wait_for_tail_credit) << vc;

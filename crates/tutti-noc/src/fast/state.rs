@@ -193,10 +193,34 @@ pub(super) struct NetworkState<const W: usize> {
     pub(super) channels: Vec<u32>,
 }
 
+/// Returns the routers without requests, and how many outputs they have together.
+fn routers<const W: usize>(wiring: &Wiring, vcs: u32) -> (Vec<Router<W>>, u32) {
+    let mut routers = Vec::new();
+    let (mut first_in, mut first_out) = (0, 0);
+    for router in 0..wiring.routers() {
+        let inputs = count(wiring.inputs(router).len());
+        let outputs = count(wiring.outputs(router).len());
+        routers.push(Router {
+            first_in,
+            first_out,
+            first_in_vc: first_in * vcs,
+            first_out_vc: first_out * vcs,
+            inputs,
+            outputs,
+            vc_requests: Bits::EMPTY,
+            ready: Bits::EMPTY,
+        });
+        first_in += inputs;
+        first_out += outputs;
+    }
+    (routers, first_out)
+}
+
 impl<const W: usize> NetworkState<W> {
     pub(super) fn of(wiring: &Wiring, settings: &Settings) -> NetworkState<W> {
+        let (routers, router_outputs) = routers(wiring, settings.vcs);
         let mut layout = NetworkState {
-            routers: Vec::new(),
+            routers,
             in_vcs: Vec::new(),
             out_vcs: Vec::new(),
             in_ports: Vec::new(),
@@ -204,23 +228,6 @@ impl<const W: usize> NetworkState<W> {
             serial: Vec::new(),
             channels: Vec::new(),
         };
-        let (mut first_in, mut first_out) = (0, 0);
-        for router in 0..wiring.routers() {
-            let inputs = count(wiring.inputs(router).len());
-            let outputs = count(wiring.outputs(router).len());
-            layout.routers.push(Router {
-                first_in,
-                first_out,
-                first_in_vc: first_in * settings.vcs,
-                first_out_vc: first_out * settings.vcs,
-                inputs,
-                outputs,
-                vc_requests: Bits::EMPTY,
-                ready: Bits::EMPTY,
-            });
-            first_in += inputs;
-            first_out += outputs;
-        }
         for router in 0..wiring.routers() {
             for &channel in wiring.outputs(router) {
                 layout.output(wiring, settings, channel, settings.traversal_delay);
@@ -231,10 +238,15 @@ impl<const W: usize> NetworkState<W> {
         }
         for router in 0..wiring.routers() {
             for &channel in wiring.inputs(router) {
-                layout.input(wiring, settings, channel, router, first_out);
+                layout.input(wiring, settings, channel, router, router_outputs);
             }
         }
         layout
+    }
+
+    /// The most inputs or outputs of a router.
+    pub(super) fn most_ports(&self) -> u32 {
+        self.routers.iter().map(|router| router.inputs.max(router.outputs)).max().unwrap_or(0)
     }
 
     fn output(&mut self, wiring: &Wiring, settings: &Settings, channel: u32, delay: u32) {

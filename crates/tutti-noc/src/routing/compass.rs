@@ -21,6 +21,19 @@ pub struct Compass {
     homes: Vec<(u32, u32)>,
 }
 
+/// The coordinates of each router, the first dimension fastest.
+fn coordinates(routers: u32, sizes: &[u32]) -> Vec<u32> {
+    let mut coordinates = Vec::new();
+    for router in 0..routers {
+        let mut rest = router;
+        for &size in sizes {
+            coordinates.push(rest % size);
+            rest /= size;
+        }
+    }
+    coordinates
+}
+
 impl Compass {
     /// Routers of a wiring that form a grid in the order of their numbers, the first dimension
     /// fastest. `None` when they do not.
@@ -30,46 +43,47 @@ impl Compass {
         if sizes.iter().map(|&size| u64::from(size)).product::<u64>() != u64::from(routers) {
             return None;
         }
-        let mut coordinates = Vec::new();
-        for router in 0..routers {
-            let mut rest = router;
-            for &size in sizes {
-                coordinates.push(rest % size);
-                rest /= size;
-            }
-        }
-        let dimensions = sizes.len();
+        let coordinates = coordinates(routers, sizes);
         let mut compass = Compass {
             sizes: sizes.to_vec(),
             wraps,
             ports: vec![[NONE; 2]; coordinates.len()],
             coordinates,
-            along: vec![Vec::new(); routers as usize],
+            along: Vec::new(),
             homes: (0..wiring.nodes()).map(|node| wiring.home(node)).collect(),
         };
+        compass.find_ports(wiring)?;
+        compass.along = (0..routers).map(|router| compass.inputs_along(wiring, router)).collect();
+        Some(compass)
+    }
+
+    /// Sets the port of each direction; returns `None` if a channel does not join neighbours.
+    fn find_ports(&mut self, wiring: &Wiring) -> Option<()> {
+        let dimensions = self.sizes.len();
         for channel in wiring.channels() {
             let (End::Router { router: from, port }, End::Router { router: to, .. }) =
                 (channel.from, channel.to)
             else {
                 continue;
             };
-            let (dimension, directions) = compass.step(from, to)?;
+            let (dimension, directions) = self.step(from, to)?;
             for direction in directions {
-                compass.ports[from as usize * dimensions + dimension][direction] = port;
+                self.ports[from as usize * dimensions + dimension][direction] = port;
             }
         }
-        for router in 0..routers {
-            let along = |&channel: &u32| match wiring.channels()[channel as usize].from {
-                End::Router { router: from, .. } => {
-                    let (dimension, directions) = compass.step(from, router)?;
-                    Some((dimension, directions[0] == 1))
-                }
-                End::Node(_) => None,
-            };
-            let along = wiring.inputs(router).iter().map(along).collect();
-            compass.along[router as usize] = along;
-        }
-        Some(compass)
+        Some(())
+    }
+
+    /// The dimension and direction of each input port of a router.
+    fn inputs_along(&self, wiring: &Wiring, router: u32) -> Vec<Option<(usize, bool)>> {
+        let along = |&channel: &u32| match wiring.channels()[channel as usize].from {
+            End::Router { router: from, .. } => {
+                let (dimension, directions) = self.step(from, router)?;
+                Some((dimension, directions[0] == 1))
+            }
+            End::Node(_) => None,
+        };
+        wiring.inputs(router).iter().map(along).collect()
     }
 
     /// The dimension and the directions (up 0, down 1) of a channel; both in a ring of two.

@@ -54,12 +54,11 @@ fn row_over(
             comes_nearer.then(|| (topology.parameters(link).latency + latency[there], link))
         });
         if let Some((least, link)) = nearer.min() {
-            latency[here] = least;
-            next[here] = link.0;
+            (latency[here], next[here]) = (least, link.0);
         }
+        let further = hops[here] + 1;
         for &link in topology.links_in(at) {
             let from = topology.link_from(link);
-            let further = hops[here] + 1;
             if let Some(slot) = hops.get_mut(anchors.place(from))
                 && *slot == u32::MAX
                 && allowed(from, at)

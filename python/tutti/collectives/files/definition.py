@@ -9,7 +9,7 @@ from tutti.base.files.overrides import with_changes, with_values
 from tutti.collectives.files.resolve import resolve
 from tutti.collectives.files.tables import RawExperiment
 from tutti.platforms.files.notation import defaults_of
-from tutti.platforms.files.presets import default_ranks
+from tutti.platforms.files.presets import default_ranks, platform_tables
 from tutti.study.console import remark
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def define(
         ConfigError: The file, an option or a change is invalid.
     """
     example = "seed=2 or platform.mesh.fan_in=greedy"
-    tables = _with_values(with_changes(tables, changes, RawExperiment, example=example), values)
+    tables, options = _with_tables_of_platform(path, tables, values, changes)
+    tables = _with_values(with_changes(tables, changes, RawExperiment, example=example), options)
     ordered = sorted(values, key=lambda key: _NAMED.index(key.partition(".")[0]))
     named = [*(["--set"] if changes else []), *(values[key][0] for key in ordered)]
     source = "options" if path is None else str(path)
@@ -74,6 +75,27 @@ def define(
     if text := defaults_of(experiment.platform):
         remark(text)
     return experiment
+
+
+def _with_tables_of_platform(
+    path: Path | None, tables: dict[str, Any], values: Values, changes: Sequence[str]
+) -> tuple[dict[str, Any], Values]:
+    """Returns the tables and the options with the platform's tables if a change is one of its keys.
+
+    Raises:
+        ConfigError: The platform is unknown, or its file cannot be read.
+    """
+    if not any(change.lstrip().startswith("platform.") for change in changes):
+        return tables, values
+    source, name = values.get("platform", ("platform", tables.get("platform")))
+    if not isinstance(name, str):
+        return tables, values
+    folder = Path() if path is None or "platform" in values else path.parent
+    found = platform_tables(name, folder=folder, source=source)
+    if "platform" in values and "model" not in values:
+        tables = {key: value for key, value in tables.items() if key != "model"}
+    options = {key: value for key, value in values.items() if key != "platform"}
+    return {**tables, "platform": found}, options
 
 
 def _with_values(tables: dict[str, Any], values: Values) -> dict[str, Any]:

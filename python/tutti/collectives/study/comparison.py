@@ -40,6 +40,7 @@ def compare(
     threads: int = 0,
     verify: bool = True,
     report: bool | None = None,
+    prune: bool = True,
 ) -> None:
     """Compares the algorithms of an experiment, and shows and writes the comparison.
 
@@ -49,6 +50,7 @@ def compare(
         threads: The number of threads; 0 for one per core.
         verify: Whether to verify schedules before they are timed.
         report: Whether to write the report and the trace; None if the extra is installed.
+        prune: Whether to leave out large schedules that cannot be among the two fastest.
 
     Raises:
         ConfigError: A named algorithm fits none of the rank counts, or the output folder cannot be
@@ -61,7 +63,7 @@ def compare(
     for text in (*experiment.remarks, *experiment.machine().remarks):
         remark(text)
     with Progress("laying out", work=parts(experiment)) as progress:
-        laid_out = plan(experiment, done=progress.advance)
+        laid_out = plan(experiment, done=progress.advance, running=progress.name, prune=prune)
     study: Study[Any] = Study(experiment.output, "measurement", extra=None)
     unverified = _prove(study, laid_out, skip=not verify)
     frame = with_baselines(laid_out, _measured(study, laid_out, threads))

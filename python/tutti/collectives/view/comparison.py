@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutti.collectives import comparison as reading
-from tutti.collectives.frames import BASELINE
+from tutti.collectives.columns import BASELINE
 from tutti.platforms.view.facts import platform_facts, ps_per_byte
 from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Choice, Section
 from tutti.view.palette import styles
@@ -19,7 +19,7 @@ from . import comparison_charts as compared_charts
 from . import summary as words
 from .gantt import gantt
 from .perfetto import write_trace
-from .quantities import MEASURED, REGIONS, Lead, Point, Ranking
+from .quantities import MEASURED, PRUNED, REGIONS, Lead, Point, Ranking
 from .summary import Reasons
 from .timeline import picture
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from tutti.collectives.comparison import Comparison
     from tutti.collectives.experiment import ExperimentPlan
+    from tutti.collectives.pruning import Pruned
 
     Drawn = Callable[[], tuple[pl.DataFrame, pl.DataFrame | None]]
 
@@ -68,6 +69,10 @@ _CAPTIONS = {
 _STAGES = (
     "Stages: the number of times that the critical path waits for other ranks; steps if a "
     "schedule has no closed form. Bytes per rank: bytes that a rank sends sequentially."
+)
+_PRUNED = (
+    "Large schedules whose lower bound exceeds the time of the second-fastest algorithm: they "
+    "change neither the fastest algorithm nor its lead."
 )
 _FASTEST = "One line per algorithm, with its fastest schedule at each"
 _RESULTS = f"All compared schedules. Bold: the fastest at its ranks and size. {SORTING}"
@@ -111,6 +116,7 @@ def comparison_view(
     inputs = _inputs(comparison, cases, plan.experiment.model if plan else "")
     every = [lead for each in leads for lead in each]
     ranking = _ranking(every, top)
+    pruned = plan.pruned if plan else ()
     rest = len(every) - len(ranking.rows)
     names = {fact.key: fact.value for fact in inputs}
     where = f"{names['collective']} on {names['platform']}, model {names['model']}"
@@ -121,11 +127,14 @@ def comparison_view(
         remarks=[*remarks, *_unverified(comparison)],
         headline=Fact("", f"{where}: fastest by rank count and size"),
         inputs=inputs,
-        tables=[ranking, *_repetitions(ranking)],
+        tables=[ranking, *_repetitions(ranking), *([_not_simulated(pruned)] if pruned else [])],
         data=[Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
-              Data("fastest", lambda: records_of(REGIONS, every))],
+              Data("fastest", lambda: records_of(REGIONS, every)),
+              *([Data("not_simulated", lambda: records_of(PRUNED, pruned))] if pruned else [])],
         below=[f"{rest} more rows with smaller leads; --top 0 shows all"] if rest else [],
-        sections=partial(_all_sections, cases, headings, leads, platform, run),
+        sections=partial(
+            _all_sections, cases, headings, leads, platform, run, pruned=pruned
+        ),
         provenance=_provenance(comparison),
     )  # fmt: skip
     if not report:
@@ -161,17 +170,25 @@ def _repetitions(ranking: Ranking) -> list[ReportTable[Point]]:
     return [ReportTable(columns, points, caption=f"over {most:,} repetitions")]
 
 
+def _not_simulated(pruned: Sequence[Pruned]) -> ReportTable[Pruned]:
+    return ReportTable(PRUNED, pruned, caption=f"{_PRUNED} --all simulates them.")
+
+
 def _all_sections(
     cases: Sequence[Comparison],
     headings: Sequence[str],
     leads: Sequence[Sequence[Lead]],
     platform: object,
     run: Drawn | None,
+    *,
+    pruned: Sequence[Pruned],
 ) -> list[Section]:
     return [
         *(section
           for number, (case, heading, rows) in enumerate(zip(cases, headings, leads, strict=True))
           for section in _sections(f"case{number}", case, heading, rows)),
+        *([Section("Schedules that are not simulated", _PRUNED, table=_not_simulated(pruned))]
+          if pruned else []),
         *(_timeline(*run()) if run else []),
         _assumptions(platform),
     ]  # fmt: skip

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tutti.collectives.comparison import Measurement, Region
+    from tutti.collectives.pruning import Pruned
 
 
 def shorten(names: list[str], most: int = 2, between: str = "; ") -> str:
@@ -76,6 +77,16 @@ MEASURED: tuple[Column[Point], ...] = (
            terminal=False),
 )  # fmt: skip
 """The quantities of a measurement, whose time is the median; "runs" are those of repetitions."""
+
+PRUNED: tuple[Column[Pruned], ...] = (
+    Column("ranks", lambda one: one.ranks, count, key="ranks"),
+    Column("size", lambda one: one.size_bytes, format_size, key="size_bytes"),
+    Column("not simulated", lambda one: one.schedule, key="schedule"),
+    Column("at least", lambda one: one.bound_ps, format_time, key="bound_ps"),
+    Column("second-fastest algorithm", lambda one: one.second_ps, format_time, key="second_ps",
+           short="second-fastest"),
+)  # fmt: skip
+"""The quantities of a large schedule that cannot be among the two fastest algorithms."""
 
 
 class Lead(NamedTuple):

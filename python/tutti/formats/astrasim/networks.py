@@ -78,11 +78,11 @@ class AstraSimNetwork:
             hops = 2 if one.block == "Switch" else 1
             latency = max(1, round(hops * one.latency * 1000))
             if aware:
-                rings.append((one.npus, rate, latency))
+                rings.append(_core.TorusRing(one.npus, rate, latency))
                 relays.append(rate if one.block == "Switch" else None)
             else:
                 # No contention: messages do not queue for links.
-                rings.append((one.npus, _core.TimePerByte("0 ns/B"), latency))
+                rings.append(_core.TorusRing(one.npus, _core.TimePerByte("0 ns/B"), latency))
                 relays.append(rate)
         return _core.StepFabric.torus(rings, relays=relays)
 

@@ -94,16 +94,13 @@ def simulate(
         raise TraceError(f"{message}: expected `localBWAware`", kind="not_carried")
     torus = network.torus(aware=aware)
     torus = torus.with_algorithms(_algorithms(network, found[0].transfers))
-    settings = {
-        "chunk": 1,
-        "message": 1 << 40,
-        "parts": system.splits,
-        "order": system.order,
-        "every_npu": len(found) > 1,
-        "detail": "packets",
-        "window": 0,
-        "launch": 0,
-    }
+    settings = _core.FabricSettings(
+        chunk=1,
+        message=1 << 40,
+        parts=system.splits,
+        order=system.order,
+        every_npu=len(found) > 1,
+    )
     of = list(range(len(found))) if len(found) > 1 else []
     record = _core.simulate_training(list(found), torus, system.endpoint(), settings, of)
     parts = record.breakdown()
@@ -157,7 +154,7 @@ def load_workload(
 
 
 def _algorithms(
-    network: AstraSimNetwork, transfers: Sequence[tuple[str, int, int, int]]
+    network: AstraSimNetwork, transfers: Sequence[_core.Transfer]
 ) -> list[tuple[str, int, list[_core.Schedule]]]:
     """Returns the schedule of each collective on its dimensions: all chunks use the same.
 
@@ -165,7 +162,7 @@ def _algorithms(
         TraceError: An all_to_all has too many NPUs on a ring.
     """
     found = []
-    for collective, mask in dict.fromkeys(transfer[:2] for transfer in transfers):
+    for collective, mask in dict.fromkeys((each.collective, each.mask) for each in transfers):
         given = enumerate(network.sizes)
         sizes = [size for at, size in given if size > 1 and mask >> at & 1]
         if collective == "all_to_all" and max(sizes) > _MOST_ON_RING:
@@ -206,7 +203,7 @@ def _check_implementations(
     """
     if system.implementations is None:
         return
-    for collective in dict.fromkeys(kind for kind, *_ in program.transfers):
+    for collective in dict.fromkeys(each.collective for each in program.transfers):
         key = f"{collective.replace('_', '-')}-implementation"
         count, expected = system.implementations.get(collective), len(network.dimensions)
         if count == expected:

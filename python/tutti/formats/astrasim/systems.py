@@ -70,11 +70,9 @@ class System:
         """Returns the messaging agent of the NPUs."""
         rate = TimePerByte.parse(f"{round(self.memory * 10**9)} B/s").core if self.memory else None
         return _core.Endpoint.agent(
-            {
-                "delay": self.delay * 1000,
-                "memory": rate or _core.TimePerByte("0 ns/B"),
-                "chunks": self.active,
-            }
+            delay_ps=self.delay * 1000,
+            memory=rate or _core.TimePerByte("0 ns/B"),
+            chunks_at_once=self.active,
         )
 
     @property

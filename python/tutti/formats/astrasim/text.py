@@ -18,7 +18,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tutti import _core
 from tutti.base.files import limits
@@ -46,7 +46,6 @@ _MOST = (1 << 53) - 1
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 _EXPERTS = re.compile(r"(?P<collective>[A-Z]+)_(?P<group>DP_EP|EP)")
 
-_Transfer = tuple[str, int, int, int]
 _Part = Literal["activations", "weights"]
 
 
@@ -90,7 +89,7 @@ def load_text(path: Path, sizes: tuple[int, ...], *, iterations: int = 1) -> Tex
     if policy.name in EMBEDDING:
         exchange = layers.pop(0)
         embedding = _embedding(exchange, header, source)
-        if exchange["after_input_gradient"] != exchange["after_forward"]:
+        if exchange.after_input_gradient != exchange.after_forward:
             reader.notes["embeddings whose backward exchange is taken to be the forward one"] += 1
     program = _core.TrainingProgram(
         layers, iterations=iterations, overlap=True, embedding=embedding
@@ -120,7 +119,7 @@ class _Reader:
         """Returns a line for each kind of column without effect."""
         return tuple(f"{text}: {count:,}" for text, count in self.notes.items())
 
-    def layer(self, words: list[str], key: str) -> dict[str, Any]:
+    def layer(self, words: list[str], key: str) -> _core.TrainingLayer:
         """Returns the layer of a line; `key` names the line."""
         policy = self.policy
         columns = _COLUMNS + (policy.name == CUSTOMIZED)
@@ -141,22 +140,16 @@ class _Reader:
             text = "collectives of activations, which ASTRA-sim omits with MICRO, are performed"
             self.notes[text] += 1
         self.layers += 1
-        return {
-            "name": words[0],
-            "forward": 1000 * self._number(words[2], key),
-            "input_gradient": 1000 * self._number(words[5], key),
-            "weight_gradient": 1000 * self._number(words[8], key),
-            "update": 1000 * self._number(words[11], key),
-            "before_forward": None,
-            "before_backward": None,
-            "covered_forward": 0,
-            "covered_backward": 0,
-            "with_forward": [],
-            "with_backward": [],
-            "after_forward": [forward] if forward else [],
-            "after_input_gradient": [backward] if backward else [],
-            "after_weight_gradient": self._transfer(words[9:11], key, policy, "weights"),
-        }
+        return _core.TrainingLayer(
+            words[0],
+            forward_ps=1000 * self._number(words[2], key),
+            input_gradient_ps=1000 * self._number(words[5], key),
+            weight_gradient_ps=1000 * self._number(words[8], key),
+            update_ps=1000 * self._number(words[11], key),
+            after_forward=[forward] if forward else [],
+            after_input_gradient=[backward] if backward else [],
+            after_weight_gradient=self._transfer(words[9:11], key, policy, "weights"),
+        )
 
     def _check_dependency(self, word: str, key: str) -> None:
         """Counts a dependency on another layer, which ASTRA-sim ignores."""
@@ -169,7 +162,7 @@ class _Reader:
 
     def _transfer(
         self, words: list[str], key: str, policy: Policy, part: _Part
-    ) -> _Transfer | None:
+    ) -> _core.Transfer | None:
         """Returns the collective of two columns, or None if none is performed."""
         size = self._number(words[1], key)
         name, among_experts = self._collective(words[0], key, policy)
@@ -187,7 +180,7 @@ class _Reader:
             return None
         if name == "all_gather":
             size = self._gathered(size, npus, key)
-        return (name, mask, size, 0)
+        return _core.Transfer(name, mask, size)
 
     def _gathered(self, size: int, npus: int, key: str) -> int:
         """Returns the total bytes of an all-gather of this stated size."""
@@ -227,7 +220,7 @@ class _Reader:
         return number
 
 
-def _repeat(layers: list[dict[str, Any]], policy: Policy, source: str) -> None:
+def _repeat(layers: list[_core.TrainingLayer], policy: Policy, source: str) -> None:
     """Adds the repeated forward passes to the layers whose backward passes wait for them.
 
     Their collectives precede their computations together, which takes the same time as in turn.
@@ -240,24 +233,24 @@ def _repeat(layers: list[dict[str, Any]], policy: Policy, source: str) -> None:
             problem, expected = f"`checkpoint_initiates`: no layer {end}", "layers count from 0"
             raise mistake(problem, source=source, key="line 1", expected=expected)
         again = layers[start:end]
-        layers[end]["with_backward"] = [each for one in again for each in one["after_forward"]]
-        layers[end]["weight_gradient"] += sum(one["forward"] for one in again)
+        layers[end].with_backward = [each for layer in again for each in layer.after_forward]
+        layers[end].weight_gradient_ps += sum(layer.forward_ps for layer in again)
 
 
-def _embedding(layer: dict[str, Any], header: list[str], source: str) -> dict[str, Any]:
+def _embedding(layer: _core.TrainingLayer, header: list[str], source: str) -> _core.EmbeddingTables:
     bottom = next(
         (int(word) for word in header[1:] if parse_count(word, 1 << 31) is not None), None
     )
-    exchanged = layer["after_forward"]
-    if bottom is None or not exchanged or exchanged[0][0] != "all_to_all":
+    exchanged = layer.after_forward
+    if bottom is None or not exchanged or exchanged[0].collective != "all_to_all":
         problem = "incomplete DLRM policy"
         expected = "the number of the last bottom layer, and ALLTOALL in the first layer"
         raise mistake(problem, source=source, key="line 1", expected=expected)
-    return {
-        "bottom": bottom,
-        "lookup": layer["forward"],
-        "first_lookup": layer["forward"],
-        "update": layer["update"],
-        "bytes": exchanged[0][2],
-        "background": header[0] == "HYBRID_DLRM_ENHANCED",
-    }
+    return _core.EmbeddingTables(
+        bottom=bottom,
+        lookup_ps=layer.forward_ps,
+        first_lookup_ps=layer.forward_ps,
+        update_ps=layer.update_ps,
+        size=exchanged[0].size,
+        background=header[0] == "HYBRID_DLRM_ENHANCED",
+    )

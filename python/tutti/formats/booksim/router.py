@@ -23,18 +23,9 @@ def router(given: BookSimInput) -> dict[str, Any]:
     if speedup < 1:
         least = "1 or more: routers of tutti allocate in each cycle"
         raise given.refused("internal_speedup", least)
-    buffer, vcs = config.vc_buf_size, max(config.num_vcs, 1)
-    if config.buf_size > 0:
-        buffer = config.buf_size // vcs
-    if config.buf_size > 0 and config.buf_size % vcs:
-        raise given.refused("buf_size", "a multiple of `num_vcs`: VCs have private buffers")
-    if config.buf_size > 0 and "vc_buf_size" in config.given and config.vc_buf_size != buffer:
-        given.remarks.append(
-            f"`vc_buf_size` has no effect: `buf_size` gives each VC {buffer} flits"
-        )
     table: dict[str, Any] = {
         "vcs": config.num_vcs,
-        "buffer": buffer,
+        "buffer": _buffer(given),
         "routing_delay": config.routing_delay,
         "vc_delay": config.vc_alloc_delay,
         "switch_delay": config.sw_alloc_delay,
@@ -53,6 +44,21 @@ def router(given: BookSimInput) -> dict[str, Any]:
     if config.output_buffer_size >= 0:
         table["output_buffer"] = config.output_buffer_size
     return table
+
+
+def _buffer(given: BookSimInput) -> int:
+    """Returns the depth of a VC, of which `buf_size` states the sum over all VCs."""
+    config = given.config
+    if config.buf_size <= 0:
+        return config.vc_buf_size
+    buffer, rest = divmod(config.buf_size, max(config.num_vcs, 1))
+    if rest:
+        raise given.refused("buf_size", "a multiple of `num_vcs`: VCs have private buffers")
+    if "vc_buf_size" in config.given and config.vc_buf_size != buffer:
+        given.remarks.append(
+            f"`vc_buf_size` has no effect: `buf_size` gives each VC {buffer} flits"
+        )
+    return buffer
 
 
 def _priority(given: BookSimInput) -> str:

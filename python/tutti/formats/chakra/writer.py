@@ -23,6 +23,7 @@ from tutti.formats.chakra.reader import (
     Node,
     write_nodes,
 )
+from tutti.formats.messages import refuse_timed
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Kind
 
@@ -59,7 +60,7 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
         `comm_root`, which `tutti.formats.chakra.trace` reads.
 
     Raises:
-        ConfigError: A file of a further rank exists.
+        ConfigError: A file of a further rank exists, or a collective has only a time.
         TraceError: A collective, or a receive from any rank, has no equivalent.
     """
     prefix = prefix_of(path)
@@ -86,6 +87,7 @@ def traces_of(trace: Trace) -> tuple[ChakraTrace, ...]:
     """Returns what `write_trace` would write, as a trace of each rank.
 
     Raises:
+        ConfigError: A collective has only a time.
         TraceError: A collective, or a receive from any rank, has no equivalent.
     """
     writer = _Writer(trace)
@@ -124,6 +126,7 @@ class _Writer:
     """
 
     def __init__(self, trace: Trace) -> None:
+        refuse_timed(trace)
         self._ranks, self._cpu = len(trace.ranks), trace.cpu
         everyone = tuple(range(self._ranks))
         distinct = dict.fromkeys(call.group for call in trace.collectives if call.group != everyone)

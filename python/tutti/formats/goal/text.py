@@ -108,6 +108,27 @@ def _lost_nics(count: int) -> tuple[str, ...]:
 
 
 def _write(trace: Trace, path: Path, options: Options, *, binary: bool) -> tuple[str, ...]:
+    losses: list[str] = []
+    stored = isinstance(trace.ranks, StoredRanks)
+    if not stored:
+        trace, losses = _without_collectives(trace, options)
+    losses += _losses(trace.core, trace.name)
+    if not stored and any(of.names for of in trace.ranks):
+        losses.append("names of operations")
+    trace.core.write_goal(str(path), binary=binary)
+    return tuple(losses)
+
+
+def _without_collectives(trace: Trace, options: Options) -> tuple[Trace, list[str]]:
+    """Returns a trace of messages only, and a line per loss.
+
+    Raises:
+        ConfigError: The trace has collectives and no algorithm is given, or some have only a time.
+    """
+    from tutti.collectives.lowering import expand
+    from tutti.formats.messages import refuse_timed
+
+    refuse_timed(trace)
     losses = []
     if trace.collectives:
         if options.algorithm is None:
@@ -116,15 +137,9 @@ def _write(trace: Trace, path: Path, options: Options, *, binary: bool) -> tuple
                 source=trace.name,
                 expected="--algorithm with an algorithm that replaces them by messages",
             )
-        from tutti.collectives.lowering import expand
-
         trace = expand(trace, options.algorithm)
         losses.append(f"collectives: replaced by messages of {options.algorithm}")
-    losses += _losses(trace.core, trace.name)
-    if not isinstance(trace.ranks, StoredRanks) and any(of.names for of in trace.ranks):
-        losses.append("names of operations")
-    trace.core.write_goal(str(path), binary=binary)
-    return tuple(losses)
+    return trace, losses
 
 
 def _losses(core: _core.TraceGraph, name: str) -> list[str]:

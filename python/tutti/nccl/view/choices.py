@@ -175,22 +175,22 @@ def choices_view(
     single = ReportTable(CANDIDATES, first.considered, bold=lambda row: row.candidate is row.chosen)
     gpus = f"{system.nodes} x {system.gpus_per_node} GPUs"
     return View(
-        headline=Fact("question", f"{about} on {system.name}, {gpus}, NCCL {nccl}"),
+        headline=Fact("question", f"{about} on {system.name}, {gpus}, {system.library} {nccl}"),
         facts=json_facts(system=system.name, nodes=system.nodes, gpus_per_node=system.gpus_per_node,
                       nccl=nccl, collective=collective),
         tables=[single if is_single else ReportTable(SIZES, choices)],
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
-        below=list(_conclusion(first)) if is_single else (),
+        below=list(_conclusion(first, system.library)) if is_single else (),
     )  # fmt: skip
 
 
-def _conclusion(choice: Choice) -> Iterator[RenderableType]:
-    """Yields the candidates that NCCL does not consider, by reason, and the choice."""
+def _conclusion(choice: Choice, library: str) -> Iterator[RenderableType]:
+    """Yields the candidates that the library does not consider, by reason, and the choice."""
     refused = [row.candidate for row in choice.rows if not row.candidate.considered]
     if refused:
         yield "not considered"
     for (algorithm, refusal), rows in groupby(refused, lambda row: (row.algorithm, row.refusal)):
         yield indented(f"{algorithm} {', '.join(row.protocol for row in rows)}: {refusal}")
     rates = f"{format_rate(choice.row.algbw)}, {format_rate(choice.row.busbw)}"
-    yield f"NCCL chooses {choice.chosen.algorithm} with {choice.chosen.protocol}"
+    yield f"{library} chooses {choice.chosen.algorithm} with {choice.chosen.protocol}"
     yield f"algbw, busbw: {rates}"

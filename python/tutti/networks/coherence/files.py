@@ -137,7 +137,7 @@ def _resolved(tables: dict[str, Any], source: str, folder: Path) -> Coherence:
 
 def _within_folder(kernel: str, folder: Path) -> str:
     """Returns a kernel; the file of a trace is relative to a folder."""
-    if not kernel.startswith(PREFIX):
+    if not kernel.startswith(PREFIX) or kernel == PREFIX:
         return kernel
     return f"{PREFIX}{folder / kernel.removeprefix(PREFIX)}"
 

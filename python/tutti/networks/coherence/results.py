@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tutti import _core
     from tutti.networks.coherence.runs import Case
 
 
@@ -18,6 +19,11 @@ class Mean:
     count: int
     mean: float
     most: int
+
+    @classmethod
+    def of_core(cls, mean: _core.CoherenceMean) -> Mean:
+        """Converts a mean of the core."""
+        return cls(mean.count, mean.mean, mean.most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,15 +174,38 @@ class CoherenceRun:
         return _ratio(_flows_of(self.flows, cast), sum(one.count for one in self.flows))
 
     @classmethod
-    def of_core(cls, case: Case, chip: dict[str, Any], found: dict[str, Any]) -> CoherenceRun:
+    def of_core(
+        cls, case: Case, chip: dict[str, Any], result: _core.CoherenceResult
+    ) -> CoherenceRun:
         """Converts a result of the core."""
-        rest = dict(found)
-        misses = tuple(_misses(one) for one in rest.pop("misses"))
-        flows = tuple(FlowCount(*one) for one in rest.pop("flows"))
-        means: dict[str, Any] = {
-            name: Mean(*rest.pop(name)) for name in ("broadcasts", "reductions")
-        }
-        return cls(case=case, chip=chip, misses=misses, flows=flows, **means, **rest)
+        return cls(
+            case=case,
+            chip=chip,
+            cycles=result.cycles,
+            total_cycles=result.total_cycles,
+            cores=result.cores,
+            instructions=result.instructions,
+            accesses=result.accesses,
+            l1_misses=result.l1_misses,
+            misses=tuple(_misses(each) for each in result.misses),
+            spun=result.spun,
+            broadcasts=Mean.of_core(result.broadcasts),
+            reductions=Mean.of_core(result.reductions),
+            response_packets=result.response_packets,
+            open_reductions=result.open_reductions,
+            table_occupancy=result.table_occupancy,
+            flows=tuple(
+                FlowCount(each.kind, each.message_class, each.cast, each.count)
+                for each in result.flows
+            ),
+            reissues=result.reissues,
+            persistent=result.persistent,
+            memory_reads=result.memory_reads,
+            memory_writes=result.memory_writes,
+            stall=result.stall,
+            network_stall=result.network_stall,
+            counts=result.counts,
+        )
 
     def __repr__(self) -> str:
         case = self.case
@@ -191,15 +220,15 @@ class CoherenceRun:
         return view_html(runs_view([self]))
 
 
-def _misses(found: dict[str, Any]) -> Misses:
-    latency = Mean(*found["latency"])
-    parts = {name: _ratio(cycles, latency.count) for name, cycles in found["parts"]}
+def _misses(result: _core.MissResult) -> Misses:
+    latency = Mean.of_core(result.latency)
+    parts = {name: _ratio(cycles, latency.count) for name, cycles in result.parts}
     return Misses(
-        kind=found["kind"],
+        kind=result.kind,
         latency=latency,
         parts=parts,
-        from_caches=found["from_caches"],
-        from_memory=found["from_memory"],
+        from_caches=result.from_caches,
+        from_memory=result.from_memory,
     )
 
 

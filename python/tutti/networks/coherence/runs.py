@@ -66,11 +66,31 @@ class Case:
         chip: Any = self.chip.given(self.protocol)
         if self.kernel.startswith(PREFIX):
             _refuse_keys_of_kernels(self)
-            trace = read_trace(Path(self.kernel.removeprefix(PREFIX)))
+            trace = read_trace(_file_of(self.kernel))
+            _check_cores(trace, self.mesh)
             return _core.CoherenceCase.of_trace(self.mesh.core, chip, trace)
         return _core.CoherenceCase(
             self.mesh.core, chip, self.kernel, self.scale, self.cores, self.seed
         )
+
+
+def _file_of(kernel: str) -> Path:
+    """Returns the file of a trace."""
+    name = kernel.removeprefix(PREFIX)
+    if not name:
+        message = f"`{kernel}` names no file: expected {PREFIX}FILE"
+        raise CoherenceError(message, kind="unknown_kernel", hint="give the file of the trace")
+    return Path(name)
+
+
+def _check_cores(trace: _core.CoherenceTrace, mesh: SmartMesh) -> None:
+    """Refuses a trace whose last core exceeds the nodes of the mesh."""
+    if trace.cores > mesh.nodes:
+        message = (
+            f"the trace has accesses of core {trace.cores - 1}: expected cores 0 to "
+            f"{mesh.nodes - 1}, as the mesh has {mesh.nodes} nodes"
+        )
+        raise CoherenceError(message, kind="trace", hint="enlarge the mesh, or rename the core")
 
 
 def _refuse_keys_of_kernels(case: Case) -> None:
@@ -163,7 +183,7 @@ def run_all(
     """
     core_cases = [case.core for case in cases]
 
-    def run_of(index: int, results: list[dict[str, Any]]) -> CoherenceRun:
+    def run_of(index: int, results: list[_core.CoherenceResult]) -> CoherenceRun:
         return CoherenceRun.of_core(cases[index], core_cases[index].described(), results[0])
 
     return measure_all([[one] for one in core_cases], run_of, threads=threads, done=done)

@@ -52,12 +52,15 @@ def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: i
     ends = (made.node_names(), made.router_names())
     rows = []
     flits_sent = memoryview(sent).cast("Q")
-    for (a, b, latency, _, flit_ps, length), flits in zip(made.channels(), flits_sent, strict=True):
-        kind = "injection" if a[0] == "node" else "ejection" if b[0] == "node" else "link"
-        source, target = (ends[end[0] == "router"][end[1]] for end in (a, b))
-        each = max(flit_ps / cycle, 1.0)
+    for channel, flits in zip(made.channels(), flits_sent, strict=True):
+        a, b = channel.source, channel.target
+        kind = "link" if b.is_router else "ejection"
+        kind = kind if a.is_router else "injection"
+        source, target = (ends[end.is_router][end.number] for end in (a, b))
+        each = max(channel.flit_time_ps / cycle, 1.0)
         busy = flits * each / window if window else 0.0
-        rows.append((kind, source, target, flits, busy, latency, each, length))
+        parameters = channel.latency, each, channel.length_um
+        rows.append((kind, source, target, flits, busy, *parameters))
     schema = {
         "kind": pl.String,
         "source": pl.String,
@@ -194,22 +197,23 @@ class Powered:
         routers = [_Router() for _ in self.made.router_names()]
         names = self.channels.select("source", "target").rows()
         flits = self.channels["flits"].to_list()
-        for (a, b, *_, length), count, (source, target) in zip(
+        for channel, count, (source, target) in zip(
             self.made.channels(), flits, names, strict=True
         ):
-            if b[0] == "router":
-                routers[b[1]].inputs += 1
-                routers[b[1]].into += count
-            if a[0] == "router":
-                routers[a[1]].outputs += 1
-                routers[a[1]].out += count
+            a, b = channel.source, channel.target
+            if b.is_router:
+                routers[b.number].inputs += 1
+                routers[b.number].into += count
+            if a.is_router:
+                routers[a.number].outputs += 1
+                routers[a.number].out += count
             if source == target:
                 continue  # between an NPU and its router
-            if length is None:
+            if channel.length_um is None:
                 message = f"the length of the link from {source} to {target} is unknown"
                 raise EnergyError(message, kind="no_length")
-            home = a[1] if a[0] == "router" else b[1]
-            routers[home].wires.append((length, count))
+            home = a.number if a.is_router else b.number
+            routers[home].wires.append((channel.length_um, count))
         groups: dict[int, list[_Router]] = {}
         for router in routers:
             groups.setdefault(max(router.inputs, router.outputs), []).append(router)

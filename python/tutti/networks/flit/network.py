@@ -102,18 +102,17 @@ class Network:
         return [] if known else [f"{self._unchecked}; the run reports a deadlock"]
 
     def _throttled(self, built: _core.FlitNetwork, longest: int) -> list[str]:
-        found = built.throttled(longest)
-        if found is None:
+        link = built.throttled(longest)
+        if link is None:
             return []
-        source, target, cycles, capacity, needs, buffer, links = found
-        vcs = capacity // self.router.buffer
+        vcs = link.slots // self.router.buffer
         size = f"{longest}-flit packets on" if vcs == 1 else "packets on"
         buffers = "1 VC" if vcs == 1 else f"{vcs} VCs"
-        others = f" (the longest of {links:,} such links)" if links > 1 else ""
+        others = f" (the longest of {link.links:,} such links)" if link.links > 1 else ""
         remark = (
-            f"the credit round trip of {source} > {target}{others} is {cycles} cycles: {size} "
-            f"{buffers} of depth {self.router.buffer} use at most {100 * capacity // needs} % of "
-            f"the link; buffer = {buffer} allows 100 %"
+            f"the credit round trip of {link.source} > {link.target}{others} is {link.round_trip} "
+            f"cycles: {size} {buffers} of depth {self.router.buffer} use at most "
+            f"{100 * link.slots // link.needs} % of the link; buffer = {link.buffer} allows 100 %"
         )
         return [remark]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tutti.networks.errors import NocError
 from tutti.networks.flit.events import Powered, channel_frame, events_of
@@ -59,12 +59,19 @@ class FlitMeasurement:
     quantiles: dict[str, int]
 
     @classmethod
-    def of_core(cls, given: dict[str, Any]) -> FlitMeasurement:
+    def of_core(cls, result: _core.FlitClassResult) -> FlitMeasurement:
         """Converts a result of the core."""
-        means = ("accepted", "latency", "network_latency", "hops")
-        estimates = {name: Estimate(*given[name]) for name in means}
-        quantiles = dict(zip(QUANTILES, given["quantiles"], strict=True))
-        return cls(**{**given, **estimates, "quantiles": quantiles})
+        return cls(
+            offered=result.offered,
+            accepted=Estimate(*result.accepted),
+            accepted_extremes=result.accepted_extremes,
+            latency=Estimate(*result.latency),
+            latency_extremes=result.latency_extremes,
+            network_latency=Estimate(*result.network_latency),
+            hops=Estimate(*result.hops),
+            packets=result.packets,
+            quantiles=dict(zip(QUANTILES, result.quantiles, strict=True)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +91,17 @@ class Stalls:
     no_vc: int
     no_credit: int
     switch: int
+
+    @classmethod
+    def of_core(cls, stalls: _core.FlitStalls) -> Stalls:
+        """Converts the counts of the core."""
+        return cls(
+            busy=stalls.busy,
+            routing=stalls.routing,
+            no_vc=stalls.no_vc,
+            no_credit=stalls.no_credit,
+            switch=stalls.switch,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,13 +138,13 @@ class NocRun:
     load: float | None
     deadlock_cycle: tuple[str, ...]
     _made: _core.FlitNetwork = field(repr=False)
-    _given: dict[str, Any] = field(repr=False)
+    _result: _core.FlitResult = field(repr=False)
 
     @classmethod
     def of_core(
         cls,
         core: _core.FlitNetwork,
-        given: dict[str, Any],
+        result: _core.FlitResult,
         *,
         network: Network,
         traffic: Supply,
@@ -138,17 +156,17 @@ class NocRun:
             network=network,
             traffic=traffic,
             plan=plan,
-            ending=given["ending"],
-            cycles=given["cycles"],
-            window=given["window"],
-            all=FlitMeasurement.of_core(given["all"]),
-            classes=tuple(FlitMeasurement.of_core(one) for one in given["classes"]),
-            buffered=tuple(memoryview(given["buffered"]).cast("Q")),
-            stalls=Stalls(**given["stalls"]),
+            ending=result.ending,
+            cycles=result.cycles,
+            window=result.window,
+            all=FlitMeasurement.of_core(result.all),
+            classes=tuple(FlitMeasurement.of_core(each) for each in result.classes),
+            buffered=tuple(memoryview(result.buffered).cast("Q")),
+            stalls=Stalls.of_core(result.stalls),
             load=load,
-            deadlock_cycle=tuple(given["deadlock_cycle"]),
+            deadlock_cycle=tuple(result.deadlock_cycle),
             _made=core,
-            _given=given,
+            _result=result,
         )
 
     @property
@@ -194,7 +212,7 @@ class NocRun:
         window, utilisation (0 to 1), latency in cycles, cycles_per_flit and length_um.
         """
         cycle = self.network.cycle_ps
-        return channel_frame(self._made, self._given["sent"], cycle=cycle, window=self.window)
+        return channel_frame(self._made, self._result.sent, cycle=cycle, window=self.window)
 
     @cached_property
     def occupancy(self) -> pl.DataFrame:
@@ -204,7 +222,7 @@ class NocRun:
         """
         import polars as pl
 
-        means = memoryview(self._given["occupancy"]).cast("d")
+        means = memoryview(self._result.occupancy).cast("d")
         vcs = self.network.router.vcs
         channels = self.channels
         ports = self._made.inputs() if means else []
@@ -241,7 +259,7 @@ class NocRun:
         """
         import polars as pl
 
-        sent = memoryview(self._given["sent_by_vc"]).cast("Q")
+        sent = memoryview(self._result.sent_by_vc).cast("Q")
         ends = self.channels.select("kind", "source", "target", "cycles_per_flit")
         vcs = self.network.router.vcs
         if not sent:
@@ -270,7 +288,7 @@ class NocRun:
             {
                 "cycle": [time for time in times for _ in range(vcs)],
                 "vc": list(range(vcs)) * len(times),
-                "flits": list(memoryview(self._given["buffered_by_vc"]).cast("Q")),
+                "flits": list(memoryview(self._result.buffered_by_vc).cast("Q")),
             },
             schema={"cycle": pl.UInt64, "vc": pl.UInt32, "flits": pl.UInt64},
         )
@@ -302,8 +320,8 @@ class NocRun:
             raise NocError(message, kind="unknown_channel")
         vcs, channel, port = self.network.router.vcs, found[0], ports.index(found[0])
         samples = len(self.buffered)
-        buffers = memoryview(self._given["vc_occupancy"]).cast("H")
-        sent = memoryview(self._given["vc_sent"]).cast("H")
+        buffers = memoryview(self._result.vc_occupancy).cast("H")
+        sent = memoryview(self._result.vc_sent).cast("H")
 
         def rows(values: memoryview[int], index: int, count: int) -> list[int]:
             firsts = ((sample * count + index) * vcs for sample in range(samples))
@@ -322,7 +340,7 @@ class NocRun:
     @cached_property
     def events(self) -> Events:
         """Event counts of the window, for energy models."""
-        return events_of(self.channels, self._given["vc_grants"])
+        return events_of(self.channels, self._result.vc_grants)
 
     def energy(self, technology: Technology) -> EnergyReport:
         """Returns the dynamic and leakage energy of the window.

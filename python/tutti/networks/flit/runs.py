@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.networks.flit.network import classes_of, every
@@ -202,7 +202,7 @@ def _measured(
         return []
     core = network.core(classes_of(supplies[0]))
 
-    def run_of(index: int, results: list[dict[str, Any]]) -> NocRun:
+    def run_of(index: int, results: list[_core.FlitResult]) -> NocRun:
         supply = supplies[index]
         load = _load(supply)
         return NocRun.of_core(

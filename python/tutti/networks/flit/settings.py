@@ -7,10 +7,11 @@ cycle. Building the core's network checks the settings for consistency.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from tutti import _core
 from tutti.base.declared.groups import RouterParameters, Speculation
 from tutti.base.files.described import Count, beyond_bounds, key
 from tutti.networks.errors import NocError
@@ -24,9 +25,6 @@ __all__ = [
     "Trace",
     "Traffic",
 ]
-
-if TYPE_CHECKING:
-    from tutti import _core
 
 NarrowLinks = Annotated[
     Literal["refuse", "serialize"],
@@ -118,9 +116,15 @@ class Traffic:
         "`ordered`.",
     )
 
-    def core_load(self, share: float = 1.0) -> tuple[str, str, float, str, int]:
+    def core_load(self, share: float = 1.0) -> _core.FlitLoad:
         """Returns the load for the core, with the rate multiplied by `share`."""
-        return self.pattern, self.process, self.rate * share, str(self.packet), self.priority
+        return _core.FlitLoad(
+            self.pattern,
+            self.process,
+            rate=self.rate * share,
+            packet=str(self.packet),
+            priority=self.priority,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +175,14 @@ class MeasurementPlan:
             message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
 
-    def core_plan(self) -> tuple[int, int, int, int, int, int, bool]:
+    def core_plan(self) -> _core.FlitPlan:
         """Returns the plan for the core."""
-        times = (self.warmup, self.measure, self.batches, self.drain, self.patience, self.sample)
-        return (*times, self.keep_vcs)
+        return _core.FlitPlan(
+            warmup=self.warmup,
+            measure=self.measure,
+            batches=self.batches,
+            drain=self.drain,
+            patience=self.patience,
+            sample=self.sample,
+            keep_vcs=self.keep_vcs,
+        )

@@ -63,30 +63,24 @@ class MeshMeasurement:
         return self.accepted.mean / self.offered.mean if self.offered.mean else math.nan
 
     @classmethod
-    def of_core(cls, seeds: list[dict[str, Any]]) -> MeshMeasurement:
+    def of_core(cls, seeds: list[_core.SmartLoadResult]) -> MeshMeasurement:
         """Combines the core's results of one traffic over all seeds."""
-        of = {
-            name: estimate([one[name] for one in seeds])
-            for name in (
-                "offered",
-                "accepted",
-                "parts",
-                "latency",
-                "part_latency",
-                "arrivals",
-                "active",
-            )
-        }
-        ended = [one for one in seeds if one["messages"]]
-        extremes = [one["latency_extremes"] for one in ended] or [(0, 0)]
+        ended = [each for each in seeds if each.messages]
+        extremes = [each.latency_extremes for each in ended] or [(0, 0)]
         return cls(
-            messages=sum(one["messages"] for one in seeds),
+            messages=sum(each.messages for each in seeds),
+            offered=estimate([each.offered for each in seeds]),
+            accepted=estimate([each.accepted for each in seeds]),
+            parts=estimate([each.parts for each in seeds]),
+            latency=estimate([each.latency for each in seeds]),
             latency_extremes=(min(a for a, _ in extremes), max(b for _, b in extremes)),
             quantiles={
-                name: fmean(one["quantiles"][index] for one in ended) if ended else math.nan
+                name: fmean(each.quantiles[index] for each in ended) if ended else math.nan
                 for index, name in enumerate(QUANTILES)
             },
-            **of,
+            part_latency=estimate([each.part_latency for each in seeds]),
+            arrivals=estimate([each.arrivals for each in seeds]),
+            active=estimate([each.active for each in seeds]),
         )
 
 
@@ -142,22 +136,22 @@ class MeshRun:
         mesh: SmartMesh,
         traffic: tuple[Traffic, ...],
         plan: ReplicationPlan,
-        seeds: list[dict[str, Any]],
+        seeds: list[_core.SmartResult],
     ) -> MeshRun:
         """Combines the core's results of all seeds."""
-        every = zip(*(one["loads"] for one in seeds), strict=True)
+        every = zip(*(each.loads for each in seeds), strict=True)
         return cls(
             mesh=mesh,
             traffic=traffic,
             plan=plan,
             load=traffic[0].rate,
-            ending=max((one["ending"] for one in seeds), key=_ENDINGS.index),
-            cycles=sum(one["cycles"] for one in seeds),
-            loads=tuple(MeshMeasurement.of_core(list(one)) for one in every),
-            table_entries=estimate([one["table_entries"] for one in seeds]),
-            buffered_flows=estimate([one["buffered_flows"] for one in seeds]),
-            stay=estimate([one["stay"] for one in seeds]),
-            counts=_summed([one["counts"] for one in seeds]),
+            ending=max((each.ending for each in seeds), key=_ENDINGS.index),
+            cycles=sum(each.cycles for each in seeds),
+            loads=tuple(MeshMeasurement.of_core(list(loads)) for loads in every),
+            table_entries=estimate([each.table_entries for each in seeds]),
+            buffered_flows=estimate([each.buffered_flows for each in seeds]),
+            stay=estimate([each.stay for each in seeds]),
+            counts=_summed([each.counts for each in seeds]),
         )
 
     def __repr__(self) -> str:

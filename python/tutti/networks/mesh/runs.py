@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti.networks.errors import NocError
 from tutti.networks.loads import Search, measure_all, scaled
@@ -14,6 +14,7 @@ from tutti.networks.mesh.traffic import ReplicationPlan, Traffic, case_of, ideal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tutti import _core
     from tutti.networks.flit.results import Estimate
     from tutti.networks.mesh.mesh import SmartMesh
 
@@ -227,7 +228,7 @@ def _measured(
     seeds = range(plan.seed, plan.seed + plan.seeds)
     groups = [[case_of(mesh, supply, plan, seed=seed) for seed in seeds] for supply in supplies]
 
-    def run_of(index: int, results: list[dict[str, Any]]) -> MeshRun:
+    def run_of(index: int, results: list[_core.SmartResult]) -> MeshRun:
         return MeshRun.of_core(mesh, supplies[index], plan, results)
 
     return measure_all(groups, run_of, threads=threads, done=done)

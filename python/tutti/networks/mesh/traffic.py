@@ -141,10 +141,6 @@ class ReplicationPlan:
             message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
 
-    def core(self) -> tuple[int, int, int]:
-        """Returns the plan for the core."""
-        return self.warmup, self.measure, self.drain
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ideal:
@@ -207,4 +203,12 @@ def case_of(
         NocError: The traffic does not fit the mesh.
         TrafficError: The traffic is invalid.
     """
-    return _core.SmartCase(mesh.core, [one.core() for one in traffic], plan.core(), seed)
+    loads = [each.core() for each in traffic]
+    return _core.SmartCase(
+        mesh.core,
+        loads,
+        warmup=plan.warmup,
+        measure=plan.measure,
+        drain=plan.drain,
+        seed=seed,
+    )

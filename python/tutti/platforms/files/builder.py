@@ -99,13 +99,26 @@ def _library(
 
 
 def _is_changed(platform: RawPlatform) -> bool:
-    """Returns whether a platform has the name of a bundled one, and other values."""
+    """Returns whether a platform has the name of a bundled one, and other values.
+
+    The model of a library knows which library it is, and the number of nodes and their NPUs.
+    """
     from tutti.platforms.files.presets import find_platform, platform_names
 
     if platform.name not in platform_names():
         return False
     bundled = find_platform(platform.name, folder=Path())
-    return platform is not bundled and platform != bundled
+    if platform is bundled:
+        return False
+    topology, build = platform.topology, bundled.topology.build if bundled.topology else None
+    if topology is not None and _family(topology.build) == _family(build):
+        topology = topology.model_copy(update={"build": build})
+    same = platform.model_copy(update={"library": bundled.library, "topology": topology})
+    return same != bundled
+
+
+def _family(build: str | None) -> str:
+    return "" if build is None else build.partition(":")[0]
 
 
 def _check_nodes(platform: RawPlatform, routes: Routes | None, source: str) -> None:

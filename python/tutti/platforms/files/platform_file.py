@@ -212,7 +212,7 @@ class CalibrationTable(Table):
 class LibraryTable(Table):
     """The communication library that runs on a machine."""
 
-    name: Literal["nccl"] = Field(description="The library.")
+    name: Literal["nccl", "rccl"] = Field(description="The library.")
     version: str = Field(min_length=1, description="The version, such as `2.28`.")
     system: str = Field(
         default="",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from tutti.topologies.notation import EXAMPLE, is_notation
 if TYPE_CHECKING:
     from tutti.topologies import Routes
 
+_LIKE = re.compile(r'^like = "(\w+)"\n', re.MULTILINE)
+
 
 def platform_names() -> list[str]:
     """Returns the names of the bundled platforms, in alphabetical order."""
@@ -34,8 +37,16 @@ def _names() -> tuple[str, ...]:
 
 
 def platform_text(name: str) -> str:
-    """Returns the file of a bundled platform."""
-    return (files("tutti") / "platforms" / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    """Returns the file of a bundled platform.
+
+    A platform that is like another one states only its name, summary and source.
+    """
+    text = (files("tutti") / "platforms" / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    like = _LIKE.search(text)
+    if like is None:
+        return text
+    _, start, rest = platform_text(like[1]).partition("default_model")
+    return f"{_LIKE.sub('', text)}{start}{rest}"
 
 
 def load_platform(path: Path) -> RawPlatform:

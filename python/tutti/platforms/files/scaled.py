@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
 from tutti.platforms.files.builder import machine
+from tutti.platforms.files.platform_file import SWITCHES
 from tutti.platforms.files.presets import chosen_model
 
 if TYPE_CHECKING:
-    from tutti.platforms.files.platform_file import RawPlatform
+    from tutti.platforms.files.platform_file import RawPlatform, TopologyTable
     from tutti.platforms.machine import Platform
 
 _FAMILY = "rail_optimized"
@@ -27,7 +28,7 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     """
     topology, build = platform.topology, scaled_notation(platform, gpus)
     if build and topology is not None:
-        changed = topology.model_copy(update={"build": build})
+        changed = topology.model_copy(update={"build": build, **_switches(topology, build)})
         platform = platform.model_copy(update={"topology": changed})
     found = _machine(platform, source)
     ranks = found.routes.topology.ranks if found.routes else 0
@@ -40,6 +41,18 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
             expected=expected,
             hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
         )
+    return found
+
+
+def _switches(topology: TopologyTable, build: str) -> dict[str, object]:
+    """Returns the switches that multicast and reduce, without spines if the cluster has none."""
+    found: dict[str, object] = {}
+    for key in SWITCHES:
+        switches = getattr(topology, key)
+        names = getattr(switches, "value", None)
+        if isinstance(names, list) and "spines" not in build:
+            kept = [name for name in names if not name.startswith("spine")]
+            found[key] = switches.model_copy(update={"value": kept})
     return found
 
 

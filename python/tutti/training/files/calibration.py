@@ -27,13 +27,13 @@ class _Factor(Table):
     factor: _Ratio
     low: _Ratio
     high: _Ratio
-    determined: Annotated[float, Field(ge=0, le=1)]
+    determined: float = Field(ge=0, le=1)
 
 
 class _Calibration(Table):
-    gpu: Annotated[str, Field(min_length=1)]
-    precisions: Annotated[list[Precision], Field(min_length=1)]
-    models: Annotated[list[str], Field(min_length=1)]
+    gpu: str = Field(min_length=1)
+    precisions: list[Precision] = Field(min_length=1)
+    models: list[str] = Field(min_length=1)
     steps: Positive
     factors: dict[str, _Factor]
 

@@ -11,6 +11,7 @@ from tutti.base.files.reader import read_rows, read_toml
 from tutti.base.files.tables import Positive, Table
 from tutti.base.files.validate import validated
 from tutti.workloads.kernels import Precision
+from tutti.workloads.tokens import Format
 from tutti.workloads.transfers import CpCommType, Recompute
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ class MeasuredRow(Table):
     micro_batch: Positive = 1
     chunks: Positive = 1
     recompute: Recompute = "selective"
-    zero: Annotated[int | None, Field(ge=0, le=3)] = None
+    zero: int | None = Field(None, ge=0, le=3)
     cp_comm_type: CpCommType = "all_gather"
+    dispatch_format: Format | None = None
+    expert_imbalance: Annotated[float, Field(ge=1, le=1e4)] = 1.0
 
 
 class NumberedRow(NamedTuple):

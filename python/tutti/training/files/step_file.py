@@ -322,5 +322,6 @@ def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
         except TuttiError as error:
             raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
         if [one.name for one in found].count(found[-1].name) > 1:
-            raise mistake("duplicates a name", source=source, key=key, value=shown(found[-1].name))
+            raise mistake("duplicates a name", source=source, key=key, value=shown(found[-1].name),
+                          hint="rename one of the two")  # fmt: skip
     return tuple(found)

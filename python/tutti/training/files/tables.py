@@ -23,21 +23,18 @@ from tutti.workloads.transfers import Elements
 class TorusTable(Table):
     """The torus that connects the NPUs."""
 
-    rings: Annotated[
-        list[Ring],
-        Field(
-            min_length=1,
-            max_length=8,
-            description="The rings, starting with the ring inside a package.",
-        ),
-    ]
+    rings: list[Ring] = Field(
+        min_length=1,
+        max_length=8,
+        description="The rings, starting with the ring inside a package.",
+    )
     efficiency: Efficiency = Step.efficiency
 
 
 class RooflineTable(Table):
     """The longer of the times of arithmetic and of memory accesses."""
 
-    model: Annotated[Literal["roofline"], Field(description="The compute model.")]
+    model: Literal["roofline"] = Field(description="The compute model.")
 
 
 @described_by(Chiplet)
@@ -45,28 +42,22 @@ class RooflineTable(Table):
 class SystolicTable(Table):
     """A systolic array with SCALE-Sim's cycle counts and ideal memory."""
 
-    model: Annotated[Literal["systolic"], Field(description="The compute model.")]
+    model: Literal["systolic"] = Field(description="The compute model.")
     dataflow: Annotated[Dataflow, table_of(Systolic).model_fields["dataflow"]] = "weight_stationary"
-    clock: Annotated[
-        Frequency | None,
-        Field(default=None, description="Clock of the array; the NPU's if absent."),
-    ]
-    elements: Annotated[
-        Positive, Field(default=1, description="Number of arrays of an NPU or chiplet.")
-    ]
+    clock: Frequency | None = Field(
+        default=None, description="Clock of the array; the NPU's if absent."
+    )
+    elements: Positive = Field(default=1, description="Number of arrays of an NPU or chiplet.")
 
 
 class MeasuredTable(Table):
     """Measured times of each pass of each layer."""
 
-    model: Annotated[Literal["measured"], Field(description="The compute model.")]
-    file: Annotated[
-        str,
-        Field(
-            description="A CSV file with columns layer, forward, input_gradient and "
-            "weight_gradient; times have units.",
-        ),
-    ]
+    model: Literal["measured"] = Field(description="The compute model.")
+    file: str = Field(
+        description="A CSV file with columns layer, forward, input_gradient and "
+        "weight_gradient; times have units."
+    )
 
 
 class GpuTable(Table):
@@ -75,53 +66,36 @@ class GpuTable(Table):
     `npu` should have the peaks of the GPU; a lower rate or bandwidth slows the kernels.
     """
 
-    model: Annotated[Literal["gpu"], Field(description="The compute model.")]
-    gpu: Annotated[str, Field(description="The GPU, such as `h100`.")]
-    precision: Annotated[
-        Precision, Field(default="bf16", description="The precision of matrix products.")
-    ]
-    efficiency: Annotated[
-        float | None,
-        Field(
-            default=None,
-            gt=0,
-            le=1,
-            description="Fraction of the peak that matrix products and attention reach, instead "
-            "of the fitted ones.",
-        ),
-    ]
-    dispatcher: Annotated[
-        Dispatcher | None,
-        Field(
-            default=None,
-            description="Kernels of experts: `alltoall`, `flex` (DeepEP, HybridEP), `fused` or "
-            "`dropping`. By default `fused` with MXFP8 and NVFP4, else `flex`.",
-        ),
-    ]
-    graph: Annotated[
-        Graph | None,
-        Field(
-            default=None,
-            description="What CUDA graphs launch: nothing (`eager`), parts of layers (`partial`) "
-            "or an iteration (`full`). By default `full` with `fused`, else `partial`.",
-        ),
-    ]
-    overlapped: Annotated[
-        bool,
-        Field(
-            default=False,
-            description="Whether dispatch and combine overlap with another micro-batch, for `tutti "
-            "train calibrate`; the simulation of the step exposes them in full.",
-        ),
-    ]
-    calibration: Annotated[
-        str | None,
-        Field(
-            default=None,
-            description="A file of `tutti train calibrate` with factors on the fitted "
-            "efficiencies of this GPU.",
-        ),
-    ]
+    model: Literal["gpu"] = Field(description="The compute model.")
+    gpu: str = Field(description="The GPU, such as `h100`.")
+    precision: Precision = Field(default="bf16", description="The precision of matrix products.")
+    efficiency: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Fraction of the peak that matrix products and attention reach, instead "
+        "of the fitted ones.",
+    )
+    dispatcher: Dispatcher | None = Field(
+        default=None,
+        description="Kernels of experts: `alltoall`, `flex` (DeepEP, HybridEP), `fused` or "
+        "`dropping`. By default `fused` with MXFP8 and NVFP4, else `flex`.",
+    )
+    graph: Graph | None = Field(
+        default=None,
+        description="What CUDA graphs launch: nothing (`eager`), parts of layers (`partial`) "
+        "or an iteration (`full`). By default `full` with `fused`, else `partial`.",
+    )
+    overlapped: bool = Field(
+        default=False,
+        description="Whether dispatch and combine overlap with another micro-batch, for `tutti "
+        "train calibrate`; the simulation of the step exposes them in full.",
+    )
+    calibration: str | None = Field(
+        default=None,
+        description="A file of `tutti train calibrate` with factors on the fitted "
+        "efficiencies of this GPU.",
+    )
 
 
 ComputeTable = Annotated[
@@ -142,84 +116,61 @@ def _word_or_number(value: object) -> str:
 class RawTraining(Table):
     """A training step, and its endpoint configurations."""
 
-    title: Annotated[str, Field(default="", description="Title of reports.")]
-    output: Annotated[str, Field(default="out/training", description="The folder for results.")]
-    model: Annotated[
-        str,
-        Field(
-            description="The model, as `name` or `name:argument`; `tutti train list` lists them. "
-            "`scalesim:FILE` reads a SCALE-Sim topology, `chakra:PREFIX` the Chakra traces "
-            "PREFIX.RANK.et, `kineto:FILES` profiles of PyTorch: a file, a pattern or a folder."
-        ),
-    ]
-    batch: Annotated[
-        Positive,
-        Field(default=1, description="Samples per NPU, or per group of NPUs that share a model."),
-    ]
-    precision: Annotated[
-        Literal["fp8", "fp16", "bf16", "fp32"],
-        Field(default="fp16", description="Datatype of activations, weights and gradients."),
-    ]
-    elements: Annotated[
-        Elements,
-        Field(
-            default_factory=Elements,
-            description="Bytes per element of communication that differ from `precision`.",
-        ),
-    ]
+    title: str = Field(default="", description="Title of reports.")
+    output: str = Field(default="out/training", description="The folder for results.")
+    model: str = Field(
+        description="The model, as `name` or `name:argument`; `tutti train list` lists them. "
+        "`scalesim:FILE` reads a SCALE-Sim topology, `chakra:PREFIX` the Chakra traces "
+        "PREFIX.RANK.et, `kineto:FILES` profiles of PyTorch: a file, a pattern or a folder."
+    )
+    batch: Positive = Field(
+        default=1, description="Samples per NPU, or per group of NPUs that share a model."
+    )
+    precision: Literal["fp8", "fp16", "bf16", "fp32"] = Field(
+        default="fp16", description="Datatype of activations, weights and gradients."
+    )
+    elements: Elements = Field(
+        default_factory=Elements,
+        description="Bytes per element of communication that differ from `precision`.",
+    )
     iterations: Annotated[
         Annotated[Literal["stable"], Tag("word")] | Annotated[Positive, Tag("number")],
         Discriminator(_word_or_number),
-        Field(
-            default=2,
-            description="Number of consecutive steps; `stable`: until two take the same time.",
-        ),
-    ]
-    torus: Annotated[
-        TorusTable | None,
-        Field(default=None, description="The torus between the NPUs; or give `platform`."),
-    ]
-    platform: Annotated[
-        PlatformChoice | None,
-        Field(
-            default=None,
-            description="The platform instead of a torus, with a topology of flows or packets: a "
-            "name, the path of a file, a topology such as `torus:4x4x4`, or a table.",
-        ),
-    ]
-    dimensions: Annotated[
-        list[Dimension],
-        Field(
-            default_factory=list,
-            max_length=8,
-            description="The dimensions of the NPU numbers of `platform`, innermost first; each "
-            "kind of parallelism takes complete dimensions.",
-        ),
-    ]
-    algorithms: Annotated[
-        dict[str, str | list[str]],
-        Field(
-            default_factory=dict,
-            description="The algorithm of each collective: a notation, a file, `auto` for the "
-            "fastest alone, or a list with one per channel (chunks use the channels in turn). A "
-            'key such as "all_reduce:data" selects the groups along these dimensions. `nccl` is '
-            "the choice of the platform's library, `nccl:ring` one of its algorithms. Other "
-            "collectives are those of the platform's library with `flows` and `isolated`, if it "
-            "is known; else they use rings along each dimension.",
-        ),
-    ]
-    npu: Annotated[Npu, Field(default_factory=Npu, description="The parameters of all NPUs.")]
-    compute: Annotated[
-        ComputeTable,
-        Field(
-            default_factory=lambda: RooflineTable(model="roofline"),
-            description="The compute model of an NPU.",
-        ),
-    ]
-    parallelism: Annotated[
-        Parallelism,
-        Field(default_factory=Parallelism, description="The degrees of parallelism."),
-    ]
+    ] = Field(
+        default=2,
+        description="Number of consecutive steps; `stable`: until two take the same time.",
+    )
+    torus: TorusTable | None = Field(
+        default=None, description="The torus between the NPUs; or give `platform`."
+    )
+    platform: PlatformChoice | None = Field(
+        default=None,
+        description="The platform instead of a torus, with a topology of flows or packets: a "
+        "name, the path of a file, a topology such as `torus:4x4x4`, or a table.",
+    )
+    dimensions: list[Dimension] = Field(
+        default_factory=list,
+        max_length=8,
+        description="The dimensions of the NPU numbers of `platform`, innermost first; each "
+        "kind of parallelism takes complete dimensions.",
+    )
+    algorithms: dict[str, str | list[str]] = Field(
+        default_factory=dict,
+        description="The algorithm of each collective: a notation, a file, `auto` for the "
+        "fastest alone, or a list with one per channel (chunks use the channels in turn). A "
+        'key such as "all_reduce:data" selects the groups along these dimensions. `nccl` is '
+        "the choice of the platform's library, `nccl:ring` one of its algorithms. Other "
+        "collectives are those of the platform's library with `flows` and `isolated`, if it "
+        "is known; else they use rings along each dimension.",
+    )
+    npu: Npu = Field(default_factory=Npu, description="The parameters of all NPUs.")
+    compute: ComputeTable = Field(
+        default_factory=lambda: RooflineTable(model="roofline"),
+        description="The compute model of an NPU.",
+    )
+    parallelism: Parallelism = Field(
+        default_factory=Parallelism, description="The degrees of parallelism."
+    )
     configurations: Annotated[
         list[_Configuration],
         Field(

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,16 +21,18 @@ from tutti.training.plan.timing import StepTiming
 from tutti.workloads import kernels
 from tutti.workloads.kernels import TERMS
 from tutti.workloads.model import PASSES
+from tutti.workloads.parallel import KINDS
 from tutti.workloads.transfers import Transfers, recomputed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from tutti.training.plan.cluster import Cluster
     from tutti.training.plan.space import Plan
     from tutti.workloads.model import ModelLayer
+    from tutti.workloads.parallel import Kind
     from tutti.workloads.pieces import Pieces
     from tutti.workloads.transfers import Transfer
 
@@ -263,33 +266,39 @@ _OF_COST = ("forward", "backward", "blocking", "ring", "covered", "gather", "red
 _BY_STAGE = frozenset({*_OF_COST, "idle_forward", "idle_backward", "idle_blocking", "passing"})
 
 
-class Cost(NamedTuple):
-    """Amounts of a layer, a block or a stage, for a micro-batch, as in :class:`StepAmounts`.
+_WIDTHS = {
+    "forward": len(TERMS),
+    "backward": len(TERMS),
+    "blocking": len(BLOCKING),
+    "ring": 2,
+    "covered": 2,
+    "gather": 1,
+    "reduce": 1,
+    "weights": 1,
+    "shard": 1,
+}
+"""The number of elements of each part of a cost."""
+_ENDS = dict(zip(_WIDTHS, accumulate(_WIDTHS.values()), strict=True))
+_SLICES = {name: slice(_ENDS[name] - width, _ENDS[name]) for name, width in _WIDTHS.items()}
 
-    `weights` are those of a GPU, `shard` those that its optimizer updates.
-    """
+Known = dict[tuple[object, ...], "list[Array]"]
+"""Costs of the distinct pieces of a model by what they depend on.
 
-    forward: Array
-    backward: Array
-    blocking: Array
-    ring: Array
-    covered: Array
-    gather: Array
-    reduce: Array
-    weights: Array
-    shard: Array
+A cost has amounts of a layer, a block or a stage for a micro-batch, as in :class:`StepAmounts`, in
+one array, which takes a ninth of the calls of nine. `weights` are those of a GPU, `shard` those
+that its optimizer updates.
+"""
 
 
-Known = dict[tuple[object, ...], list[Cost]]
-"""Costs of the distinct pieces of a model by what they depend on."""
+def _part(costs: Array, name: str) -> Array:
+    """Returns a part of costs by name; scalars lose their axis."""
+    found: Array = costs[..., _SLICES[name]]
+    return found if _WIDTHS[name] > 1 else found[..., 0]
 
 
-def _sum(costs: Sequence[tuple[Cost, int]]) -> Cost:
-    counts = [count for _, count in costs]
-    columns = zip(*(cost for cost, _ in costs), strict=True)
-    return Cost(
-        *(sum(part * n for part, n in zip(column, counts, strict=True)) for column in columns)
-    )
+def _sum(costs: Sequence[tuple[Array, int]]) -> Array:
+    found: Array = sum(cost * count for cost, count in costs)  # type: ignore[assignment]
+    return found
 
 
 @dataclass(frozen=True)
@@ -303,17 +312,17 @@ class _Amounts:
         kinds, costs = self.plan.kinds, self._pieces
         parts = self.pieces.stages(kinds.pipeline, kinds.interleaved)
 
-        def total(pieces: Sequence[int]) -> Cost:
+        def total(pieces: Sequence[int]) -> Array:
             return _sum([(costs[at], n) for at, n in enumerate(pieces) if n] or [(costs[0], 0)])
 
-        stages = [total(one.pieces) for one in parts]
-        waits = [total(one.awaited) for one in parts]
+        stages = np.stack([total(one.pieces) for one in parts])
+        waits = np.stack([total(one.awaited) for one in parts])
         slowest, once, around = self._messages()
         return StepAmounts(
-            **{name: np.stack([getattr(one, name) for one in stages]) for name in _OF_COST},
-            idle_forward=np.stack([one.forward for one in waits]),
-            idle_backward=np.stack([one.backward for one in waits]),
-            idle_blocking=np.stack([one.blocking for one in waits]),
+            **{name: _part(stages, name) for name in _OF_COST},
+            idle_forward=_part(waits, "forward"),
+            idle_backward=_part(waits, "backward"),
+            idle_blocking=_part(waits, "blocking"),
             passing=np.array([2 * (once + one.rounds * around) for one in parts]),
             layers=np.asarray(max(1, self.pieces.decoder.layers // kinds.pipeline)),
             micro_batches=np.asarray(float(kinds.micro_batches)),
@@ -329,27 +338,29 @@ class _Amounts:
         counts = Counter(self.pieces.numbers)
         all_pieces = _sum([(self._pieces[at], n) for at, n in counts.items()])
         weights, shard = (
-            float(part) / self.plan.kinds.pipeline / self.cluster.rates.memory
-            for part in (all_pieces.weights, all_pieces.shard)
+            float(_part(all_pieces, name)) / self.plan.kinds.pipeline / self.cluster.rates.memory
+            for name in ("weights", "shard")
         )
         domains = max(1.0, self.cluster.gpus / self.cluster.domain)
         return np.array([weights, _OPTIMIZER * shard, 1.0, math.log2(domains)])
 
     @cached_property
-    def _pieces(self) -> list[Cost]:
-        """The costs of the distinct pieces, which `known` stores."""
+    def _pieces(self) -> list[Array]:
+        """The costs of the distinct pieces, of which `known` stores the parts."""
         plan = self.plan
-        # What the cost of a block depends on.
-        key = (
-            replace(plan.kinds, pipeline=1, micro_batches=1, interleaved=1),
-            (plan.micro_batch, plan.data, plan.stride("data")),
-        )
-        if key not in self.known:
-            self.known[key] = self._blocks()
-        return self.known[key]
+        kinds = replace(plan.kinds, pipeline=1, micro_batches=1, interleaved=1)
+        inner = [kind for kind in kinds.order if kind in BLOCKING]
+        places = tuple((kind, plan.stride(kind)) for kind in inner)
+        passes = replace(kinds, zero=0, order=KINDS), plan.micro_batch, places
+        weights = replace(kinds, recompute="none"), plan.data, plan.stride("data")
+        parts = [
+            self.known.get(key) or self.known.setdefault(key, self._blocks(part))
+            for key, part in ((passes, self._passes), (weights, self._weights))
+        ]
+        return [np.concatenate(both) for both in zip(*parts, strict=True)]
 
-    def _blocks(self) -> list[Cost]:
-        """Returns the cost of each distinct piece of the model, between its neighbours."""
+    def _blocks(self, cost: Callable[[ModelLayer, Transfers, int], Array]) -> list[Array]:
+        """Returns a part of the cost of each distinct piece, between its neighbours."""
         plan, layers = self.plan, self.pieces.model.layers
         placement = plan.kinds.on([(kind, plan.degree(kind)) for kind in plan.kinds.order])
         sizes = self.cluster.elements.of(ELEMENT)
@@ -359,11 +370,12 @@ class _Amounts:
             first = max(0, start - 1)
             near = layers[first : stop + 1]
             moved = Transfers(plan.kinds, placement, near, plan.micro_batch, sizes, copies)
-            costs = [self._layer(near[at], moved, at) for at in range(start - first, stop - first)]
+            costs = [cost(near[at], moved, at) for at in range(start - first, stop - first)]
             found.append(_sum([(one, 1) for one in costs]))
         return found
 
-    def _layer(self, layer: ModelLayer, moved: Transfers, at: int) -> Cost:
+    def _passes(self, layer: ModelLayer, moved: Transfers, at: int) -> Array:
+        """Returns the elements of a layer's cost that depend on the samples of a pass."""
         kinds, samples, rates = self.plan.kinds, self.plan.micro_batch, self.cluster.rates
         part = kinds.part(layer)
         forward, *back = (
@@ -378,25 +390,31 @@ class _Amounts:
         for one in (*found.after_forward, *found.after_input_gradient):
             kind = "expert" if one.collective == "all_to_all" else one.rings[0]
             blocking[kind] += self._time(one)
-        both = (found.with_forward, found.with_backward)
-        ring = np.array([sum(map(self._time, part_of)) for part_of in both])
-        share = (kinds.context - 1) / kinds.context if ring.any() else 0.0
+        ring = [sum(map(self._time, of)) for of in (found.with_forward, found.with_backward)]
+        share = (kinds.context - 1) / kinds.context if any(ring) else 0.0
         attention = TERMS.index("attention")
         covered = share * np.array([forward[attention], backward[attention]])
-        gather, reduce = found.before_forward, found.after_weight_gradient
+        blocked = [blocking[kind] for kind in BLOCKING]
+        return np.concatenate([forward, backward, blocked, ring, covered])
+
+    def _weights(self, layer: ModelLayer, moved: Transfers, at: int) -> Array:
+        """Returns the elements of a layer's cost that depend on the copies of its weights."""
+        kinds = self.plan.kinds
+        gather, _, reduce = moved.weights(at)
         weights = kinds.part(layer, context=False).parameters
         copies = self.plan.data * kinds.context * (1 if layer.experts > 1 else kinds.expert)
-        return Cost(
-            forward,
-            backward,
-            np.array([blocking[kind] for kind in BLOCKING]),
-            ring,
-            covered,
-            np.asarray(self._time(gather) if gather else 0.0),
-            np.asarray(self._time(reduce) if reduce else 0.0),
-            np.asarray(float(weights)),
-            np.asarray(weights / (copies if kinds.zero else 1)),
+        return np.array(
+            [
+                self._time(gather) if gather else 0.0,
+                self._time(reduce) if reduce else 0.0,
+                float(weights),
+                weights / (copies if kinds.zero else 1),
+            ]
         )
+
+    @cached_property
+    def _dimensions(self) -> list[tuple[Kind, int, bool]]:
+        return list(self.plan.dimensions(self.cluster.domain))
 
     def _time(self, transfer: Transfer) -> float:
         """Returns the alpha-beta time of a collective on its group, with its launch.
@@ -408,7 +426,7 @@ class _Amounts:
         if transfer.collective == "all_to_all":
             return self._all_to_all(transfer)
         slowest, latency, left = 0.0, 0.0, float(transfer.bytes)
-        for kind, ranks, is_inside in self.plan.dimensions(self.cluster.domain):
+        for kind, ranks, is_inside in self._dimensions:
             if kind not in transfer.rings:
                 continue
             link = self.cluster.inner if is_inside else self.cluster.outer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from tutti.training.plan.estimate import Known, estimate
 from tutti.training.plan.explain import by_use, described
 from tutti.training.plan.simulate import simulate
 from tutti.training.plan.space import plans
+from tutti.training.runs import threads_for
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.memory import Memory, States, memory
 from tutti.workloads.pieces import Pieces
@@ -166,6 +166,7 @@ def simulate_fastest(
     *,
     compute: ComputeModel | None = None,
     done: Callable[[Ranked], object],
+    threads: int = 0,
 ) -> list[Ranked]:
     """Simulates the fastest plans that fit the memory.
 
@@ -177,6 +178,7 @@ def simulate_fastest(
         count: The number of plans to simulate first.
         compute: The compute model of simulations; by default the roofline.
         done: Called with each simulated plan.
+        threads: The most threads; 0 for one per core.
     """
     pieces, best = Pieces(found.model), list[Ranked]()
 
@@ -188,7 +190,7 @@ def simulate_fastest(
         done(one)
 
     # The engine releases the interpreter lock, so threads run in parallel.
-    pool = ThreadPoolExecutor(os.cpu_count())
+    pool = ThreadPoolExecutor(threads_for(found.cluster.gpus, threads))
     try:
         for one in pool.map(simulation, _chosen(found.fitting, count)):
             add(one)

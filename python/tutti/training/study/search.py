@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from tutti.training.files.step_file import Training
 
 
-def run_search(training: Training, algorithms: Sequence[str] | None, limit: int) -> None:
+def run_search(
+    training: Training, algorithms: Sequence[str] | None, limit: int, threads: int = 0
+) -> None:
     """Searches the algorithms of a step with each of its configurations, shows and writes them.
 
     Args:
         training: The step.
         algorithms: The notations to try; None for all of the registry.
         limit: The most simulations per configuration; 0 for no limit.
+        threads: The most threads; 0 for one per core.
 
     Raises:
         AlgorithmError: A given algorithm performs no collective of the step.
@@ -40,7 +43,9 @@ def run_search(training: Training, algorithms: Sequence[str] | None, limit: int)
     searches: list[AlgorithmSearch] = []
     try:
         for configuration in configurations:
-            search = AlgorithmSearch(step, configuration, algorithms=algorithms, limit=limit)
+            search = AlgorithmSearch(
+                step, configuration, algorithms=algorithms, limit=limit, threads=threads
+            )
             searches.append(search)
             _search(search)
     except KeyboardInterrupt:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tutti.study.study import Study
 from tutti.training.results import TrainingResult
-from tutti.training.step import alike, watched
+from tutti.training.runs import alike, run_each
+from tutti.training.step import watched
 from tutti.training.view.page import steps_view
 from tutti.training.view.tracks import check_npus
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from tutti.training.files.step_file import Training
 
 
-def run_step(training: Training, npus: Sequence[int]) -> None:
+def run_step(training: Training, npus: Sequence[int], threads: int = 0) -> None:
     """Runs a step with each of its configurations, and shows and writes the results.
 
     Args:
         training: The step.
         npus: Up to 8 NPUs whose timelines are drawn and exported.
+        threads: The most threads; 0 for one per core.
 
     Raises:
         ConfigError: The output folder cannot be created.
@@ -32,14 +34,20 @@ def run_step(training: Training, npus: Sequence[int]) -> None:
     configurations = training.configurations
     step = watched(training.step, configurations[0])
 
+    finished: dict[int, TrainingResult] = {}
+
     def compute(done: Callable[[TrainingResult], None]) -> None:
-        for configuration in configurations:
-            run = step.run(configuration)
+        def ended(index: int, run: TrainingResult) -> None:
             check_npus(npus, run)
+            finished[index] = run
             done(run)
 
-    runs, _ = study.several("configurations", compute, planned=len(configurations))
+        pairs = [(step, one) for one in configurations]
+        run_each(pairs, ended, npus=step.npus, threads=threads)
+
+    study.several("configurations", compute, planned=len(configurations))
+    runs = [finished[index] for index in sorted(finished)]
     if runs:
-        runs = runs if study.is_interrupted else alike(runs)
+        runs = runs if study.is_interrupted else alike(runs, threads)
         study.present(steps_view(runs, training.title, npus))
     study.end(len(runs), len(configurations))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING
 
 from tutti.training.parts import servers, stalls
@@ -106,7 +106,7 @@ def _busy_servers(rows: Sequence[Server]) -> Figure:
         for row in parts:
             ring = f"links {row.name[:-2]}" if row.is_link else row.name
             shares.setdefault(words.server(ring), []).append(row.utilisation)
-        means = [fmean(values) for values in shares.values()]
+        means = [fsum(values) / len(values) for values in shares.values()]
         hover = f"<b>{name}</b>, %{{x}}: %{{customdata}} utilisation<extra></extra>"
         traces.append(bars(list(shares), means, chosen[name].colour, hover, name=name,
                            customdata=[format_share(mean) for mean in means]))  # fmt: skip

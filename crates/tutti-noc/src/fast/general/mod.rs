@@ -78,7 +78,7 @@ pub(super) struct General {
 
 impl General {
     /// Whether settings require this engine.
-    pub(super) fn needed(settings: &Settings) -> bool {
+    fn needed(settings: &Settings) -> bool {
         let usual = settings.vc_allocator == AllocatorKind::SeparableInputFirst
             && settings.switch_allocator == AllocatorKind::SeparableInputFirst
             && settings.arbiter == ArbiterKind::RoundRobin
@@ -92,7 +92,16 @@ impl General {
         !usual
     }
 
-    pub(super) fn new<const W: usize>(
+    /// Returns the state of the general allocators, if the settings require them.
+    pub(super) fn if_needed<const W: usize>(
+        layout: &NetworkState<W>,
+        settings: &Settings,
+    ) -> Result<Option<Box<General>>, FlitError> {
+        let general = General::needed(settings).then(|| General::new(layout, settings));
+        Ok(general.transpose()?.map(Box::new))
+    }
+
+    fn new<const W: usize>(
         layout: &NetworkState<W>,
         settings: &Settings,
     ) -> Result<General, FlitError> {

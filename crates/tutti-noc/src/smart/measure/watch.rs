@@ -79,18 +79,21 @@ pub fn watch(
             }
         }
         mesh.step(&mut arrivals);
-        for arrival in arrivals.drain(..) {
-            let ends = arrival.responses.is_some_and(|responses| responses.last);
-            let load = usize::try_from(arrival.tag).unwrap_or(usize::MAX);
-            if let Some(queue) = queues.get_mut(load).filter(|_| ends) {
-                queue.in_flight -= 1;
-            }
-        }
+        arrivals.drain(..).for_each(|arrival| complete(&arrival, &mut queues));
         if mesh.stalled_since().is_some() {
             break;
         }
     }
     Ok(Watched { events: mesh.take_record(), sent })
+}
+
+/// Counts a message as no longer in flight if its last response arrived.
+fn complete(arrival: &Arrival, queues: &mut [Queue]) {
+    let ends = arrival.responses.is_some_and(|responses| responses.last);
+    let load = usize::try_from(arrival.tag).unwrap_or(usize::MAX);
+    if let Some(queue) = queues.get_mut(load).filter(|_| ends) {
+        queue.in_flight -= 1;
+    }
 }
 
 /// Notes the packets that an order is built from, in the order in which the mesh counts them.

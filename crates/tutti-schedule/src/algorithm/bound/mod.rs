@@ -51,7 +51,7 @@ mod load;
 mod tests;
 mod volume;
 
-pub use load::most_loaded;
+pub use load::{by_link, most_loaded};
 
 use capacity::Capacities;
 

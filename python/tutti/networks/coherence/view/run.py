@@ -137,11 +137,13 @@ def _inputs(runs: Sequence[CoherenceRun]) -> list[Fact]:
     first = runs[0]
     meshes = dict.fromkeys(describe_mesh(run.case.mesh) for run in runs)
     cores = plural(first.cores, "core")
+    kernels = f"scale {first.case.scale}, seed {first.case.seed}, "
+    traces = all(run.case.kernel.startswith(PREFIX) for run in runs)
     return [
         Fact("caches", _caches(first)),
         Fact("buffers", describe_buffers(first.case.mesh)),
         *(Fact("mesh", mesh) for mesh in meshes if len(runs) > 1),
-        Fact("input", f"scale {first.case.scale}, seed {first.case.seed}, {cores}"),
+        Fact("input", cores if traces else f"{kernels}{cores}"),
     ]
 
 
