@@ -6,5 +6,5 @@ PLATFORM = "platform"
 """The word for the library of a platform."""
 NCCL = "nccl"
 MPI = ("openmpi", "openmpi4", "openmpi6", "mpich")
-NAMES = (PLATFORM, NCCL, *MPI)
+NAMES: tuple[str, ...] = (PLATFORM, NCCL, *MPI)
 """The names of libraries, as those of `tutti tune --for`."""

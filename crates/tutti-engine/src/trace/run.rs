@@ -50,7 +50,7 @@ impl<'a, M: MessageModel> TraceRun<'a, M> {
     /// Checks the peers of a trace.
     ///
     /// # Errors
-    /// When a peer is no rank of the trace.
+    /// When a peer is not a rank of the trace.
     pub fn new(
         graph: &'a TraceGraph,
         model: &'a M,
@@ -129,7 +129,7 @@ struct Executor<'r, 'n, M: MessageModel> {
     /// Serial numbers ascend, so that events of a time are in their order.
     events: EventQueue<Event>,
     /// The time and the serial number of the operation that waits, and its stream. An operation
-    /// keeps its serial number, so that wakes have a queue of their own.
+    /// keeps its serial number, so that wakes have a separate queue.
     wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
     serial: u64,
     needs: Narrow,
