@@ -8,7 +8,8 @@ import pytest
 
 from tutti.base.units import Time, TimePerByte
 from tutti.training.endpoint import Ring, configurations
-from tutti.training.step import Step, watched
+from tutti.training.runs import watched
+from tutti.training.step import Step
 from tutti.training.view.page import write_training_report
 from tutti.workloads import build
 

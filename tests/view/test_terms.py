@@ -27,7 +27,8 @@ from tutti.networks.mesh.view.load import load_view as mesh_load_view
 from tutti.networks.mesh.view.run import run_view as mesh_run_view
 from tutti.networks.mesh.view.watch import write_watch
 from tutti.training.endpoint import Ring, configurations
-from tutti.training.step import Step, watched
+from tutti.training.runs import watched
+from tutti.training.step import Step
 from tutti.training.view.page import write_training_report
 from tutti.view.page import LIMIT, MOST_SENTENCES, page_of
 from tutti.view.palette import DARK

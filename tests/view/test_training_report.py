@@ -15,7 +15,8 @@ from tutti.training import frame
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.fabric import Dimension
 from tutti.training.parts import NO_LAYER
-from tutti.training.step import Step, watched
+from tutti.training.runs import watched
+from tutti.training.step import Step
 from tutti.training.view.page import write_training_report
 from tutti.view.errors import ReportError
 from tutti.workloads import Parallelism, build

@@ -107,6 +107,7 @@ def test_the_sequence_length_is_in_the_name(tmp_path: Path) -> None:
         ({"architectures": ["MambaForCausalLM"]}, "unknown architecture"),
         ({"sliding_window": 4096}, "sliding_window: is not modelled"),
         ({"num_hidden_layers": True}, "num_hidden_layers: is not valid"),
+        ({"num_hidden_layers": 2**31}, "expected: an integer from 1 to 4,096"),
     ],
 )
 def test_a_field_that_is_not_modelled_is_named(

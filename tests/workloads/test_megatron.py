@@ -129,6 +129,7 @@ def test_an_argument_is_an_option(more: str, key: str, value: object, tmp_path: 
         (f"{SMALL} --window-size 4096", "--window-size: changes the model, and is not modelled"),
         (f"{SMALL} --kv-channels", "--kv-channels: has no value"),
         (SMALL.replace("--num-layers 2", "--num-layers $N"), "is a variable of the shell"),
+        (SMALL.replace("--num-layers 2", "--num-layers 99999"), "an integer from 1 to 4,096"),
         (f"{SMALL} --num-experts 8 --moe-layer-freq 2", "--moe-layer-freq: is not modelled"),
         (
             f"{SMALL} --num-experts 8 --moe-shared-expert-intermediate-size 100",

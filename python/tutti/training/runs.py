@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tutti import _core
 from tutti.base.errors import TuttiError
+from tutti.base.units import Time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     Result: TypeAlias = TrainingResult | TuttiError
     """The result of a step, or why it has none."""
 
-__all__ = ["STABLE_COUNTS", "alike", "run_all", "run_each", "threads_for"]
+__all__ = ["STABLE_COUNTS", "alike", "run_all", "run_each", "threads_for", "watched"]
 
 STABLE_COUNTS = (4, 8, 16, 32, 64)
 """The numbers of iterations that a step with `iterations = stable` tries in turn."""
@@ -178,3 +179,16 @@ class _Attempt:
             self.done(one.number, run)
         else:
             self.unstable.append(one)
+
+
+def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:
+    """Returns the step with utilisation recorded in about `windows` windows of its compute time.
+
+    A step that has windows is returned unmodified. Configurations to be compared share the windows
+    of one of them.
+    """
+    if step.window is not None or step.detail != "packets":
+        return step
+    tasks = step.programs(configuration)[0].tasks
+    computing = sum(task.amount for task in tasks if task.kind == "compute")
+    return replace(step, window=Time(ps=max(1, computing // windows)))

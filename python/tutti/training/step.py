@@ -48,6 +48,15 @@ if TYPE_CHECKING:
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.parallel import Divided, Division, LayerTransfers, Stages, Transfer
 
+    _Inputs = tuple[
+        list[_core.TrainingProgram],
+        _core.StepFabric,
+        _core.Endpoint,
+        _core.FabricSettings,
+        list[int],
+        list[_core.TrainingProgram],
+    ]
+
 Chunk = Annotated[Size, Field(description="The largest chunk of a collective.")]
 Message = Annotated[Size, Field(description="The largest message of software or DMA.")]
 Order = Annotated[
@@ -152,7 +161,7 @@ class Step:
         """
         return _core.TrainingCase(*self._inputs(configuration))
 
-    def _inputs(self, configuration: Configuration) -> tuple[Any, ...]:
+    def _inputs(self, configuration: Configuration) -> _Inputs:
         """Returns the arguments of :class:`tutti._core.TrainingCase`."""
         if self.detail != "packets":
             self._check_detail(configuration)
@@ -487,16 +496,3 @@ def _cover(layer: _core.TrainingLayer, part: Covered) -> None:
     of_input = min(part.backward, layer.input_gradient_ps)
     layer.input_gradient_ps -= of_input
     layer.weight_gradient_ps -= min(part.backward - of_input, layer.weight_gradient_ps)
-
-
-def watched(step: Step, configuration: Configuration, windows: int = 200) -> Step:
-    """Returns the step with utilisation recorded in about `windows` windows of its compute time.
-
-    A step that has windows is returned unmodified. Configurations to be compared share the windows
-    of one of them.
-    """
-    if step.window is not None or step.detail != "packets":
-        return step
-    tasks = step.programs(configuration)[0].tasks
-    computing = sum(task.amount for task in tasks if task.kind == "compute")
-    return replace(step, window=Time(ps=max(1, computing // windows)))

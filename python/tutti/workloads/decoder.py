@@ -12,6 +12,10 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+MOST_LAYERS: Final = 4096
+"""The most blocks of a decoder that a file may state: thirty times those of published models."""
 
 
 @dataclass(frozen=True, kw_only=True)

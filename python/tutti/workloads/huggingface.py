@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import parse_count, read_json
-from tutti.workloads.decoder import Decoder, Experts, Latent
+from tutti.workloads.decoder import MOST_LAYERS, Decoder, Experts, Latent
 from tutti.workloads.zoo.llm import model_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
     from tutti.workloads.model import Model
 
+_MOST = (1 << 32) - 1
 _TOKENS = 4096
 """Tokens of a sequence, by default: that of most pre-training; a file states the longest only."""
 _DENSE = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
@@ -86,7 +87,7 @@ class _Config:
         if head is None and latent is None and hidden % heads:
             raise self._mistake("head_dim", "the elements of a head")
         return Decoder(
-            layers=self._count("num_hidden_layers"),
+            layers=self._count("num_hidden_layers", most=MOST_LAYERS),
             hidden=hidden,
             heads=heads,
             kv_heads=heads if latent else self._count("num_key_value_heads"),
@@ -162,10 +163,10 @@ class _Config:
                       value=shown(window), expected="null, or GPT-OSS",
                       hint="set it to null to price attention to all tokens")  # fmt: skip
 
-    def _count(self, key: str, least: int = 1) -> int:
+    def _count(self, key: str, least: int = 1, most: int = _MOST) -> int:
         value = self.fields.get(key)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 32:
-            raise self._mistake(key, f"an integer of at least {least}")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise self._mistake(key, f"an integer from {least} to {most:,}")
         return value
 
     def _mistake(self, key: str, expected: str) -> ConfigError:

@@ -8,6 +8,7 @@
 
 mod allocate;
 mod bits;
+mod events;
 mod general;
 mod nodes;
 mod state;
@@ -17,13 +18,13 @@ mod wheel;
 use std::sync::Arc;
 
 use self::bits::{Bits, Members};
+use self::events::Events;
 use self::general::General;
 use self::nodes::Nodes;
 use self::state::{
     Flit, INJECTING, InPort, InVc, NONE, NetworkState, OutPort, OutVc, Router, Serial, Stage,
     count, low_half,
 };
-use self::wheel::Wheel;
 use super::measure::Stalls;
 use super::packet::{Delivery, Head, Order, Source};
 use super::routing::{Candidate, Chance, Routing, RoutingContext};
@@ -76,44 +77,6 @@ pub(super) struct Network<const W: usize> {
     nodes: Nodes,
     now: u64,
     scratch: Scratch<W>,
-}
-
-/// The scheduled events of a network.
-struct Events {
-    arrivals: Wheel<(Flit, u32)>,
-    ejections: Wheel<(Flit, u32)>,
-    credits: Wheel<u32>,
-    /// Input VCs whose heads have been routed and may request a VC.
-    routed: Wheel<u32>,
-    /// Input VCs whose first packet changed in the cycle before.
-    fresh: Vec<u32>,
-}
-
-impl Events {
-    /// No events. `serial` states whether a port may send a flit later than it left the switch.
-    fn new<const W: usize>(layout: &NetworkState<W>, settings: &Settings, serial: bool) -> Events {
-        let flits = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
-        let credits = layout.in_vcs.iter().map(|vc| u64::from(vc.credit_after)).max();
-        let ejections = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
-        // Flits that may wait behind a switch, and credits that may wait for earlier credits.
-        let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
-        Events {
-            arrivals: Wheel::new(flits.unwrap_or(1) + queued),
-            ejections: Wheel::new(flits.unwrap_or(1) + queued),
-            credits: Wheel::new(credits.max(ejections).unwrap_or(1) + queued),
-            routed: Wheel::new(u64::from(settings.routing_delay) + 1),
-            fresh: Vec::new(),
-        }
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.arrivals.is_empty()
-            && self.credits.is_empty()
-            && self.ejections.is_empty()
-            && self.routed.is_empty()
-            && self.fresh.is_empty()
-    }
 }
 
 /// Scratch space of a router's turn; empty between turns.

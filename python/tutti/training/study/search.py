@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from tutti.study.console import remark, wrote
 from tutti.study.progress import Progress
 from tutti.study.study import Study
+from tutti.training.runs import watched
 from tutti.training.search import AlgorithmSearch
-from tutti.training.step import watched
 from tutti.training.view.page import steps_view
 from tutti.training.view.search import refusals, search_view
 from tutti.view import folder

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutti.study.study import Study
 from tutti.training.results import TrainingResult
-from tutti.training.runs import alike, run_each
-from tutti.training.step import watched
+from tutti.training.runs import alike, run_each, watched
 from tutti.training.view.page import steps_view
 from tutti.training.view.tracks import check_npus
 

@@ -28,7 +28,7 @@ EXPECTED = "arguments of Megatron-LM, such as --num-layers 32 --hidden-size 4096
 _ASSIGNED = re.compile(r"""(?m)^\s*(?:export\s+)?([A-Za-z_]\w*)=("[^"]*"|'[^']*'|[^\s(#;"']+)""")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?::?-([^}]*))?\}?")
 _DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}")
-_MOST = 1 << 32
+_MOST = (1 << 32) - 1
 _ON = ("true", "1")
 
 
@@ -124,11 +124,14 @@ class Arguments:
             raise self.mistake(name, "is not modelled", f"one of {', '.join(known)}")
         return value.lower() if known else value
 
-    def count(self, name: str, default: int | None = None, *, least: int = 1) -> int:
+    def count(
+        self, name: str, default: int | None = None, *, least: int = 1, most: int = _MOST
+    ) -> int:
         """Returns an integer.
 
         Raises:
-            ConfigError: It is missing without a default, or is not an integer of at least `least`.
+            ConfigError: It is missing without a default, or is not an integer from `least` to
+                `most`.
         """
         value = self.text(name)
         if value is None:
@@ -136,10 +139,10 @@ class Arguments:
                 problem, expected = "is missing", f"--{name} N"
                 raise mistake(problem, source=self.source, key=f"--{name}", expected=expected)
             return default
-        number = parse_count(value, _MOST)
+        number = parse_count(value, most)
         if number is None or number < least:
             problem = "is a variable of the shell" if "$" in value else "is not valid"
-            raise self.mistake(name, problem, f"an integer of at least {least}")
+            raise self.mistake(name, problem, f"an integer from {least} to {most:,}")
         return number
 
     def optional(self, name: str) -> int | None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti.workloads.decoder import Decoder, Experts, Latent
+from tutti.workloads.decoder import MOST_LAYERS, Decoder, Experts, Latent
 from tutti.workloads.megatron.arguments import read_arguments
 from tutti.workloads.zoo.llm import model_of
 
@@ -25,8 +25,8 @@ _OTHER = (
     "linear-attention-type", "parallel-output-heads", "add-bias-linear-experts",
 )  # fmt: skip
 """Arguments that change the model, and are not modelled."""
-_PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*(\d+)\)?")
-_EVERY = re.compile(r"\(?\[1\]\*(\d+)\)?")
+_PATTERN = re.compile(r"\(?\[0\]\*(\d{1,9})\+\[1\]\*(\d{1,9})\)?")
+_EVERY = re.compile(r"\(?\[1\]\*(\d{1,9})\)?")
 
 
 def read_megatron(notation: str, folder: Path) -> Model:
@@ -62,7 +62,7 @@ def decoder_of(given: Arguments) -> Decoder:
         raise given.mistake("kv-channels", "is missing", "the elements of a head")
     is_grouped = given.has("group-query-attention")
     groups = given.count("num-query-groups", 1)
-    layers = given.count("num-layers")
+    layers = given.count("num-layers", most=MOST_LAYERS)
     return Decoder(
         layers=layers,
         hidden=hidden,
@@ -76,7 +76,7 @@ def decoder_of(given: Arguments) -> Decoder:
         experts=_experts(given, wide, layers),
         latent=latent,
         tokens=given.count("seq-length"),
-        mtp=given.count("mtp-num-layers", 0, least=0),
+        mtp=given.count("mtp-num-layers", 0, least=0, most=MOST_LAYERS),
     )
 
 
