@@ -58,8 +58,8 @@ def paper(
     ] = None,
     blocks: Annotated[
         int | None,
-        typer.Option("--blocks", min=1, metavar="N", help="Blocks of recursive-multiplying-live "
-                     "--figure 16. Default: up to 40, in a minute."),
+        typer.Option("-n", "--repetitions", min=1, help="Number of repetitions: blocks of "
+                     "recursive-multiplying-live --figure 16. Default: up to 40, in a minute."),
     ] = None,
     to: Annotated[
         Path | None,
@@ -93,7 +93,7 @@ def paper(
     """
     if name is None:
         given = {"--reading": reading, "--figure": figure, "--table": table,
-                 "--blocks": blocks, "--out": to}  # fmt: skip
+                 "--repetitions": blocks, "--out": to}  # fmt: skip
         option = next((each for each, value in given.items() if value), None)
         if option is not None:
             problem = f"{option}: expected a paper"
@@ -107,7 +107,7 @@ def paper(
     if blocks is not None:
         chosen = _with_blocks(chosen, blocks)
     exhibits = _chosen(chosen, figure or [], table or [])
-    changed = "--reading" if reading is not None else "--blocks" if blocks is not None else ""
+    changed = "--reading" if reading is not None else "--repetitions" if blocks is not None else ""
     default = dict(find_paper(name).exhibits()) if changed else {}
     folder = made(folder, extra="reports")
     for label, exhibit in exhibits:
@@ -138,8 +138,8 @@ def _read_as(chosen: Paper, reading: str) -> Paper:
 def _with_blocks(chosen: Paper, blocks: int) -> Paper:
     """Returns the paper with a number of measured blocks."""
     if chosen.with_blocks is None:
-        problem = f"--blocks {blocks}: {chosen.name} measures nothing on real ranks"
-        raise ConfigError(problem, kind="invalid", hint="omit --blocks")
+        problem = f"--repetitions {blocks}: {chosen.name} measures nothing on real ranks"
+        raise ConfigError(problem, kind="invalid", hint="omit --repetitions")
     return chosen.with_blocks(blocks)
 
 

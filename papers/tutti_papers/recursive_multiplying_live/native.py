@@ -57,7 +57,7 @@ def figure_16(folder: Path, blocks: int | None = None) -> ExhibitResult:
         notes=(
             f"""Real ranks of {runs.mpi()} on one machine ({this_machine()}), without emulated \
 distance: messages travel through shared memory. No network was measured.{more}""",
-            """Ratios are of pairs of consecutive blocks. `--blocks 250` measures \
+            """Ratios are of pairs of consecutive blocks. `--repetitions 250` measures \
 as many as the paper, however long that takes.""",
         ),
     )

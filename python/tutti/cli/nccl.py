@@ -10,7 +10,6 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.ranges import size_bytes
 from tutti.cli import options
 from tutti.nccl import Settings, known_versions
-from tutti.nccl.library import NcclLibrary
 from tutti.nccl.presets import partial_system, preset_names, preset_of, system
 from tutti.nccl.rccl import rccl_version
 from tutti.nccl.versions import version
@@ -114,6 +113,8 @@ def _system(name: str, nodes: int, width: int | None, nccl: str) -> NcclSystem:
     if width > most:
         raise mistake(f"exceeds a node of {name}", source="--gpus-per-node", value=str(width),
                       expected=f"1 to {most}")  # fmt: skip
+    from tutti.nccl.library import NcclLibrary
+
     found = partial_system(name, nodes, width)
     group = [node * most + gpu for node in range(nodes) for gpu in range(width)]
     if text := NcclLibrary(name, nccl, name=found.library.lower()).note(group):
