@@ -128,7 +128,7 @@ proptest! {
         Writer(&goal.graph).binary(&mut binary).unwrap();
         let ranks = |goal| found(goal).map(|(ranks, _)| ranks);
         let expected = ranks(Ok(goal));
-        if !Writer(&read(text.as_bytes()).unwrap().graph).losses().tag.is_some() {
+        if Writer(&read(text.as_bytes()).unwrap().graph).losses().tag.is_none() {
             prop_assert_eq!(ranks(read(&written[..])), expected.clone());
         }
         let peers = read(text.as_bytes()).unwrap().graph.check_peers();
