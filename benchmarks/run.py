@@ -1,4 +1,4 @@
-"""Runs the benchmarks of `make bench`: all engines, the verifier and the start-up of commands.
+"""Runs the benchmarks of `make bench`: engines, the verifier, the start-up of commands, traces.
 
 The table has a line per case. Long names are shortened in the middle, and aims need 110 columns;
 `raw.csv` has both. A start-up is the CPU time of the process, with the number of modules that it
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import Console
 from rich.table import Table
+from traces import traces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,6 +222,8 @@ def main() -> None:
         frames = [] if only else [compiled(bench, options.parts) for bench in BENCHES]
         if only or not options.parts:
             frames += starts()
+        if not options.parts:
+            frames.append(pl.DataFrame(traces(), schema=COLUMNS, orient="row"))
     frame = pl.concat(frames)
     console.print(shown(frame, console.width))
     if options.save:

@@ -56,10 +56,8 @@ from .collectives.simulation import (
 from .collectives.simulation import (
     simulate as simulate,
 )
-from .collectives.simulation import (
-    simulate_trace as simulate_trace,
-)
 from .collectives.size_ranges import thresholds as thresholds
+from .collectives.trace_run import simulate_trace as simulate_trace
 from .collectives.view.decision_map import decision_map as decision_map
 from .networks.flit.network import Network as Network
 from .platforms.conditions import Conditions as Conditions

@@ -11,6 +11,7 @@ import pytest
 
 import tutti
 from called import call
+from goal_binary import trace_of, write_ranks
 from tutti import platforms
 from tutti.base.errors import ConfigError, DeadlockError, TuttiError
 from tutti.base.units import Size
@@ -21,6 +22,7 @@ from tutti.workloads.errors import WorkloadError
 from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TEXT = """num_ranks 3
@@ -136,6 +138,64 @@ def test_damaged_files_are_errors(tmp_path: Path, seed: int) -> None:
                 tutti.simulate_trace(found, cluster())
             except TuttiError:
                 continue
+
+
+def outcome(read: Callable[[], object]) -> object:
+    """Returns columns and the count of other network interfaces, or the complete error."""
+    try:
+        return read()
+    except ConfigError as error:
+        return str(error), error.hint
+
+
+def random_text(rng: random.Random) -> str:
+    ranks = rng.randint(1, 4)
+    text = f"num_ranks {ranks}\n"
+    for rank in range(ranks):
+        text += f"rank {rank} {{\n"
+        for at in range(rng.randint(0, 6)):
+            peer, tag = rng.randrange(ranks), rng.choice((0, 3, 2**32 - 2))
+            text += f"l{at}: " + rng.choice(
+                (
+                    f"calc {rng.randrange(2000)} cpu {rng.randrange(3)}\n",
+                    f"send {rng.randrange(9000)}b to {peer} tag {tag}\n",
+                    f"recv 8b from {rng.choice((peer, -1))} tag {rng.choice((tag, -1))} cpu 9\n",
+                )
+            )
+            for _ in range(rng.randint(0, 2)):
+                text += f"l{at} {rng.choice(('requires', 'irequires'))} l{rng.randint(0, at)}\n"
+        text += "}\n"
+    return text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_binary_form_is_read_and_written_as_by_the_simple_code(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    path, plain = tmp_path / "a.bin", tmp_path / "plain.bin"
+    for _ in range(60):
+        trace, _ = read_goal(made(tmp_path / "a.goal", random_text(rng)), Options())
+        write_goal_binary(trace, path, Options())
+        with plain.open("wb") as file:
+            write_ranks(file, trace.ranks, [of.durations // 1000 for of in trace.ranks])
+        assert path.read_bytes() == plain.read_bytes()
+        for count in (0, 1, 1, 1, 2, 3):
+            data = bytearray(plain.read_bytes())
+            for _ in range(count):
+                data[rng.randrange(len(data))] = rng.choice((0, 1, 3, 255, rng.randrange(256)))
+            path.write_bytes(data[: rng.choice((None, None, rng.randrange(len(data))))])
+
+            def simple() -> object:
+                ranks, other_nics = trace_of(path.read_bytes(), source=str(path))
+                return [of.columns() for of in ranks], other_nics
+
+            def core() -> object:
+                found, losses = read_goal_binary(path, Options())
+                counts = [int(line.split(" operations")[0].split()[-1]) for line in losses]
+                return [of.columns() for of in found.ranks], sum(counts)
+
+            assert outcome(core) == outcome(simple)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import tutti
 from tutti.cli.app import app
 from tutti.collectives.lowering import expand, timed
-from tutti.collectives.simulation import simulate_trace
+from tutti.collectives.trace_run import simulate_trace
 from tutti.formats.astrasim.networks import AstraSimNetwork, Dimension
 from tutti.formats.astrasim.reader import load_workload, simulate
 from tutti.formats.astrasim.systems import System

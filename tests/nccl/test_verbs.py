@@ -20,10 +20,12 @@ from called import call
 from tutti import _core
 from tutti.base.units import Size
 from tutti.collectives.lowering import timed
-from tutti.collectives.simulation import simulate_trace
+from tutti.collectives.trace_run import simulate_trace
 from tutti.explore.engine import Engine, Point
 from tutti.explore.state import Base, default_algorithms
-from tutti.nccl import choose
+from tutti.measured.tune.library_defaults import LIBRARIES
+from tutti.measured.tune.targets import TARGETS, library_of
+from tutti.nccl import choose, libraries
 from tutti.nccl.of_platform import LibraryTimes
 from tutti.nccl.presets import partial_system
 from tutti.platforms import platform
@@ -347,3 +349,9 @@ def test_parts_of_nodes_predict_no_more_than_their_links_carry(
     nodes = len(group) // width if len(group) > width else len(group)
     least = 2 * (nodes - 1) / nodes * size / rate
     assert model.default("all_reduce", group, size).time_ps >= least * 1e12
+
+
+def test_names_of_libraries_are_the_targets_of_rules() -> None:
+    """`tutti.nccl.libraries` lists them, as `tutti trace run` imports no library."""
+    rules = [each for each in TARGETS if each != "plan" and library_of(each)[0] in LIBRARIES]
+    assert (libraries.PLATFORM, libraries.NCCL, *rules) == libraries.NAMES

@@ -112,7 +112,7 @@ mod _core {
         parse_length, topology_families, topology_link_classes,
     };
     #[pymodule_export]
-    use crate::trace::{lower_schedule, read_goal, simulate_trace};
+    use crate::trace::{TraceGraph, lower_schedule, read_goal, simulate_trace};
     #[pymodule_export]
     use crate::training::{
         IssuedTransfer, ProgramTask, TrainingProgram, collective_limit, roofline_time,

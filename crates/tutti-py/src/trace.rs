@@ -1,11 +1,16 @@
-//! Traces of applications: GOAL text, the lowering of schedules, and runs.
+//! Traces of applications: GOAL files, the lowering of schedules, and runs.
 //!
 //! The columns of a rank cross the border as little-endian bytes, which numpy reads and writes
 //! without an object per value.
 
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::PathBuf;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tutti_engine::LocalCosts;
+use tutti_engine::trace::goal::{self, ReadError};
 use tutti_engine::trace::{self, Operations};
 use tutti_schedule::Layout;
 use tutti_units::Bytes;
@@ -71,49 +76,139 @@ fn columns<'py>(py: Python<'py>, of: &Operations) -> Columns<Bound<'py, PyBytes>
     )
 }
 
-/// Reads GOAL text: the columns of each rank, and how many operations name another network
-/// interface than 0.
-#[pyfunction]
-pub(crate) fn read_goal<'py>(py: Python<'py>, text: &[u8]) -> PyResult<(Ranks<'py>, u64)> {
-    let goal = py.detach(|| trace::goal::read(text)).or_raise()?;
-    Ok((goal.ranks.iter().map(|of| columns(py, of)).collect(), goal.other_nics))
+/// The operations of all ranks, for Python.
+#[pyclass(frozen, module = "tutti._core", name = "TraceGraph")]
+pub(crate) struct TraceGraph(trace::TraceGraph);
+
+#[pymethods]
+impl TraceGraph {
+    /// Checks the columns of all ranks.
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn of_columns(py: Python<'_>, ranks: Ranks<'_>) -> PyResult<TraceGraph> {
+        let ranks = read(&ranks);
+        py.detach(|| trace::TraceGraph::of_columns(&ranks)).or_raise().map(TraceGraph)
+    }
+
+    /// The messages of all ranks, without a check of their values.
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn of_messages(py: Python<'_>, ranks: Ranks<'_>) -> PyResult<TraceGraph> {
+        let ranks = read(&ranks);
+        py.detach(|| trace::TraceGraph::of_messages(&ranks)).or_raise().map(TraceGraph)
+    }
+
+    #[getter]
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+
+    #[getter]
+    fn operations(&self) -> usize {
+        self.0.operations()
+    }
+
+    /// The columns of a rank.
+    fn columns<'py>(&self, py: Python<'py>, rank: usize) -> Columns<Bound<'py, PyBytes>> {
+        columns(py, &self.0.columns(rank))
+    }
+
+    /// The number of receives that state other sizes than their messages, and the first such message
+    /// and its receive: (rank, operation, bytes).
+    #[expect(clippy::type_complexity, reason = "a message and its receive")]
+    fn other_sizes(&self, py: Python<'_>) -> Option<(u64, (u32, u32, i64), (u32, u32, i64))> {
+        let found = py.detach(|| self.0.other_sizes())?;
+        Some((found.count, found.send, found.receive))
+    }
+
+    /// What GOAL does not represent: the first rank with too many streams, and their number; the
+    /// first rank, operation and tag that is out of range; the number of durations that are rounded;
+    /// the number of empty messages.
+    #[expect(clippy::type_complexity, reason = "two places and two counts")]
+    fn goal_losses(
+        &self,
+        py: Python<'_>,
+    ) -> (Option<(u32, u32)>, Option<(u32, u32, i64)>, u64, u64) {
+        let losses = py.detach(|| goal::Writer(&self.0).losses());
+        (losses.streams, losses.tag, losses.rounded, losses.empty)
+    }
+
+    /// Writes GOAL, as text or in binary form.
+    #[pyo3(signature = (path, *, binary))]
+    fn write_goal(&self, py: Python<'_>, path: PathBuf, binary: bool) -> PyResult<()> {
+        py.detach(|| {
+            let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
+            let writer = goal::Writer(&self.0);
+            if binary { writer.binary(file) } else { writer.text(file) }
+        })?;
+        Ok(())
+    }
 }
 
-/// The columns of each rank of a schedule with a payload of `size` bytes. With a model, reductions
-/// and copies take its time; otherwise none.
-#[pyfunction]
-#[pyo3(signature = (schedule, *, size, element, model=None))]
-pub(crate) fn lower_schedule<'py>(
-    py: Python<'py>,
-    schedule: &Schedule,
-    size: u64,
-    element: u64,
-    model: Option<&network::Model>,
-) -> PyResult<Ranks<'py>> {
-    let layout = Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?;
-    let costs = model.map_or(LocalCosts::FREE, |model| model.1);
-    let ranks = py.detach(|| trace::lower(&*schedule.inner, &layout, &costs));
-    Ok(ranks.iter().map(|of| columns(py, of)).collect())
-}
+/// Bytes of the buffer of a file.
+const BUFFER: usize = 1 << 18;
 
-/// Runs a trace. Returns the completion time and the busy time of each rank in ps, the number of
-/// messages, and the bytes in them.
-#[pyfunction]
-#[pyo3(signature = (ranks, platform, *, seed=0))]
-#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub(crate) fn simulate_trace(
-    py: Python<'_>,
-    ranks: Ranks<'_>,
-    platform: &Platform,
-    seed: u64,
-) -> PyResult<(Vec<u64>, Vec<u64>, u64, u128)> {
+fn read(ranks: &Ranks<'_>) -> Vec<Operations> {
     let read = |(a, b, c, d, e, f, g, h, i): &Columns<Bound<'_, PyBytes>>| {
         let columns = [a, b, c, d, e, f, g, h, i].map(|column| column.as_bytes());
         let [a, b, c, d, e, f, g, h, i] = columns;
         operations(&(a, b, c, d, e, f, g, h, i))
     };
-    let ranks: Vec<Operations> = ranks.iter().map(read).collect();
-    let outcome = watched(py, |stop| platform.0.run_trace(&ranks, seed, stop))?.or_raise()?;
+    ranks.iter().map(read).collect()
+}
+
+/// Reads GOAL, as text or in binary form: the trace, and how many operations name another network
+/// interface than 0.
+#[pyfunction]
+#[pyo3(signature = (path, *, binary))]
+pub(crate) fn read_goal(
+    py: Python<'_>,
+    path: PathBuf,
+    binary: bool,
+) -> PyResult<(TraceGraph, u64)> {
+    let found = py.detach(|| {
+        let file = File::open(path)?;
+        if binary {
+            let length = file.metadata()?.len();
+            goal::read_binary(BufReader::with_capacity(BUFFER, file), length)
+        } else {
+            goal::read(file)
+        }
+    });
+    match found {
+        Ok(goal) => Ok((TraceGraph(goal.graph), goal.other_nics)),
+        Err(ReadError::File(error)) => Err(error.into()),
+        Err(ReadError::Trace(error)) => Err(error).or_raise(),
+    }
+}
+
+/// The trace of a schedule with a payload of `size` bytes. With a model, reductions and copies take
+/// its time; otherwise none.
+#[pyfunction]
+#[pyo3(signature = (schedule, *, size, element, model=None))]
+pub(crate) fn lower_schedule(
+    py: Python<'_>,
+    schedule: &Schedule,
+    size: u64,
+    element: u64,
+    model: Option<&network::Model>,
+) -> PyResult<TraceGraph> {
+    let layout = Layout::of_schedule(&*schedule.inner, Bytes(size), element).or_raise()?;
+    let costs = model.map_or(LocalCosts::FREE, |model| model.1);
+    py.detach(|| trace::lower(&*schedule.inner, &layout, &costs)).or_raise().map(TraceGraph)
+}
+
+/// Runs a trace. Returns the completion time and the busy time of each rank in ps, the number of
+/// messages, and the bytes in them.
+#[pyfunction]
+#[pyo3(signature = (trace, platform, *, seed=0))]
+pub(crate) fn simulate_trace(
+    py: Python<'_>,
+    trace: &TraceGraph,
+    platform: &Platform,
+    seed: u64,
+) -> PyResult<(Vec<u64>, Vec<u64>, u64, u128)> {
+    let outcome = watched(py, |stop| platform.0.run_trace(&trace.0, seed, stop))?.or_raise()?;
     let ps = |times: Vec<tutti_units::Time>| times.iter().map(|time| time.ps()).collect();
     Ok((ps(outcome.finish), ps(outcome.busy), outcome.messages, outcome.bytes))
 }

@@ -44,7 +44,6 @@ pub(crate) struct TrainingCase(Arc<Inputs>);
 impl TrainingCase {
     #[new]
     #[pyo3(signature = (programs, step_fabric, endpoint, settings, of=Vec::new(), unreserved=Vec::new()))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(
         programs: Vec<PyRef<'_, TrainingProgram>>,
         step_fabric: &StepFabric,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tutti_engine::trace::{Operations, TraceOutcome, TraceRun};
+use tutti_engine::trace::{TraceGraph, TraceOutcome, TraceRun};
 use tutti_engine::{Conditions, Distance, Routed};
 use tutti_network::flow::FlowNetwork;
 use tutti_network::packet::{Ends, PacketNetwork};
@@ -11,7 +11,7 @@ use tutti_network::{Stepped, dispatch};
 use crate::{Contention, Platform, SimulationError};
 
 impl Platform {
-    /// Runs a trace, the operations of each rank, to completion or until `stop` is set. `seed` is
+    /// Runs a trace to completion or until `stop` is set. `seed` is
     /// that of per-packet routing.
     ///
     /// # Errors
@@ -19,15 +19,15 @@ impl Platform {
     /// or the run gives no result.
     pub fn run_trace(
         &self,
-        ranks: &[Operations],
+        trace: &TraceGraph,
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<TraceOutcome, SimulationError> {
         if matches!(self.contention(), Contention::Flits(_) | Contention::Mesh(_)) {
             return Err(SimulationError::TraceOnFlits);
         }
-        if !ranks.is_empty() {
-            self.check_ranks(u32::try_from(ranks.len()).unwrap_or(u32::MAX))?;
+        if trace.ranks() > 0 {
+            self.check_ranks(u32::try_from(trace.ranks()).unwrap_or(u32::MAX))?;
         }
         let included = self.model().serialization();
         let free = self.free_routing();
@@ -35,7 +35,7 @@ impl Platform {
         let distance = routed.as_ref().map(|routed| routed as &dyn Distance);
         let conditions = Conditions { disturbance: None, distance };
         dispatch!(self.model(), model => {
-            let run = TraceRun::new(ranks, model, conditions)?;
+            let run = TraceRun::new(trace, model, conditions)?;
             Ok(self.with_network(seed, |network| run.run(network, stop))?)
         })
     }

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.base.files.mistakes import mistake
 from tutti.cli import options
-from tutti.collectives.lowering import Algorithm, expand, timed
-from tutti.collectives.simulation import simulate_trace
+from tutti.collectives.trace_run import simulate_trace
 from tutti.collectives.view.trace import trace_view
 from tutti.formats.formats import Options
 from tutti.formats.study import read_trace
-from tutti.nccl.of_platform import NAMES, PLATFORM, LibraryChoice, LibraryTimes, parts_of
+from tutti.nccl.libraries import NAMES, PLATFORM
 from tutti.platforms import platform as find
-from tutti.platforms.library import is_library
-from tutti.platforms.machine import Platform
 from tutti.study.console import remark
 from tutti.study.progress import Progress
 from tutti.study.study import Study
-from tutti.workloads.operations import Trace
+
+if TYPE_CHECKING:
+    from tutti.collectives.lowering import Algorithm
+    from tutti.platforms.machine import Platform
+    from tutti.workloads.operations import Trace
 
 app = options.group("Simulate traces of applications.")
 
@@ -91,6 +92,13 @@ def _expanded(
         ConfigError: It has collectives and neither an algorithm nor a library, or a library and no
             collectives.
     """
+    if not trace.collectives and library is None and algorithm is None:
+        return trace
+    # Imported here, as other traces do without libraries.
+    from tutti.collectives.lowering import expand, timed
+    from tutti.nccl.of_platform import LibraryChoice, LibraryTimes, parts_of
+    from tutti.platforms.library import is_library
+
     by_default = library is None and algorithm is None
     times = LibraryTimes.of(machine) if by_default or library == PLATFORM else None
     choice = None if library is None or times else LibraryChoice.of(library, machine)

@@ -5,8 +5,8 @@ from .result import Run as Run
 from .schedule_search import SearchResult as SearchResult
 from .schedule_search import search as search
 from .schedule_search import winners as winners
-from .simulation import TraceRun as TraceRun
 from .simulation import compare as compare
 from .simulation import simulate as simulate
-from .simulation import simulate_trace as simulate_trace
 from .size_ranges import thresholds as thresholds
+from .trace_run import TraceRun as TraceRun
+from .trace_run import simulate_trace as simulate_trace

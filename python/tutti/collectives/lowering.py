@@ -11,7 +11,7 @@ from tutti import _core
 from tutti.base.datatypes import DATATYPES
 from tutti.schedules.ir import schedule as generate
 from tutti.workloads.errors import WorkloadError
-from tutti.workloads.operations import Kind, Operations, Trace
+from tutti.workloads.operations import Kind, Operations, StoredRanks, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,9 +66,8 @@ def lower(
     """
     model = None if platform is None else platform.model.core
     element = DATATYPES[datatype]
-    columns = _core.lower_schedule(schedule.core, size=size.bytes, element=element, model=model)
-    ranks = tuple(Operations.from_columns(each) for each in columns)
-    return Trace(name=schedule.name, ranks=ranks)
+    trace = _core.lower_schedule(schedule.core, size=size.bytes, element=element, model=model)
+    return Trace(name=schedule.name, ranks=StoredRanks(trace))
 
 
 def timed(trace: Trace, time_ps: Callable[[CollectiveCall, int], int]) -> Trace:
@@ -215,14 +214,16 @@ def _lowered(
     datatype = next(each for each in _DATATYPES_BY_SIZE if size % DATATYPES[each] == 0)
     payload = Size.of_any(f"{size} B")
     return [
-        lower(
-            generate(notation, collective=collective, ranks=len(call.group), root=call.root)
-            if isinstance(notation, str)
-            else notation,
-            payload,
-            datatype=datatype,
-            platform=platform,
-        ).ranks
+        tuple(
+            lower(
+                generate(notation, collective=collective, ranks=len(call.group), root=call.root)
+                if isinstance(notation, str)
+                else notation,
+                payload,
+                datatype=datatype,
+                platform=platform,
+            ).ranks
+        )
         for collective, notation in parts
     ]
 

@@ -7,11 +7,9 @@ on the number of threads.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutti import _core
-from tutti.base.errors import ConfigError, TuttiError
+from tutti.base.errors import ConfigError
 from tutti.collectives import candidates as planning
 from tutti.collectives import measurement as measuring
 from tutti.collectives.case import check_platform, make_case
@@ -19,7 +17,6 @@ from tutti.collectives.library import with_baselines
 from tutti.collectives.request import ComparisonRequest
 from tutti.collectives.result import Run
 from tutti.schedules import proving
-from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.schedules.block_sizes import Matrix
     from tutti.schedules.ir import Schedule
-    from tutti.workloads.operations import Trace
 
 _LOG = logging.getLogger("tutti")
 
@@ -184,70 +180,6 @@ def compare(
     for line in [*proving.remarks(plan, unverified), *proving.pruned_remarks(plan)]:
         (remark or _LOG.warning)(line)
     return _measured(plan, threads, done)
-
-
-@dataclass(frozen=True, slots=True)
-class TraceRun:
-    """A simulated trace.
-
-    Attributes:
-        finish_ps: When the last operation of each rank completes, in ps.
-        busy_ps: Time that operations occupy the streams of each rank, summed, in ps.
-        messages: The number of messages.
-        message_bytes: Bytes in them.
-    """
-
-    finish_ps: tuple[int, ...]
-    busy_ps: tuple[int, ...]
-    messages: int
-    message_bytes: int
-
-    @property
-    def completion_ps(self) -> int:
-        """When the last operation of all ranks completes, in ps."""
-        return max(self.finish_ps, default=0)
-
-
-def simulate_trace(trace: Trace, platform: Platform, *, seed: int = 0) -> TraceRun:
-    """Runs a trace on a platform with a cost model, flows or packets.
-
-    A send and a receive occupy their stream for the overhead of the model; a posted receive does
-    not while it waits. The streams of a rank share its port. Messages match by source,
-    destination and tag, in order.
-
-    Args:
-        trace: The trace, whose collectives have messages or times; see
-            :func:`tutti.collectives.lowering.expand` and
-            :func:`tutti.collectives.lowering.timed`.
-        platform: The platform.
-        seed: The seed of routing that draws random numbers.
-
-    Raises:
-        ConfigError: The platform is not a `Platform`, or simulates flits.
-        WorkloadError: The trace is invalid or has collectives.
-        DeadlockError: Ranks wait for messages that never arrive; the message names them.
-        SimulationError: The run gives no result for another reason.
-    """
-    from tutti.workloads.operations import Kind
-    from tutti.workloads.trace_errors import explained
-
-    check_platform(platform)
-    if platform.effective_contention.kind in {"flit", "mesh"}:
-        hint = "use the platform's packets or flows"
-        raise ConfigError("traces do not run on flit networks", kind="invalid", hint=hint)
-    if any((of.kinds == Kind.COLLECTIVE).any() for of in trace.ranks):
-        hint = "replace them first: tutti.collectives.lowering.expand(trace, algorithm)"
-        message = f"trace {trace.name} has collectives"
-        raise WorkloadError(message, kind="trace_collective", hint=hint)
-    try:
-        finish, busy, messages, message_bytes = _core.simulate_trace(
-            [of.columns() for of in trace.ranks],
-            platform.core,
-            seed=seed,
-        )
-    except TuttiError as error:
-        raise explained(error, trace) from None
-    return TraceRun(tuple(finish), tuple(busy), messages, message_bytes)
 
 
 def _measured(

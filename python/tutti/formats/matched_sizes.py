@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-
+from tutti import _core
 from tutti.view.quantity import plural
-from tutti.workloads.operations import ANY, Kind
+from tutti.workloads.operations import StoredRanks
 
 if TYPE_CHECKING:
-    from tutti.workloads.operations import Operations, Trace
-
-_KEY = ("source", "target", "tag", "place")
+    from tutti.workloads.operations import Trace
 
 
 def other_sizes(trace: Trace) -> tuple[str, ...]:
@@ -22,50 +18,19 @@ def other_sizes(trace: Trace) -> tuple[str, ...]:
     Sends and receives of two ranks and a tag match in order. Ranks that receive from any rank, or
     any tag, are not compared.
     """
-    sends = [_ends(rank, of, Kind.SEND) for rank, of in enumerate(trace.ranks)]
-    receives = [
-        _ends(rank, of, Kind.RECEIVE) for rank, of in enumerate(trace.ranks) if not _has_any(of)
-    ]
-    if not sends or not receives:
+    found = _messages(trace).other_sizes()
+    if found is None:
         return ()
-    matched = _in_order(sends).join(_in_order(receives), on=_KEY, suffix="_received")
-    other = matched.filter(pl.col("size") != pl.col("size_received"))
-    if other.is_empty():
-        return ()
-    first = other.sort("rank", "operation").row(0, named=True)
+    count, (sender, _, sent), (receiver, operation, expected) = found
     text = (
-        f"sizes of {plural(len(other), 'receive')} that differ from those of the messages: "
-        f"operation {first['operation_received']} of rank {first['target']} expects "
-        f"{first['size_received']:,} B, and rank {first['source']} sends {first['size']:,} B"
+        f"sizes of {plural(count, 'receive')} that differ from those of the messages: "
+        f"operation {operation} of rank {receiver} expects "
+        f"{expected:,} B, and rank {sender} sends {sent:,} B"
     )
     return (text,)
 
 
-def _has_any(of: Operations) -> bool:
-    received = of.kinds == Kind.RECEIVE
-    return bool(np.any(received & ((of.peers == ANY) | (of.tags == ANY))))
-
-
-def _ends(rank: int, of: Operations, kind: Kind) -> pl.DataFrame:
-    """Returns the sends or receives of a rank, in order."""
-    places = np.flatnonzero(of.kinds == kind)
-    own = np.full(len(places), rank, np.int64)
-    peers = of.peers[places].astype(np.int64)
-    source, target = (own, peers) if kind == Kind.SEND else (peers, own)
-    return pl.DataFrame(
-        {
-            "rank": own,
-            "operation": places.astype(np.int64),
-            "source": source,
-            "target": target,
-            "tag": of.tags[places].astype(np.int64),
-            "size": of.sizes[places].astype(np.int64),
-        }
-    )
-
-
-def _in_order(ends: list[pl.DataFrame]) -> pl.DataFrame:
-    """Returns the sends or receives of all ranks with their place among those that match alike."""
-    return pl.concat(ends).with_columns(
-        place=pl.int_range(pl.len()).over("source", "target", "tag")
-    )
+def _messages(trace: Trace) -> _core.TraceGraph:
+    if isinstance(trace.ranks, StoredRanks):
+        return trace.ranks.core
+    return _core.TraceGraph.of_messages([of.columns() for of in trace.ranks])

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from tutti.base.files.mistakes import known_word, mistake
 from tutti.measured.tune.library_algorithms import TITLES, release_line
 from tutti.measured.tune.library_defaults import (
-    LIBRARIES,
     default_algorithm,
     default_schedules,
 )
-from tutti.measured.tune.targets import TARGETS, library_of
+from tutti.measured.tune.targets import library_of
+from tutti.nccl.libraries import MPI, NAMES, NCCL, PLATFORM
 from tutti.nccl.p2p import P2P
 from tutti.nccl.presets import partial_system, preset_names, preset_of
 from tutti.nccl.schedules import Layout, notation_of
@@ -41,12 +41,6 @@ Parts = list[tuple[str, str]]
 LibraryParts: TypeAlias = "list[tuple[str, str | Schedule]]"
 """The same, with schedules that no notation generates."""
 
-PLATFORM = "platform"
-"""The word for the library of a platform."""
-NCCL = "nccl"
-_MPI = tuple(each for each in TARGETS if each != "plan" and library_of(each)[0] in LIBRARIES)
-NAMES = (PLATFORM, NCCL, *_MPI)
-"""The names of libraries, as those of `tutti tune --for`."""
 _BY_MESSAGES = ("Ring", "Tree", "PAT", P2P)
 
 
@@ -152,7 +146,7 @@ class LibraryChoice:
         name = known_word(name, NAMES, source="--library")
         if name == PLATFORM and colon:
             raise mistake("has no version", source="--library", expected=f"{PLATFORM} alone")
-        if name in _MPI:
+        if name in MPI:
             named, line = library_of(name)
             return cls(named, release_line(named, detail) if colon else line)
         own = platform.library

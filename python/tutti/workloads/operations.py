@@ -6,16 +6,19 @@ times and sizes are fixed, unlike those of a schedule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
+
+    from tutti import _core
 
 ANY = -1
 """The peer of a receive from any rank, and the tag of a receive of any tag."""
@@ -87,12 +90,16 @@ class Operations:
     @classmethod
     def from_columns(cls, columns: Sequence[bytes]) -> Self:
         """Builds operations from the columns of the core, in the order of the attributes."""
-        named = zip(_TYPES, columns, strict=True)
-        arrays: dict[str, Any] = {n: np.frombuffer(column, _TYPES[n]) for n, column in named}
+        import numpy as np
+
+        named = zip(_TYPES.items(), columns, strict=True)
+        arrays: dict[str, Any] = {n: np.frombuffer(column, kind) for (n, kind), column in named}
         return cls(**arrays)
 
     def columns(self) -> tuple[bytes, ...]:
         """Returns the columns for the core, in the order of the attributes."""
+        import numpy as np
+
         return tuple(
             np.asarray(getattr(self, name), kind).tobytes() for name, kind in _TYPES.items()
         )
@@ -102,17 +109,39 @@ class Operations:
         return replace(self, **columns)
 
 
-_TYPES: dict[str, type[np.generic]] = {
-    "kinds": np.uint8,
-    "sizes": np.int64,
-    "durations": np.int64,
-    "peers": np.int32,
-    "tags": np.int64,
-    "streams": np.int32,
-    "first_dependency": np.int64,
-    "dependencies": np.int64,
-    "on_start": np.bool_,
+_TYPES: dict[str, str] = {
+    "kinds": "u1",
+    "sizes": "i8",
+    "durations": "i8",
+    "peers": "i4",
+    "tags": "i8",
+    "streams": "i4",
+    "first_dependency": "i8",
+    "dependencies": "i8",
+    "on_start": "?",
 }
+
+
+class StoredRanks(Sequence[Operations]):
+    """The operations of each rank of a trace that the core stores; columns are made on access."""
+
+    def __init__(self, core: _core.TraceGraph) -> None:
+        """Stores the trace of the core."""
+        self.core = core
+
+    def __len__(self) -> int:
+        """Returns the number of ranks."""
+        return self.core.ranks
+
+    @overload
+    def __getitem__(self, rank: int) -> Operations: ...
+    @overload
+    def __getitem__(self, rank: slice) -> tuple[Operations, ...]: ...
+    def __getitem__(self, rank: int | slice) -> Operations | tuple[Operations, ...]:
+        """Returns the operations of a rank, or of several."""
+        if isinstance(rank, slice):
+            return tuple(self[each] for each in range(len(self))[rank])
+        return Operations.from_columns(self.core.columns(range(len(self))[rank]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +150,7 @@ class Trace:
 
     Attributes:
         name: The name, for results.
-        ranks: The operations of each rank.
+        ranks: The operations of each rank; `StoredRanks` if the core stores them.
         collectives: The distinct collectives that operations refer to.
         file: The file that it was read from, or "".
         line: Returns the line of an operation in the file by rank and index; None if unknown.
@@ -129,8 +158,27 @@ class Trace:
     """
 
     name: str
-    ranks: tuple[Operations, ...]
+    ranks: Sequence[Operations]
     collectives: tuple[CollectiveCall, ...] = ()
     file: str = field(default="", compare=False, repr=False)
     line: Callable[[int, int], int | None] | None = field(default=None, compare=False, repr=False)
     cpu: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def operations(self) -> int:
+        """The number of operations of all ranks."""
+        stored = isinstance(self.ranks, StoredRanks)
+        return self.core.operations if stored else sum(len(of) for of in self.ranks)
+
+    @cached_property
+    def core(self) -> _core.TraceGraph:
+        """The trace in the core.
+
+        Raises:
+            WorkloadError: A value is out of range, or a collective has no messages.
+        """
+        if isinstance(self.ranks, StoredRanks):
+            return self.ranks.core
+        from tutti import _core
+
+        return _core.TraceGraph.of_columns([of.columns() for of in self.ranks])

@@ -1,6 +1,7 @@
 //! Schedules of a given size as traces.
 
-use super::{Operations, kind};
+use super::builder::GraphBuilder;
+use super::{Operations, TraceError, TraceGraph, kind};
 use crate::LocalCosts;
 use tutti_schedule::{Layout, Local, Message, Schedule, Step};
 use tutti_units::Time;
@@ -8,21 +9,26 @@ use tutti_units::ids::RankId;
 
 /// Turns a schedule into a trace with the dependencies of its steps: sends in order, then the
 /// receives, then local work. Multicasts and in-network reductions become separate messages.
-#[must_use]
-pub fn lower(schedule: &dyn Schedule, layout: &Layout<'_>, costs: &LocalCosts) -> Vec<Operations> {
+///
+/// # Errors
+/// When the trace has too many operations.
+pub fn lower(
+    schedule: &dyn Schedule,
+    layout: &Layout<'_>,
+    costs: &LocalCosts,
+) -> Result<TraceGraph, TraceError> {
     let mut step = Step::new();
-    let ranks = (0..schedule.shape().ranks).map(RankId);
-    ranks
-        .map(|rank| {
-            let mut lowering = Lowering { of: Operations::new(), tail: Vec::new(), layout, costs };
-            for index in 0..schedule.steps(rank) {
-                step.clear();
-                schedule.step(rank, index, &mut step);
-                lowering.add(&step);
-            }
-            lowering.of
-        })
-        .collect()
+    let mut builder = GraphBuilder::default();
+    for rank in (0..schedule.shape().ranks).map(RankId) {
+        let mut lowering = Lowering { of: Operations::new(), tail: Vec::new(), layout, costs };
+        for index in 0..schedule.steps(rank) {
+            step.clear();
+            schedule.step(rank, index, &mut step);
+            lowering.add(&step);
+        }
+        builder.add(&lowering.of);
+    }
+    builder.finish()
 }
 
 struct Lowering<'a> {

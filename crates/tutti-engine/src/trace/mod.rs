@@ -5,14 +5,22 @@
 //! of a rank. [`TraceRun`] executes it on the models of [`tutti_network`], [`goal::read`] reads it
 //! from a file in GOAL, and [`lower()`] turns a schedule of a given size into one.
 
+mod builder;
+mod channels;
+mod checks;
 pub mod goal;
 mod graph;
 mod lower;
 mod matching;
+mod narrow;
+#[cfg(test)]
+mod oracle;
 mod run;
 #[cfg(test)]
 mod tests;
 
+pub use channels::OtherSizes;
+pub use graph::TraceGraph;
 pub use lower::lower;
 pub use run::{TraceOutcome, TraceRun};
 
@@ -131,4 +139,12 @@ pub enum TraceError {
     #[error("line {line}: {problem}: expected {expected}")]
     #[refusal(kind = "goal")]
     Text { line: usize, problem: String, expected: String },
+    /// The binary form of GOAL with a fault: of a rank, or of the file.
+    #[error("not GOAL in binary form, or damaged: {problem}")]
+    #[refusal(kind = "goal")]
+    Damaged { rank: Option<RankId>, problem: String },
+    /// The binary form of GOAL after a run that saved memory.
+    #[error("LogGOPSim has overwritten the file")]
+    #[refusal(kind = "goal")]
+    Overwritten,
 }

@@ -14,11 +14,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::graph::Graph;
+use super::graph::{NONE, TraceGraph};
 use super::matching::Matching;
-use super::{Operations, TraceError, kind};
+use super::narrow::Narrow;
+use super::{TraceError, kind};
 use crate::{Conditions, EngineError};
-use tutti_network::{Carried, MessageModel, Port, Progress, Stepped, Ticket};
+use tutti_network::{Carried, EventQueue, MessageModel, Port, Progress, Stepped, Ticket};
 use tutti_units::ids::RankId;
 use tutti_units::{Bytes, Time};
 
@@ -27,8 +28,7 @@ const LISTED: usize = 16;
 
 /// The inputs of a run.
 pub struct TraceRun<'a, M: MessageModel> {
-    trace: &'a [Operations],
-    graph: Graph,
+    graph: &'a TraceGraph,
     model: &'a M,
     conditions: Conditions<'a>,
 }
@@ -47,16 +47,17 @@ pub struct TraceOutcome {
 }
 
 impl<'a, M: MessageModel> TraceRun<'a, M> {
-    /// Checks a trace.
+    /// Checks the peers of a trace.
     ///
     /// # Errors
-    /// When columns have different lengths or values are out of range.
+    /// When a peer is not a rank of the trace.
     pub fn new(
-        trace: &'a [Operations],
+        graph: &'a TraceGraph,
         model: &'a M,
         conditions: Conditions<'a>,
     ) -> Result<Self, TraceError> {
-        Ok(TraceRun { trace, graph: Graph::of(trace)?, model, conditions })
+        graph.check_peers()?;
+        Ok(TraceRun { graph, model, conditions })
     }
 
     /// Runs to completion, or until `stop` is set; without a network, messages do not contend.
@@ -81,64 +82,87 @@ impl<'a, M: MessageModel> TraceRun<'a, M> {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The dependencies of an operation are satisfied.
-    Ready(u32),
+/// An event of an operation; [`ARRIVES`] marks the arrival of its message.
+#[derive(Clone, Copy)]
+struct Event {
+    serial: u64,
+    operation: u32,
+    /// The rank of the operation, or the destination of the message.
+    rank: u32,
+}
+
+/// The bit of an operation whose message arrives; else its dependencies are satisfied.
+const ARRIVES: u32 = 1 << 31;
+
+/// What happens next.
+enum Next {
+    Event(Event),
     /// A stream may be free.
     Wake(u32),
-    /// A message has arrived.
-    Arrive(u32),
 }
 
 /// A serial number and an operation; the lowest serial first.
 type Waiting = BinaryHeap<Reverse<(u64, u32)>>;
 
-#[derive(Default)]
 struct Stream {
+    rank: u32,
     free: Time,
-    /// When it is woken next.
-    wakes: Option<Time>,
+    /// When it is woken next; `Time::MAX` if it is not.
+    wakes: Time,
     /// Computations and receives.
     waiting: Waiting,
     /// Sends, which also wait for the port.
     sends: Waiting,
 }
 
+impl Stream {
+    fn of_rank(rank: u32) -> Stream {
+        let (waiting, sends) = (Waiting::new(), Waiting::new());
+        Stream { rank, free: Time::ZERO, wakes: Time::MAX, waiting, sends }
+    }
+}
+
 struct Executor<'r, 'n, M: MessageModel> {
     run: &'r TraceRun<'r, M>,
     network: Option<&'n mut (dyn Stepped + 'n)>,
     in_flight: usize,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    /// Serial numbers ascend, so that events of a time are in their order.
+    events: EventQueue<Event>,
+    /// The time and the serial number of the operation that waits, and its stream. An operation
+    /// keeps its serial number, so that wakes have a separate queue.
+    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
     serial: u64,
-    needs: Vec<u32>,
-    ready: Vec<Time>,
+    needs: Narrow,
     streams: Vec<Stream>,
     ports: Vec<Port>,
     /// Whether the last operation of a rank was a send, so that the burst continues.
     bursts: Vec<bool>,
     matching: Matching,
-    /// The started ranks of timed collectives by number: operations, and since when.
-    meetings: BTreeMap<i64, Vec<(u32, Time)>>,
+    /// The started ranks of timed collectives by number: operations, ranks, and since when.
+    meetings: BTreeMap<i64, Vec<(u32, u32, Time)>>,
     outcome: TraceOutcome,
     completed: usize,
 }
 
 impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
     fn new(run: &'r TraceRun<'r, M>, network: Option<&'n mut (dyn Stepped + 'n)>) -> Self {
-        let (operations, ranks) = (run.graph.works.len(), run.trace.len());
+        let graph = run.graph;
+        let ranks = graph.ranks();
+        let numbered = (0..).zip(0..ranks);
+        let streams = numbered
+            .flat_map(|(rank, at)| graph.streams_of(at).map(move |_| Stream::of_rank(rank)));
         Executor {
             run,
             network,
             in_flight: 0,
-            events: BinaryHeap::new(),
+            events: EventQueue::new(),
+            wakes: BinaryHeap::new(),
             serial: 0,
-            needs: run.graph.needs.clone(),
-            ready: vec![Time::ZERO; operations],
-            streams: (0..run.graph.streams).map(|_| Stream::default()).collect(),
+            needs: graph.needs(),
+            streams: streams.collect(),
             ports: vec![Port::default(); ranks],
             bursts: vec![false; ranks],
-            matching: Matching::new(&run.graph),
+            matching: Matching::new(graph),
             meetings: BTreeMap::new(),
             outcome: TraceOutcome {
                 finish: vec![Time::ZERO; ranks],
@@ -151,245 +175,268 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
 
     /// Starts the operations without dependencies: rank by rank, in the order of followers.
     fn start(&mut self) {
-        let run = self.run;
-        for rank in 0..run.trace.len() {
-            let own = run.graph.first[rank]..run.graph.first[rank + 1];
+        let graph = self.run.graph;
+        for (rank, at) in (0..).zip(0..graph.ranks()) {
             for chosen in [kind::SEND, kind::RECEIVE, kind::TIMED, kind::COMPUTE] {
-                for at in own.clone() {
-                    if self.needs[at as usize] == 0 && run.graph.works[at as usize].kind == chosen {
-                        self.push(Time::ZERO, Event::Ready(at));
+                for operation in graph.of_rank(at) {
+                    if graph.kind(operation) == chosen && self.needs.get(operation as usize) == 0 {
+                        self.push(Time::ZERO, operation, rank);
                     }
                 }
             }
         }
     }
 
-    fn push(&mut self, at: Time, event: Event) {
+    fn push(&mut self, at: Time, operation: u32, rank: u32) {
         self.serial += 1;
-        self.events.push(Reverse((at, self.serial, event)));
+        self.events.push(at, Event { serial: self.serial, operation, rank });
     }
 
     /// The next event: of the network, if it is not later than the next event of the ranks.
-    fn next(&mut self) -> Option<(Time, (u64, Event))> {
-        let until = self.events.peek().map_or(Time::MAX, |Reverse((time, ..))| *time);
+    fn next(&mut self) -> Option<(Time, Next)> {
+        let queued = self.events.earliest().unwrap_or(Time::MAX);
+        let (wake, before) =
+            self.wakes.peek().map_or((Time::MAX, 0), |Reverse((time, serial, _))| (*time, *serial));
         while self.in_flight > 0 {
             let Some(network) = &mut self.network else { break };
-            match network.progress(until) {
+            match network.progress(queued.min(wake)) {
                 Some(Progress::Arrived(Ticket(message), time)) => {
                     self.in_flight -= 1;
                     self.serial += 1;
-                    return Some((time, (self.serial, Event::Arrive(message))));
+                    let rank = self.run.graph.peer(message).unsigned_abs();
+                    let (serial, operation) = (self.serial, message | ARRIVES);
+                    return Some((time, Next::Event(Event { serial, operation, rank })));
                 }
                 Some(Progress::Left(..)) => {}
                 None => break,
             }
         }
-        self.events.pop().map(|Reverse((time, serial, event))| (time, (serial, event)))
+        if queued <= wake && queued < Time::MAX {
+            self.events.advance_to(queued);
+            let first = self.events.present().next().map_or(u64::MAX, |event| event.serial);
+            if queued < wake || first < before {
+                return self.events.pop().map(|event| (queued, Next::Event(event)));
+            }
+        }
+        self.wakes.pop().map(|Reverse((time, _, stream))| (time, Next::Wake(stream)))
     }
 
-    fn handle(&mut self, now: Time, (serial, event): (u64, Event)) -> Result<(), EngineError> {
-        match event {
-            Event::Ready(operation) => {
-                let work = &self.run.graph.works[operation as usize];
-                if work.kind != kind::RECEIVE {
-                    return self.enqueue(operation, serial, now);
-                }
-                self.release(operation, now, true);
-                if self.matching.post(operation, work, &self.run.graph) {
-                    return self.enqueue(operation, serial, now);
-                }
-            }
-            Event::Arrive(message) => {
-                if let Some(receive) = self.matching.arrived(message, now, &self.run.graph) {
-                    return self.enqueue(receive, serial, now);
-                }
-            }
-            Event::Wake(stream) => return self.wake(stream, now),
+    fn handle(&mut self, now: Time, next: Next) -> Result<(), EngineError> {
+        let Event { serial, operation, rank } = match next {
+            Next::Event(event) => event,
+            Next::Wake(stream) => return self.wake(stream, now),
+        };
+        if operation & ARRIVES != 0 {
+            let message = operation & !ARRIVES;
+            return match self.matching.arrived(message, (rank, now), self.run.graph) {
+                Some(receive) => self.enqueue((receive, rank), serial, now),
+                None => Ok(()),
+            };
+        }
+        if self.run.graph.kind(operation) != kind::RECEIVE {
+            return self.enqueue((operation, rank), serial, now);
+        }
+        self.release((operation, rank), now, true);
+        if self.matching.post(operation, rank, self.run.graph) {
+            return self.enqueue((operation, rank), serial, now);
         }
         Ok(())
     }
 
     /// Executes an operation if its stream and its port are free; else it waits.
-    fn enqueue(&mut self, operation: u32, serial: u64, now: Time) -> Result<(), EngineError> {
-        let work = self.run.graph.works[operation as usize];
-        let sends = work.kind == kind::SEND;
-        let stream = &mut self.streams[work.stream as usize];
-        let port = self.run.model.next_send(&self.ports[work.rank as usize]);
+    fn enqueue(
+        &mut self,
+        (operation, rank): (u32, u32),
+        serial: u64,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        let sends = self.run.graph.kind(operation) == kind::SEND;
+        let at = self.run.graph.stream(rank, operation);
+        let stream = &mut self.streams[at];
+        let port = self.run.model.next_send(&self.ports[rank as usize]);
         if stream.free.max(if sends { port } else { Time::ZERO }) <= now {
-            self.execute(operation, now)?;
+            self.execute((operation, rank), now)?;
         } else if sends {
             stream.sends.push(Reverse((serial, operation)));
         } else {
             stream.waiting.push(Reverse((serial, operation)));
         }
-        self.schedule(work.stream);
+        self.schedule(at);
         Ok(())
     }
 
     /// The operation of a stream that can start first: (time, serial, whether it is a send).
-    fn first_waiting(&self, stream: u32) -> Option<(Time, u64, bool)> {
-        let Stream { free, waiting, sends, .. } = &self.streams[stream as usize];
+    fn first_waiting(&self, stream: usize) -> Option<(Time, u64, bool)> {
+        let Stream { rank, free, waiting, sends, .. } = &self.streams[stream];
         let other = waiting.peek().map(|&Reverse((serial, _))| (*free, serial, false));
-        let send = sends.peek().map(|&Reverse((serial, operation))| {
-            let rank = self.run.graph.works[operation as usize].rank;
-            let port = self.run.model.next_send(&self.ports[rank as usize]);
+        let send = sends.peek().map(|&Reverse((serial, _))| {
+            let port = self.run.model.next_send(&self.ports[*rank as usize]);
             (port.max(*free), serial, true)
         });
-        [other, send].into_iter().flatten().min()
+        match (other, send) {
+            (Some(other), Some(send)) => Some(other.min(send)),
+            (other, send) => other.or(send),
+        }
     }
 
     /// Wakes a stream when its first operation can start.
-    fn schedule(&mut self, stream: u32) {
+    fn schedule(&mut self, stream: usize) {
         let Some((time, serial, _)) = self.first_waiting(stream) else { return };
-        if time == Time::MAX {
-            return; // until a timed collective ends
-        }
-        let wakes = &mut self.streams[stream as usize].wakes;
-        if wakes.is_none_or(|wakes| time < wakes) {
-            *wakes = Some(time);
-            self.events.push(Reverse((time, serial, Event::Wake(stream))));
+        // `Time::MAX`: until a timed collective ends.
+        if time < self.streams[stream].wakes {
+            self.streams[stream].wakes = time;
+            let number = u32::try_from(stream).unwrap_or(NONE);
+            self.wakes.push(Reverse((time, serial, number)));
         }
     }
 
     fn wake(&mut self, stream: u32, now: Time) -> Result<(), EngineError> {
-        let wakes = &mut self.streams[stream as usize].wakes;
-        if *wakes != Some(now) {
+        let at = stream as usize;
+        if self.streams[at].wakes != now {
             return Ok(());
         }
-        *wakes = None;
+        self.streams[at].wakes = Time::MAX;
         // Another stream may have used the port since.
-        if let Some((.., sends)) = self.first_waiting(stream).filter(|&(time, ..)| time <= now) {
-            let Stream { waiting, sends: of_sends, .. } = &mut self.streams[stream as usize];
-            let chosen = if sends { of_sends } else { waiting };
+        if let Some((.., sends)) = self.first_waiting(at).filter(|&(time, ..)| time <= now) {
+            let Stream { rank, waiting, sends: of_sends, .. } = &mut self.streams[at];
+            let (rank, chosen) = (*rank, if sends { of_sends } else { waiting });
             if let Some(Reverse((_, operation))) = chosen.pop() {
-                self.execute(operation, now)?;
+                self.execute((operation, rank), now)?;
             }
         }
-        self.schedule(stream);
+        self.schedule(at);
         Ok(())
     }
 
-    fn execute(&mut self, operation: u32, now: Time) -> Result<(), EngineError> {
-        let work = self.run.graph.works[operation as usize];
-        let end = match work.kind {
-            kind::SEND => self.send(operation, now)?,
+    fn execute(&mut self, (operation, rank): (u32, u32), now: Time) -> Result<(), EngineError> {
+        let graph = self.run.graph;
+        let kind = graph.kind(operation);
+        let end = match kind {
+            kind::SEND => self.send((operation, rank), now)?,
             kind::RECEIVE => {
                 let (message, arrival) = self.matching.arrival(operation);
                 // With contention, the ejection port has already accounted for the bytes.
-                let bytes = self.run.graph.works[message as usize].bytes();
-                let bytes = if self.network.is_some() { Bytes(0) } else { bytes };
-                let port = &mut self.ports[work.rank as usize];
-                self.run.model.receive(port, now, arrival, bytes)
+                let bytes = if self.network.is_some() { 0 } else { graph.amount(message) };
+                let port = &mut self.ports[rank as usize];
+                self.run.model.receive(port, now, arrival, Bytes(bytes))
             }
-            kind::TIMED => return self.meet(operation, now),
-            _ => now + work.duration(),
+            kind::TIMED => return self.meet((operation, rank), now),
+            _ => now + Time::from_ps(graph.amount(operation)),
         };
-        self.bursts[work.rank as usize] = work.kind == kind::SEND;
-        if work.kind != kind::RECEIVE {
-            self.release(operation, now, true);
+        self.bursts[rank as usize] = kind == kind::SEND;
+        if kind != kind::RECEIVE {
+            self.release((operation, rank), now, true);
         }
-        self.complete(operation, (now, end))
+        self.complete((operation, rank), (now, end))
     }
 
     /// A rank starts a timed collective, which ends on all of its ranks after the last has started.
-    fn meet(&mut self, operation: u32, now: Time) -> Result<(), EngineError> {
-        let work = self.run.graph.works[operation as usize];
-        self.bursts[work.rank as usize] = false;
-        self.streams[work.stream as usize].free = Time::MAX;
-        self.release(operation, now, true);
-        let started = self.meetings.entry(work.tag).or_default();
-        started.push((operation, now));
-        if started.len() < work.peer.unsigned_abs() as usize {
+    fn meet(&mut self, (operation, rank): (u32, u32), now: Time) -> Result<(), EngineError> {
+        let graph = self.run.graph;
+        self.bursts[rank as usize] = false;
+        self.streams[graph.stream(rank, operation)].free = Time::MAX;
+        self.release((operation, rank), now, true);
+        let tag = graph.tag(operation);
+        let started = self.meetings.entry(tag).or_default();
+        started.push((operation, rank, now));
+        if started.len() < graph.peer(operation).unsigned_abs() as usize {
             return Ok(());
         }
-        for (member, since) in self.meetings.remove(&work.tag).unwrap_or_default() {
-            let work = self.run.graph.works[member as usize];
-            self.complete(member, (since, now + work.duration()))?;
-            self.schedule(work.stream);
+        for (member, rank, since) in self.meetings.remove(&tag).unwrap_or_default() {
+            let duration = Time::from_ps(graph.amount(member));
+            self.complete((member, rank), (since, now + duration))?;
+            self.schedule(graph.stream(rank, member));
         }
         Ok(())
     }
 
     /// An operation occupies its stream from a start to an end.
-    fn complete(&mut self, operation: u32, (start, end): (Time, Time)) -> Result<(), EngineError> {
-        let work = self.run.graph.works[operation as usize];
-        let rank = work.rank as usize;
-        self.streams[work.stream as usize].free = end;
-        self.outcome.busy[rank] += end - start;
-        self.outcome.finish[rank] = self.outcome.finish[rank].max(end);
+    fn complete(
+        &mut self,
+        (operation, rank): (u32, u32),
+        (start, end): (Time, Time),
+    ) -> Result<(), EngineError> {
+        let stream = self.run.graph.stream(rank, operation);
+        self.streams[stream].free = end;
+        let at = rank as usize;
+        self.outcome.busy[at] += end - start;
+        self.outcome.finish[at] = self.outcome.finish[at].max(end);
         if end > Time::LATEST {
-            return Err(EngineError::TimeOverflow { rank: RankId(work.rank) });
+            return Err(EngineError::TimeOverflow { rank: RankId(rank) });
         }
-        self.release(operation, end, false);
+        self.release((operation, rank), end, false);
         self.completed += 1;
         Ok(())
     }
 
     /// Hands a message to the network; returns when the stream is free.
-    fn send(&mut self, operation: u32, now: Time) -> Result<Time, EngineError> {
-        let graph = &self.run.graph;
-        let work = &graph.works[operation as usize];
-        let (rank, destination) = (RankId(work.rank), RankId(work.peer.unsigned_abs()));
-        let step = graph.index(operation);
-        let reaches = self.run.conditions.distance.is_none_or(|d| d.reaches(rank, destination))
-            && self.network.as_ref().is_none_or(|network| network.connects(rank, destination));
+    fn send(&mut self, (operation, rank): (u32, u32), now: Time) -> Result<Time, EngineError> {
+        let graph = self.run.graph;
+        let (source, to) = (RankId(rank), graph.peer(operation).unsigned_abs());
+        let destination = RankId(to);
+        let step = operation - graph.of_rank(rank as usize).start;
+        let reaches = self.run.conditions.distance.is_none_or(|d| d.reaches(source, destination))
+            && self.network.as_ref().is_none_or(|network| network.connects(source, destination));
         if !reaches {
-            return Err(EngineError::NoPath { sender: rank, step, receiver: destination });
+            return Err(EngineError::NoPath { sender: source, step, receiver: destination });
         }
-        let port = &mut self.ports[work.rank as usize];
-        if !self.bursts[work.rank as usize] {
+        let port = &mut self.ports[rank as usize];
+        if !self.bursts[rank as usize] {
             port.start_burst();
         }
-        let bytes = work.bytes();
+        let bytes = Bytes(graph.amount(operation));
         let sent = self.run.model.send(port, now, bytes);
-        let arrival = sent.arrival + self.run.conditions.late((rank, step, 0), destination, bytes);
+        let late = self.run.conditions.late((source, step, 0), destination, bytes);
+        let arrival = sent.arrival + late;
         self.outcome.messages += 1;
         self.outcome.bytes += u128::from(bytes.0);
-        self.matching.sent(operation, work, graph);
+        self.matching.sent(operation, graph);
         match &mut self.network {
             Some(network) => {
-                let message = Carried { source: rank, destination, bytes, arrival };
+                let message = Carried { source, destination, bytes, arrival };
                 network.send(Ticket(operation), message);
                 self.in_flight += 1;
             }
-            None => self.push(arrival, Event::Arrive(operation)),
+            None => self.push(arrival, operation | ARRIVES, to),
         }
         Ok(sent.free)
     }
 
     /// Satisfies the dependencies on the start or on the completion of an operation.
-    fn release(&mut self, operation: u32, now: Time, on_start: bool) {
-        for at in self.run.graph.followers(operation) {
-            let follower = self.run.graph.follower(at);
-            if follower.on_start() != on_start {
+    fn release(&mut self, (operation, rank): (u32, u32), now: Time, on_start: bool) {
+        let graph = self.run.graph;
+        for at in graph.followers(operation) {
+            let follower = graph.follower(operation, at);
+            if follower.on_start != on_start {
                 continue;
             }
-            let next = follower.operation() as usize;
-            self.ready[next] = self.ready[next].max(now);
-            self.needs[next] -= 1;
-            if self.needs[next] == 0 {
-                self.push(self.ready[next], Event::Ready(follower.operation()));
+            let next = follower.operation as usize;
+            let ready = &mut self.matching.times[next];
+            *ready = (*ready).max(now);
+            let ready = *ready;
+            if self.needs.decrement(next) {
+                self.push(ready, follower.operation, rank);
             }
         }
     }
 
     fn finish(self) -> Result<TraceOutcome, EngineError> {
-        let graph = &self.run.graph;
         if self.in_flight > 0 {
             let since = self.outcome.finish.iter().copied().max().unwrap_or_default();
             let (messages, deadlock_cycle) = (self.in_flight, Vec::new());
             return Err(EngineError::NetworkDeadlock { since, messages, deadlock_cycle });
         }
-        if self.completed < graph.works.len() {
+        let graph = self.run.graph;
+        if self.completed < graph.operations() {
             return Err(self.blocked());
         }
-        let lost = |&(at, work): &(u32, &super::graph::Work)| {
-            work.kind == kind::SEND && self.matching.is_unmatched(at)
-        };
-        let mut unreceived = (0..).zip(&graph.works).filter(lost);
-        if let Some((_, first)) = unreceived.next() {
-            let (sender, receiver) = (RankId(first.rank), RankId(first.peer.unsigned_abs()));
-            let count = 1 + unreceived.count() as u64;
+        let mut sends = (0..graph.ranks())
+            .flat_map(|rank| graph.of_rank(rank))
+            .filter(|&at| graph.kind(at) == kind::SEND && self.matching.is_unmatched(at));
+        if let Some(first) = sends.next() {
+            let sender = RankId(graph.rank(first));
+            let receiver = RankId(graph.peer(first).unsigned_abs());
+            let count = 1 + sends.count() as u64;
             return Err(EngineError::Unreceived { count, sender, receiver });
         }
         Ok(self.outcome)
@@ -397,44 +444,41 @@ impl<'r, 'n, M: MessageModel> Executor<'r, 'n, M> {
 
     /// Names the ranks that wait, and the messages that they wait for.
     fn blocked(&self) -> EngineError {
-        let graph = &self.run.graph;
+        let graph = self.run.graph;
         let mut waiting = Vec::new();
         let mut stuck = 0;
-        for rank in 0..self.run.trace.len() {
-            let own = graph.first[rank]..graph.first[rank + 1];
-            let posted = own.clone().find(|&at| {
-                let work = &graph.works[at as usize];
-                let posted = work.kind == kind::RECEIVE && self.needs[at as usize] == 0;
+        for rank in 0..graph.ranks() {
+            let needs = |at: u32| self.needs.get(at as usize) > 0;
+            let posted = graph.of_rank(rank).find(|&at| {
+                let posted = graph.kind(at) == kind::RECEIVE && !needs(at);
                 posted && self.matching.is_unmatched(at)
             });
-            let mut started = self.meetings.values().flatten().map(|&(at, _)| at);
-            let meets = || started.find(|at| own.contains(at));
-            let cyclic = || own.clone().find(|&at| self.needs[at as usize] > 0);
+            let mut started = self.meetings.values().flatten().map(|&(at, ..)| at);
+            let meets = || started.find(|at| graph.of_rank(rank).contains(at));
+            let cyclic = || graph.of_rank(rank).find(|&at| needs(at));
             let Some(at) = posted.or_else(meets).or_else(cyclic) else { continue };
             stuck += 1;
             if waiting.len() < LISTED {
                 waiting.push(self.explained(at));
             }
         }
-        EngineError::TraceDeadlock {
-            waiting: waiting.join("; "),
-            stuck,
-            ranks: self.run.trace.len(),
-        }
+        EngineError::TraceDeadlock { waiting: waiting.join("; "), stuck, ranks: graph.ranks() }
     }
 
     fn explained(&self, at: u32) -> String {
-        let work = &self.run.graph.works[at as usize];
-        let (rank, index) = (RankId(work.rank), self.run.graph.index(at));
-        if self.needs[at as usize] == 0 && work.kind == kind::TIMED {
+        let graph = self.run.graph;
+        let (rank, index) = graph.place(at);
+        let needs = self.needs.get(at as usize);
+        if needs == 0 && graph.kind(at) == kind::TIMED {
             return format!("{rank} in operation {index} waits for other ranks of its collective");
         }
-        if self.needs[at as usize] > 0 {
+        if needs > 0 {
             return format!("{rank} in operation {index} has dependencies that never complete");
         }
+        let (peer, tag) = (graph.peer(at), graph.tag(at));
         let source =
-            u32::try_from(work.peer).map_or("any rank".to_owned(), |peer| RankId(peer).to_string());
-        let tag = if work.tag < 0 { "any tag".to_owned() } else { format!("tag {}", work.tag) };
+            u32::try_from(peer).map_or("any rank".to_owned(), |peer| RankId(peer).to_string());
+        let tag = if tag < 0 { "any tag".to_owned() } else { format!("tag {tag}") };
         format!("{rank} in operation {index} waits for {source} ({tag})")
     }
 }

@@ -23,7 +23,7 @@ fn loggp() -> LogGP {
 fn run(text: &str) -> Result<Vec<u64>, EngineError> {
     let goal = goal::read(text.as_bytes()).unwrap();
     let model = loggp();
-    let run = TraceRun::new(&goal.ranks, &model, Conditions::default()).unwrap();
+    let run = TraceRun::new(&goal.graph, &model, Conditions::default()).unwrap();
     let outcome = run.run(None, &AtomicBool::new(false))?;
     Ok(outcome.finish.iter().map(|time| time.ps() / 1000).collect())
 }
@@ -104,7 +104,7 @@ fn lowered_schedules_take_the_time_of_the_schedule() {
             conditions: Conditions::default(),
         };
         let expected = simulation.run().unwrap();
-        let trace = lower(&*schedule, &layout, &LocalCosts::FREE);
+        let trace = lower(&*schedule, &layout, &LocalCosts::FREE).unwrap();
         let run = TraceRun::new(&trace, &model, Conditions::default()).unwrap();
         let found = run.run(None, &AtomicBool::new(false)).unwrap();
         assert_eq!(found.finish, expected.finish, "{notation}");
@@ -114,7 +114,10 @@ fn lowered_schedules_take_the_time_of_the_schedule() {
 
 #[test]
 fn errors_of_text_name_the_line() {
-    let refused = |text: &str| goal::read(text.as_bytes()).unwrap_err().to_string();
+    let refused = |text: &str| match goal::read(text.as_bytes()) {
+        Err(goal::ReadError::Trace(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
     for (text, expected) in [
         ("", "line 1: the number of ranks is missing: expected `num_ranks`"),
         ("num_ranks x", "line 1: `x`: expected the number of ranks, at most 2147483647"),
@@ -153,7 +156,8 @@ fn meeting(computes: i64) -> Operations {
 fn a_timed_collective_starts_with_its_last_rank_and_occupies_streams() {
     let (mut first, second) = (meeting(0), meeting(300_000));
     first.push(kind::COMPUTE, 100_000, (-1, 0), 0);
-    let (model, trace) = (loggp(), [first, second]);
+    let model = loggp();
+    let trace = TraceGraph::of_columns(&[first, second]).unwrap();
     let run = TraceRun::new(&trace, &model, Conditions::default()).unwrap();
     let outcome = run.run(None, &AtomicBool::new(false)).unwrap();
     let ns = |times: &[tutti_units::Time]| times.iter().map(|t| t.ps() / 1000).collect::<Vec<_>>();
@@ -163,8 +167,101 @@ fn a_timed_collective_starts_with_its_last_rank_and_occupies_streams() {
 
 #[test]
 fn ranks_that_wait_in_a_timed_collective_are_named() {
-    let (model, trace) = (loggp(), [meeting(0), Operations::new()]);
+    let model = loggp();
+    let trace = TraceGraph::of_columns(&[meeting(0), Operations::new()]).unwrap();
     let run = TraceRun::new(&trace, &model, Conditions::default()).unwrap();
     let error = run.run(None, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("rank 0 in operation 0 waits for other ranks of its collective"));
+}
+
+/// The columns of a rank whose values follow from random numbers: chains, joins and dependencies on
+/// starts, with messages to other ranks, few tags, several streams, and open receives.
+fn random_rank(
+    rank: u32,
+    ranks: u32,
+    choices: &[(u8, u8, u8, u16)],
+    receives: &[(u32, i64)],
+) -> Operations {
+    let mut of = Operations::new();
+    let mut received = receives.iter();
+    for (at, &(what, peer, stream, amount)) in choices.iter().enumerate() {
+        let (stream, amount) = (i32::from(stream % 3) * 300, i64::from(amount));
+        if what % 3 == 2 {
+            of.push(kind::COMPUTE, amount * 1000, (-1, 0), stream);
+        } else if what % 3 == 1 {
+            let to = i32::try_from((rank + 1 + u32::from(peer) % (ranks - 1)) % ranks).unwrap();
+            of.push(kind::SEND, amount, (to, i64::from(peer % 2)), stream);
+        } else if let Some(&(from, tag)) = received.next() {
+            let from = i32::try_from(from).unwrap();
+            let (from, tag) = match peer % 16 {
+                0 => (-1, -1),
+                1 => (from, -1),
+                _ => (from, tag),
+            };
+            of.push(kind::RECEIVE, amount, (from, tag), stream);
+        } else {
+            continue;
+        }
+        let own = of.len() - 1;
+        if own > 0 && what % 5 != 0 {
+            of.require(own as i64 - 1 - i64::from(peer) % (own as i64).min(4));
+            if let Some(on_start) = of.on_start.last_mut() {
+                *on_start = at % 7 == 0;
+            }
+        }
+    }
+    for &(from, tag) in received {
+        of.push(kind::RECEIVE, 1, (i32::try_from(from).unwrap(), tag), 0);
+    }
+    of
+}
+
+/// Traces of several ranks whose receives match their sends, except for open receives.
+fn random_trace(ranks: u32, choices: &[Vec<(u8, u8, u8, u16)>]) -> Vec<Operations> {
+    let none: Vec<(u32, i64)> = Vec::new();
+    let mut receives = vec![none; ranks as usize];
+    for (rank, own) in (0..ranks).zip(choices) {
+        for &(what, peer, ..) in own.iter().filter(|(what, ..)| what % 3 == 1) {
+            let _ = what;
+            let to = (rank + 1 + u32::from(peer) % (ranks - 1)) % ranks;
+            receives[to as usize].push((rank, i64::from(peer % 2)));
+        }
+    }
+    (0..ranks)
+        .zip(choices)
+        .map(|(rank, own)| random_rank(rank, ranks, own, &receives[rank as usize]))
+        .collect()
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(512))]
+
+    /// Compared with one heap of all events; about half of the traces finish.
+    #[test]
+    fn runs_are_those_of_the_simple_executor(
+        choices in proptest::collection::vec(
+            proptest::collection::vec(proptest::prelude::any::<(u8, u8, u8, u16)>(), 0..24), 2..6,
+        ),
+    ) {
+        let ranks = u32::try_from(choices.len()).unwrap();
+        let trace = random_trace(ranks, &choices);
+        let model = loggp();
+        let graph = TraceGraph::of_columns(&trace).unwrap();
+        let run = TraceRun::new(&graph, &model, Conditions::default()).unwrap();
+        let found = run.run(None, &AtomicBool::new(false)).ok();
+        proptest::prop_assert_eq!(found, oracle::run(&graph, &model));
+    }
+
+    #[test]
+    fn columns_survive_the_graph(
+        choices in proptest::collection::vec(
+            proptest::collection::vec(proptest::prelude::any::<(u8, u8, u8, u16)>(), 0..24), 2..6,
+        ),
+    ) {
+        let ranks = u32::try_from(choices.len()).unwrap();
+        let trace = random_trace(ranks, &choices);
+        let graph = TraceGraph::of_columns(&trace).unwrap();
+        let found: Vec<Operations> = (0..graph.ranks()).map(|rank| graph.columns(rank)).collect();
+        proptest::prop_assert_eq!(found, trace);
+    }
 }

@@ -337,6 +337,25 @@ def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes
     return data
 
 
+def check_readable(path: Path, most: int, expected: str) -> None:
+    """Checks a file that the core reads, as `read_bytes` does.
+
+    Raises:
+        ConfigError: The file is missing, not a regular file, too large, or cannot be opened.
+    """
+    try:
+        _refuse_unreadable(path, path.stat(), most, expected)
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise missing(path, expected) from None
+    except TuttiError:
+        raise  # such as `is a folder`
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise mistake(f"cannot be read: {reason}", source=str(path)) from None
+
+
 def read_pieces(path: Path, most: int, expected: str) -> Iterator[str]:
     """Yields the text of a file in pieces of about 1 MiB, decompressed if it is gzipped.
 

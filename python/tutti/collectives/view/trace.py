@@ -9,7 +9,7 @@ from tutti.view.tables import Column, ReportTable, frame_of
 from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
-    from tutti.collectives.simulation import TraceRun
+    from tutti.collectives.trace_run import TraceRun
     from tutti.workloads.operations import Trace
 
 _SHOWN_RANKS: Final = 16
@@ -39,7 +39,7 @@ def trace_view(trace: Trace, run: TraceRun, platform: str) -> View:
         run: The simulation.
         platform: The name of the platform.
     """
-    operations = sum(len(of) for of in trace.ranks)
+    operations = trace.operations
     times = zip(run.finish_ps, run.busy_ps, strict=True)
     rows = [RankTimes(rank, *both) for rank, both in enumerate(times)]
     more = len(rows) - _SHOWN_RANKS

@@ -6,6 +6,10 @@ import re
 from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _TOKEN = re.compile(
     rb"/\*.*?\*/|//[^\n]*|\brank\s+(\d+)\s*\{|\b(?:calc|send|recv)(?=\s+\d)", re.DOTALL
@@ -14,11 +18,11 @@ _TOKEN = re.compile(
 
 
 class Lines:
-    """Finds the line of an operation. The text is scanned on first use."""
+    """Finds the line of an operation. The file is read again on first use."""
 
-    def __init__(self, text: bytes) -> None:
-        """Stores the text."""
-        self._text = text
+    def __init__(self, path: Path) -> None:
+        """Stores the file."""
+        self._path = path
 
     def __call__(self, rank: int, operation: int) -> int | None:
         """Returns the line of an operation, from 1; None if the text does not have it."""
@@ -26,6 +30,13 @@ class Lines:
         if operation >= len(found):
             return None
         return bisect_right(self._line_ends, found[operation]) + 1
+
+    @cached_property
+    def _text(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except OSError:  # removed since: errors then name no line
+            return b""
 
     @cached_property
     def _starts(self) -> dict[int, list[int]]:

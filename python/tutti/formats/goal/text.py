@@ -1,36 +1,29 @@
 """GOAL files, the traces of LogGOPSim and ATLAHS, in text and in binary form.
 
 Sources: `src/LogGOPSim/txt2bin.re` and `Parser.hpp` of spcl/LogGOPSim (commit 76451de); spcl/atlahs
-(commit 8837294) reads the same forms. The core reads text. A unit of a computation is 1 ns.
+(commit 8837294) reads the same forms. The core reads and writes both. A unit of a computation is
+1 ns.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake
-from tutti.base.files.reader import read_bytes
-from tutti.collectives.lowering import expand
-from tutti.formats.goal.binary import trace_of, write_ranks
+from tutti.base.files.reader import check_readable
 from tutti.formats.goal.lines import Lines
-from tutti.formats.messages import refuse_timed
-from tutti.workloads.operations import ANY, Kind, Operations, Trace
+from tutti.workloads.operations import StoredRanks, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from tutti.base.errors import ConfigError
     from tutti.formats.formats import Options
 
-_UNIT = 1000
-"""Picoseconds of a unit of a computation."""
 _MOST_CPU = 255
 _MOST_TAG = 2**32 - 2
 _EXPECTED = "a GOAL trace of LogGOPSim or ATLAHS"
@@ -45,14 +38,8 @@ def read_goal(path: Path, _options: Options) -> tuple[Trace, tuple[str, ...]]:
     Raises:
         ConfigError: The file cannot be read, or is not GOAL; the message names the line.
     """
-    data = read_bytes(path, limits.Bytes.TRACE, _EXPECTED)
-    try:
-        ranks, other_nics = _core.read_goal(data)
-    except TuttiError as error:
-        raise mistake(error.problem, source=str(path), hint=error.hint) from None
-    operations = tuple(Operations.from_columns(each) for each in ranks)
-    trace = Trace(name=path.stem, ranks=operations, file=str(path), line=Lines(data))
-    return trace, _lost_nics(other_nics)
+    trace, losses = _read(path, binary=False)
+    return replace(trace, line=Lines(path)), losses
 
 
 def read_goal_binary(path: Path, _options: Options) -> tuple[Trace, tuple[str, ...]]:
@@ -64,9 +51,35 @@ def read_goal_binary(path: Path, _options: Options) -> tuple[Trace, tuple[str, .
     Raises:
         ConfigError: The file cannot be read, or is damaged.
     """
-    data = read_bytes(path, limits.Bytes.TRACE, _EXPECTED)
-    ranks, other_nics = trace_of(data, source=str(path))
-    return Trace(name=path.stem, ranks=ranks, file=str(path)), _lost_nics(other_nics)
+    return _read(path, binary=True)
+
+
+def _read(path: Path, *, binary: bool) -> tuple[Trace, tuple[str, ...]]:
+    check_readable(path, limits.Bytes.TRACE, _EXPECTED)
+    try:
+        core, other_nics = _core.read_goal(str(path), binary=binary)
+    except TuttiError as error:
+        raise _refused(error, path, binary=binary) from None
+    except OSError as error:
+        raise mistake(f"cannot be read: {error.strerror}", source=str(path)) from None
+    trace = Trace(name=path.stem, ranks=StoredRanks(core), file=str(path))
+    return trace, _lost_nics(other_nics)
+
+
+def _refused(error: TuttiError, path: Path, *, binary: bool) -> ConfigError:
+    """Returns the error for a file that the core refuses."""
+    if not binary:
+        return mistake(error.problem, source=str(path), hint=error.hint)
+    if "problem" not in error.fields:
+        hint = "write it again with txt2bin, and run LogGOPSim without --save-mem"
+        return mistake(error.problem, source=str(path), hint=hint)
+    rank = error.fields["rank"]
+    return mistake(
+        error.problem,
+        source=str(path) if rank is None else f"{path}: rank {rank}",
+        expected="a file of txt2bin",
+        hint="GOAL in text form has the format `goal`",
+    )
 
 
 def write_goal(trace: Trace, path: Path, options: Options) -> tuple[str, ...]:
@@ -76,14 +89,7 @@ def write_goal(trace: Trace, path: Path, options: Options) -> tuple[str, ...]:
         ConfigError: The trace has collectives and no algorithm is given, or its streams or tags
             do not fit GOAL.
     """
-    ranks, durations, losses = _prepared(trace, options)
-    with path.open("w", encoding="ascii") as file:
-        file.write(f"num_ranks {len(ranks)}\n")
-        for rank, (of, calc) in enumerate(zip(ranks, durations, strict=True)):
-            file.write(f"\nrank {rank} {{\n")
-            file.writelines(_lines(of, calc))
-            file.write("}\n")
-    return losses
+    return _write(trace, path, options, binary=False)
 
 
 def write_goal_binary(trace: Trace, path: Path, options: Options) -> tuple[str, ...]:
@@ -92,10 +98,7 @@ def write_goal_binary(trace: Trace, path: Path, options: Options) -> tuple[str, 
     Raises:
         ConfigError: As `write_goal`.
     """
-    ranks, durations, losses = _prepared(trace, options)
-    with path.open("wb") as file:
-        write_ranks(file, ranks, durations)
-    return losses
+    return _write(trace, path, options, binary=True)
 
 
 def _lost_nics(count: int) -> tuple[str, ...]:
@@ -104,10 +107,27 @@ def _lost_nics(count: int) -> tuple[str, ...]:
     return (f"network interfaces of {count:,} operations: a rank has one port",)
 
 
-def _prepared(
-    trace: Trace, options: Options
-) -> tuple[tuple[Operations, ...], list[NDArray[np.int64]], tuple[str, ...]]:
-    """Returns operations that GOAL represents, their durations in ns, and the losses."""
+def _write(trace: Trace, path: Path, options: Options, *, binary: bool) -> tuple[str, ...]:
+    losses: list[str] = []
+    stored = isinstance(trace.ranks, StoredRanks)
+    if not stored:
+        trace, losses = _without_collectives(trace, options)
+    losses += _losses(trace.core, trace.name)
+    if not stored and any(of.names for of in trace.ranks):
+        losses.append("names of operations")
+    trace.core.write_goal(str(path), binary=binary)
+    return tuple(losses)
+
+
+def _without_collectives(trace: Trace, options: Options) -> tuple[Trace, list[str]]:
+    """Returns a trace of messages only, and a line per loss.
+
+    Raises:
+        ConfigError: The trace has collectives and no algorithm is given, or some have only a time.
+    """
+    from tutti.collectives.lowering import expand
+    from tutti.formats.messages import refuse_timed
+
     refuse_timed(trace)
     losses = []
     if trace.collectives:
@@ -119,69 +139,31 @@ def _prepared(
             )
         trace = expand(trace, options.algorithm)
         losses.append(f"collectives: replaced by messages of {options.algorithm}")
-    ranks = tuple(_with_cpus(rank, of, trace.name) for rank, of in enumerate(trace.ranks))
-    for rank, of in enumerate(ranks):
-        _check_tags(rank, of, trace.name)
-    rounded = sum(int(np.count_nonzero(of.durations % _UNIT)) for of in ranks)
-    if rounded:
-        losses.append(f"fractions of a nanosecond of {rounded:,} durations: rounded to 1 ns")
-    empty = sum(int(np.count_nonzero((of.kinds == Kind.SEND) & (of.sizes == 0))) for of in ranks)
-    if empty:
-        losses.append(f"{empty:,} messages of 0 B, for which LogGOPSim computes 2^64 - 1 B")
-    if any(of.names for of in ranks):
-        losses.append("names of operations")
-    durations = [(of.durations + _UNIT // 2) // _UNIT for of in ranks]
-    return ranks, durations, tuple(losses)
+    return trace, losses
 
 
-def _with_cpus(rank: int, of: Operations, name: str) -> Operations:
-    """Returns operations whose streams are CPU numbers of GOAL, which have 8 bits."""
-    if not len(of) or int(of.streams.max()) <= _MOST_CPU:
-        return of
-    distinct, streams = np.unique(of.streams, return_inverse=True)
-    if len(distinct) > _MOST_CPU + 1:
+def _losses(core: _core.TraceGraph, name: str) -> list[str]:
+    """Returns a line for each part of a trace without collectives that GOAL does not represent.
+
+    Raises:
+        ConfigError: Its streams or tags do not fit GOAL.
+    """
+    streams, tag, rounded, empty = core.goal_losses()
+    if streams is not None:
         raise mistake(
-            f"rank {rank} has {len(distinct):,} streams",
+            f"rank {streams[0]} has {streams[1]:,} streams",
             source=name,
             expected=f"at most {_MOST_CPU + 1}, the CPUs of GOAL",
         )
-    return of.replaced(streams=streams.astype(np.int32))
-
-
-def _check_tags(rank: int, of: Operations, name: str) -> None:
-    least = np.where(of.kinds == Kind.RECEIVE, ANY, 0)
-    wrong = np.flatnonzero((of.tags < least) | (of.tags > _MOST_TAG))
-    if len(wrong):
-        at = int(wrong[0])
+    if tag is not None:
         raise mistake(
-            f"operation {at} of rank {rank} has tag {int(of.tags[at])}",
+            f"operation {tag[1]} of rank {tag[0]} has tag {tag[2]}",
             source=name,
             expected=f"0 to {_MOST_TAG}, the tags of GOAL",
         )
-
-
-def _lines(of: Operations, durations: NDArray[np.int64]) -> Iterator[str]:
-    """Yields the lines of a rank. A label must be defined before a dependency names it."""
-    columns = (of.kinds, of.sizes, durations, of.peers, of.tags, of.streams)
-    starts = of.first_dependency.tolist()
-    on, on_start = of.dependencies.tolist(), of.on_start.tolist()
-    owners = np.repeat(np.arange(len(of)), np.diff(of.first_dependency))
-    at_end = bool(np.any(of.dependencies > owners))
-    deferred = []
-    for at, (kind, size, calc, peer, tag, cpu) in enumerate(
-        zip(*(column.tolist() for column in columns), strict=True)
-    ):
-        if kind == Kind.COMPUTE:
-            yield f"l{at}: calc {calc} cpu {cpu}\n"
-        else:
-            word = "send" if kind == Kind.SEND else "recv"
-            to = "to" if kind == Kind.SEND else "from"
-            yield f"l{at}: {word} {size}b {to} {peer} tag {tag} cpu {cpu}\n"
-        for index in range(starts[at], starts[at + 1]):
-            word = "irequires" if on_start[index] else "requires"
-            line = f"l{at} {word} l{on[index]}\n"
-            if at_end:
-                deferred.append(line)
-            else:
-                yield line
-    yield from deferred
+    losses = []
+    if rounded:
+        losses.append(f"fractions of a nanosecond of {rounded:,} durations: rounded to 1 ns")
+    if empty:
+        losses.append(f"{empty:,} messages of 0 B, for which LogGOPSim computes 2^64 - 1 B")
+    return losses

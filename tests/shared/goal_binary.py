@@ -1,4 +1,6 @@
-"""The binary form of GOAL: a header, a table of the ranks, and per rank nodes and an appendix.
+"""The simple reader and writer of the binary form of GOAL, which tests compare the core with.
+
+A file has a header, a table of the ranks, and per rank nodes and an appendix.
 
 All integers are little-endian. The header has the magic number, the number of ranks, the largest
 CPU and the largest network interface. The table has the start and the end of each rank, counted

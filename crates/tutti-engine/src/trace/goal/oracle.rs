@@ -1,24 +1,8 @@
-//! GOAL text, the traces of `LogGOPSim` and ATLAHS.
-//!
-//! Source: `src/LogGOPSim/txt2bin.re` of spcl/LogGOPSim (commit 76451de).
-//!
-//! ```text
-//! num_ranks 2
-//! rank 0 {
-//!   c: calc 1500 cpu 0
-//!   s: send 4096b to 1 tag 7 cpu 0 nic 0
-//!   s requires c
-//! }
-//! rank 1 {
-//!   recv 4096b from 0 tag 7
-//! }
-//! ```
-//!
-//! Labels are local to a rank, and a dependency may precede the operation that it names.
+//! The simple reader of GOAL text: one map of labels per rank, columns per rank.
 
 use std::collections::BTreeMap;
 
-use super::{Operations, TraceError, kind};
+use crate::trace::{Operations, TraceError, kind};
 
 /// Picoseconds of a unit of a computation.
 const UNIT: i64 = 1000;
@@ -28,18 +12,18 @@ const MOST_TAG: u64 = u32::MAX as u64 - 1;
 
 /// A trace, and what is lost in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Goal {
+pub(super) struct Goal {
     /// The operations of each rank.
-    pub ranks: Vec<Operations>,
+    pub(super) ranks: Vec<Operations>,
     /// Operations on another network interface than 0.
-    pub other_nics: u64,
+    pub(super) other_nics: u64,
 }
 
 /// Reads GOAL text. Computations are in ns.
 ///
 /// # Errors
 /// When the text is not GOAL; the error names the line.
-pub fn read(text: &[u8]) -> Result<Goal, TraceError> {
+pub(super) fn read(text: &[u8]) -> Result<Goal, TraceError> {
     let mut reader = Reader { words: Words { text, at: 0, line: 1 }, other_nics: 0 };
     let mut ranks = None;
     let mut blocks = BTreeMap::new();
