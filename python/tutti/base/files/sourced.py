@@ -121,7 +121,9 @@ def sourced_table(
 def _sourced(info: FieldInfo) -> tuple[Any, FieldInfo]:
     """Returns the type of a field, and its default as written in a file."""
     default: dict[str, Any] = {"default": info.default}
-    if isinstance(info.default, Time | TimePerByte | Size):
+    if info.default_factory is not None:
+        default = {"default_factory": info.default_factory}
+    elif isinstance(info.default, Time | TimePerByte | Size):
         default = {"default": str(info.default)}
     elif isinstance(info.default, BaseModel):
         default = {"default_factory": lambda: info.default}
