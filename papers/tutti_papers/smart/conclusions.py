@@ -81,18 +81,16 @@ def of_fan_in(found: Mapping[str, Saturation]) -> tuple[Conclusion, ...]:
 
 def _like_the_baseline(local: Saturation, base: Saturation) -> Conclusion:
     """Returns the conclusion on SFI_Greedy with Prio=Local; "like" is within `TOLERANCE`."""
-    ratios = {
-        f"latency at {load:g} flows per cycle": (
-            at(local, load).latency.mean / at(base, load).latency.mean
-        )
-        for load in (LOW, MIDDLE)
+    latency = {
+        load: at(local, load).latency.mean / at(base, load).latency.mean for load in (LOW, MIDDLE)
     }
-    ratios["saturation"] = local.by_throughput / base.by_throughput
-    holds = all(abs(ratio - 1) <= TOLERANCE for ratio in ratios.values())
-    why = ", ".join(f"{name} {ratio:.2f} times" for name, ratio in ratios.items())
-    why += f" that of the baseline (like: {100 * TOLERANCE:.0f} %)"
+    saturation = local.by_throughput / base.by_throughput
+    holds = all(abs(ratio - 1) <= TOLERANCE for ratio in (*latency.values(), saturation))
+    ratios = " and ".join(f"{ratio:.2f} times at {load:g}" for load, ratio in latency.items())
+    why = f"latency {ratios} flows per cycle, saturation {saturation:.2f} times "
+    why += f"(like: {100 * TOLERANCE:.0f} %)"
     if not holds:
-        why += "; an ACK passes routers whose output is idle, but in the text all ACKs stop"
+        why += "; an ACK passes routers whose output is idle, in the text all ACKs stop"
     return Conclusion(
         statement="SFI_Greedy with Prio=Local performs like the baseline", holds=holds, why=why
     )
