@@ -130,6 +130,11 @@ def test_an_argument_is_an_option(more: str, key: str, value: object, tmp_path: 
         (f"{SMALL} --kv-channels", "--kv-channels: has no value"),
         (SMALL.replace("--num-layers 2", "--num-layers $N"), "is a variable of the shell"),
         (SMALL.replace("--num-layers 2", "--num-layers 99999"), "an integer from 1 to 4,096"),
+        (
+            "--num-layers 2 --hidden-size 8 --num-attention-heads 8 --swiglu --num-experts 8",
+            "--ffn-hidden-size: is missing",
+        ),
+        (f"{SMALL}\nA={'x' * 5000}\n" + "$A " * 500, "variables of the shell grow the text"),
         (f"{SMALL} --num-experts 8 --moe-layer-freq 2", "--moe-layer-freq: is not modelled"),
         (
             f"{SMALL} --num-experts 8 --moe-shared-expert-intermediate-size 100",

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["Arguments", "read_arguments"]
 
 EXPECTED = "arguments of Megatron-LM, such as --num-layers 32 --hidden-size 4096"
-_ASSIGNED = re.compile(r"""(?m)^\s*(?:export\s+)?([A-Za-z_]\w*)=("[^"]*"|'[^']*'|[^\s(#;"']+)""")
+_ASSIGNED = re.compile(
+    r"(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)="
+    r"""("[^"]*"|'[^']*'|[^\s(#;"']+)"""
+)
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?::?-([^}]*))?\}?")
 _DEFAULT = re.compile(r"\$\{\w+:?-([^}]*)\}")
 _MOST = (1 << 32) - 1
+_MOST_REPLACED = 1 << 20
 _ON = ("true", "1")
 
 
@@ -60,8 +64,17 @@ def _values(text: str, source: str) -> dict[str, list[str]]:
         name: _DEFAULT.sub(r"\1", value.strip("\"'")) for name, value in _ASSIGNED.findall(text)
     }
 
+    grown = 0
+
     def replaced(found: re.Match[str]) -> str:
-        return known.get(found[1], found[2] or found[0])
+        nonlocal grown
+        value = known.get(found[1], found[2] or found[0])
+        grown += len(value)
+        if grown > _MOST_REPLACED:
+            raise mistake("variables of the shell grow the text", source=source,
+                          value=shown(found[0]),
+                          expected=f"at most {_MOST_REPLACED:,} characters")  # fmt: skip
+        return value
 
     for _ in range(2):
         # A value may name another variable.

@@ -56,6 +56,9 @@ def decoder_of(given: Arguments) -> Decoder:
     hidden, heads = given.count("hidden-size"), given.count("num-attention-heads")
     gated = given.has("swiglu")
     wide = given.count("ffn-hidden-size", _wide(hidden, gated=gated))
+    if not wide:
+        raise given.mistake("ffn-hidden-size", "is missing",
+                            f"a width: two thirds of 4 x {hidden} round to 0")  # fmt: skip
     latent = _latent(given) if given.has("multi-latent-attention") else None
     head = given.optional("kv-channels")
     if head is None and latent is None and hidden % heads:
