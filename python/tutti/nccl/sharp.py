@@ -9,12 +9,15 @@ of GPUs for each interface. Source: NCCL, src/device/all_reduce.h.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tutti.nccl.schedules import Layout
     from tutti.schedules.builder import RankProgram
     from tutti.schedules.ir import Schedule
@@ -52,7 +55,7 @@ def sharp(algorithm: str, layout: Layout, pieces: int) -> Schedule:
     return builder.build()
 
 
-class _Member:
+class _Member(ABC):
     """A rank. Slots: its data, the contributions of its node, those of other nodes.
 
     A chunk is a part of a piece of a shard, one for each node, whose GPU sums it.
@@ -77,13 +80,13 @@ class _Member:
             for phase, piece in phases:
                 phase(piece, is_sent=is_sent)
 
+    @abstractmethod
     def up(self, piece: int, *, is_sent: bool) -> None:
         """Reduces a piece of each shard in the node."""
-        raise NotImplementedError
 
+    @abstractmethod
     def down(self, piece: int, *, is_sent: bool) -> None:
         """Distributes the sum in the node."""
-        raise NotImplementedError
 
     def across(self, piece: int, *, is_sent: bool) -> None:
         """Reduces a piece of the shard of this rank in the switches between nodes."""
@@ -222,4 +225,8 @@ class _Chain(_Member):
                 self.program.recv(self.at((self.index + 1) % self.width), chunks=chunks)
 
 
-_MEMBERS = {"NVLS": _Nvls, "CollNetDirect": _Direct, "CollNetChain": _Chain}
+_MEMBERS: dict[str, Callable[[RankProgram, int, Layout, int], _Member]] = {
+    "NVLS": _Nvls,
+    "CollNetDirect": _Direct,
+    "CollNetChain": _Chain,
+}

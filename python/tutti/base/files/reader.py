@@ -19,7 +19,7 @@ import tomllib
 import zlib
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tutti.base.errors import TuttiError
 from tutti.base.files import limits
@@ -310,45 +310,19 @@ def check_lines(text: str, most: int, *, source: str) -> None:
                 raise _too_long(source, number, "line", line, most)
 
 
-def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes:
-    """Reads a file of at most `most` bytes; `expected` states in errors what it should be.
+@contextmanager
+def opened(path: Path, most: int, expected: str, hint: str = "") -> Iterator[BinaryIO]:
+    """Opens a file of at most `most` bytes; `expected` states in errors what it should be.
 
     Raises:
-        ConfigError: The file is missing, not a regular file or too large.
-    """
-    source = str(path)
-    try:
-        status = path.stat()
-        _refuse_unreadable(path, status, most, expected)
-        with path.open("rb") as file:
-            # A buffer of `most` bytes would be allocated at once.
-            data = file.read(min(most, status.st_size) + 1)
-            if status.st_size < len(data) <= most:  # the file grew, or has no size
-                data += file.read(most + 1 - len(data))
-    except FileNotFoundError:
-        raise missing(path, expected, hint=hint) from None
-    except TuttiError:
-        raise  # such as `is a folder`
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise mistake(f"cannot be read: {reason}", source=source) from None
-    if len(data) > most:
-        raise _too_large(source, len(data), most, expected)
-    return data
-
-
-def check_readable(path: Path, most: int, expected: str) -> None:
-    """Checks a file that the core reads, as `read_bytes` does.
-
-    Raises:
-        ConfigError: The file is missing, not a regular file, too large, or cannot be opened.
+        ConfigError: The file is missing, not a regular file, too large, or cannot be read.
     """
     try:
         _refuse_unreadable(path, path.stat(), most, expected)
-        with path.open("rb"):
-            pass
+        with path.open("rb") as file:
+            yield file
     except FileNotFoundError:
-        raise missing(path, expected) from None
+        raise missing(path, expected, hint=hint) from None
     except TuttiError:
         raise  # such as `is a folder`
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -356,11 +330,27 @@ def check_readable(path: Path, most: int, expected: str) -> None:
         raise mistake(f"cannot be read: {reason}", source=str(path)) from None
 
 
+def read_bytes(path: Path, most: int, expected: str, *, hint: str = "") -> bytes:
+    """Reads a file of at most `most` bytes; `expected` states in errors what it should be.
+
+    Raises:
+        ConfigError: The file is missing, not a regular file or too large.
+    """
+    with opened(path, most, expected, hint) as file:
+        size = os.fstat(file.fileno()).st_size
+        # A buffer of `most` bytes would be allocated at once.
+        data = file.read(min(most, size) + 1)
+        if size < len(data) <= most:  # the file grew, or has no size
+            data += file.read(most + 1 - len(data))
+    if len(data) > most:
+        raise _too_large(str(path), len(data), most, expected)
+    return data
+
+
 def read_pieces(path: Path, most: int, expected: str) -> Iterator[str]:
     """Yields the text of a file in pieces of about 1 MiB, decompressed if it is gzipped.
 
-    Memory does not depend on the size of the file. `most` limits the text, and `expected` states in
-    errors what the file should be.
+    Memory does not depend on the size of the file. `most` limits the text.
 
     Raises:
         ConfigError: The file is missing, not a regular file, too large, not UTF-8, or its

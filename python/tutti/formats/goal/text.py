@@ -14,7 +14,7 @@ from tutti import _core
 from tutti.base.errors import TuttiError
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake
-from tutti.base.files.reader import check_readable
+from tutti.base.files.reader import opened
 from tutti.formats.goal.lines import Lines
 from tutti.workloads.operations import StoredRanks, Trace
 
@@ -55,13 +55,11 @@ def read_goal_binary(path: Path, _options: Options) -> tuple[Trace, tuple[str, .
 
 
 def _read(path: Path, *, binary: bool) -> tuple[Trace, tuple[str, ...]]:
-    check_readable(path, limits.Bytes.TRACE, _EXPECTED)
-    try:
-        core, other_nics = _core.read_goal(str(path), binary=binary)
-    except TuttiError as error:
-        raise _refused(error, path, binary=binary) from None
-    except OSError as error:
-        raise mistake(f"cannot be read: {error.strerror}", source=str(path)) from None
+    with opened(path, limits.Bytes.TRACE, _EXPECTED):
+        try:
+            core, other_nics = _core.read_goal(str(path), binary=binary)
+        except TuttiError as error:
+            raise _refused(error, path, binary=binary) from None
     trace = Trace(name=path.stem, ranks=StoredRanks(core), file=str(path))
     return trace, _lost_nics(other_nics)
 
