@@ -84,12 +84,49 @@ def test_what_is_not_honoured_is_refused(given: dict[str, Any], words: str) -> N
         one_layer(**given).run(IDEAL)
 
 
-def test_groups_of_some_npus_of_a_topology_are_refused() -> None:
+def on_a_switch(detail: str, **given: Any) -> Step:
     topology = tutti.Topology.build("switch:8", rate="25 GB/s", latency="500 ns")
-    platform = tutti.Platform(name="s", model=LOGGP, routes=topology.routes())
-    rings = (Dimension("tensor", 2), Dimension("data", 4))
+    model = Model(
+        name="two",
+        source="made up",
+        layers=tuple(linear(name, 256, 256, first=name == "a") for name in ("a", "b")),
+        samples="rows",
+    )
+    defaults: dict[str, Any] = {
+        "model": model,
+        "batch": 8,
+        "platform": tutti.Platform(name="s", model=LOGGP, routes=topology.routes()),
+        "iterations": 1,
+        "detail": detail,
+    }
+    return Step(**(defaults | given))
+
+
+@pytest.mark.parametrize("kind", ["tensor", "pipeline"])
+def test_groups_of_a_topology_take_as_long_as_all_of_them_at_once(kind: str) -> None:
+    degrees = {kind: 2, **({"micro_batches": 2} if kind == "pipeline" else {})}
+    # Stages are the outermost dimension.
+    rings = (Dimension("data", 4), Dimension(kind, 2))
+    given = {
+        "rings": rings if kind == "pipeline" else rings[::-1],
+        "parallelism": Parallelism(**degrees),
+    }
+    isolated, flows = (on_a_switch(name, **given).run(IDEAL) for name in ("isolated", "flows"))
+    assert isolated.total.ps == pytest.approx(flows.total.ps, rel=0.02)
+    assert isolated.exposed > 0
+
+
+def test_groups_of_a_topology_without_flows_are_refused() -> None:
+    topology = tutti.Topology.build("switch:8", rate="25 GB/s", latency="500 ns")
+    platform = tutti.Platform(
+        name="s", model=LOGGP, routes=topology.routes(), contention=tutti.Flits()
+    )
     step = one_layer(
-        platform=platform, rings=rings, algorithms={"all_reduce": "ring"}, chunk=Size.parse("1 MiB")
+        platform=platform,
+        rings=(Dimension("tensor", 2), Dimension("data", 4)),
+        algorithms={"all_reduce": "ring"},
+        chunk=Size.parse("1 MiB"),
+        parallelism=Parallelism(tensor=2),
     )
     with pytest.raises(WorkloadError, match="expected groups of all"):
-        Step(**{**vars(step), "parallelism": Parallelism(tensor=2)}).run(IDEAL)
+        step.run(IDEAL)

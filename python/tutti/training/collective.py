@@ -126,12 +126,11 @@ class Alone:
             sizes = {"chunk": self.chunk, "message": self.message}
             return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
 
-        def alone(fabric: _core.StepFabric, transfer: _core.Transfer) -> int:
-            program = _core.TrainingProgram.alone(transfer)
+        def run(fabric: _core.StepFabric, program: _core.TrainingProgram) -> int:
             of = fabric, endpoint(fabric), settings(fabric)
             return _core.simulate_training([program], *of).end_ps
 
-        fabric = network.fabric(transfers, alone)
+        fabric = network.fabric(transfers, run)
         return fabric, endpoint(fabric), settings(fabric)
 
 

@@ -100,13 +100,13 @@ class StepNetwork:
     def fabric(
         self,
         transfers: Sequence[_core.Transfer],
-        time: Callable[[_core.StepFabric, _core.Transfer], int] | None = None,
+        run: Callable[[_core.StepFabric, _core.TrainingProgram], int] | None = None,
     ) -> _core.StepFabric:
         """Returns the network with a schedule for each collective of `transfers`.
 
         Args:
             transfers: The collectives.
-            time: Returns the time of a collective alone on a fabric, for `auto`.
+            run: Returns the time in ps of a program on every NPU of a fabric, for `auto`.
 
         Raises:
             AlgorithmError: An algorithm does not fit the groups of its collective.
@@ -133,8 +133,8 @@ class StepNetwork:
                 least += times
             elif given is None:
                 continue
-            elif given == AUTO and time is not None:
-                channels = self._fastest(fabric, transfer, mask, time)
+            elif given == AUTO and run is not None:
+                channels = self._fastest(fabric, transfer, mask, run)
             else:
                 channels = self._channels(given, collective, mask)
             chosen.append((collective, mask, [channel.core for channel in channels]))
@@ -236,17 +236,17 @@ class StepNetwork:
         fabric: _core.StepFabric,
         transfer: _core.Transfer,
         mask: int,
-        time: Callable[[_core.StepFabric, _core.Transfer], int],
+        run: Callable[[_core.StepFabric, _core.TrainingProgram], int],
     ) -> list[Schedule]:
         """Returns the algorithm with which the collective alone is fastest."""
         collective = transfer.collective
         best: tuple[int, list[Schedule]] | None = None
-        ranks = self.group_size(mask)
+        program, ranks = _core.TrainingProgram.alone(transfer), self.group_size(mask)
         for notation in candidates(collective, ranks, root=0, routes=self.routes_of(ranks)):
             try:
                 channels = self._channels(notation, collective, mask)
                 cores = [channel.core for channel in channels]
-                took = time(fabric.with_algorithms([(collective, mask, cores)]), transfer)
+                took = run(fabric.with_algorithms([(collective, mask, cores)]), program)
             except TuttiError:
                 continue
             if best is None or took < best[0]:

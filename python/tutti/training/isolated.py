@@ -2,12 +2,15 @@
 
 Those of a library take the time that its own model predicts. Any platform works, also those whose
 network model cannot interleave with a step: cost models without a topology, flits, and a mesh with
-several hops per cycle. Collectives of different groups and messages do not share links.
+several hops per cycle. On a topology with flows, groups of some of the NPUs take the time in which
+all such groups perform the collective at once, and a message the time in which every NPU sends one:
+equal groups share links. Different collectives and messages do not.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tutti import _core
@@ -22,23 +25,28 @@ from tutti.training.library import predicted
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
     from tutti.training.fabric import StepNetwork
 
 
-def isolated(network: StepNetwork, programs: Sequence[_core.TrainingProgram]) -> _core.StepFabric:
+def isolated(
+    network: StepNetwork,
+    programs: Sequence[_core.TrainingProgram],
+    run: Callable[[_core.StepFabric, _core.TrainingProgram], int],
+) -> _core.StepFabric:
     """Returns a fabric on which each transfer takes as long as alone.
 
     Args:
         network: The platform, and an algorithm for each collective.
         programs: The programs of the step.
+        run: Returns the time in ps of a program that every NPU of a fabric executes, with flows.
 
     Raises:
         WorkloadError: There is no platform, a collective has no algorithm, or a platform with a
-            topology has groups of some of its NPUs, or messages.
+            topology but without flows has groups of some of its NPUs, or messages.
         AlgorithmError: An algorithm does not fit its collective.
         SimulationError: The simulation of a collective fails.
     """
@@ -48,14 +56,52 @@ def isolated(network: StepNetwork, programs: Sequence[_core.TrainingProgram]) ->
         raise WorkloadError(message, kind="not_in_flows")
     transfers = sorted({one for program in programs for one in program.transfers})
     issued = (each for program in programs for each in program.issued)
-    messages = sorted({sent.size for sent in issued if sent.kind == "send"})
+    messages = sorted({(sent.size, sent.mask) for sent in issued if sent.kind == "send"})
     network.check_collectives(transfers)
-    collectives = [(one, _time(network, platform, one)) for one in transfers]
-    hops = [(size, _message(platform, size)) for size in messages]
-    return _core.StepFabric.isolated(network.sizes, collectives, hops)
+    groups = _Groups(network, transfers, run)
+    collectives = [(one, _time(network, platform, one, groups)) for one in transfers]
+    hops: dict[int, int] = {}
+    for size, mask in messages:
+        hops[size] = max(hops.get(size, 0), _message(platform, size, mask, groups))
+    return _core.StepFabric.isolated(network.sizes, collectives, sorted(hops.items()))
 
 
-def _time(network: StepNetwork, platform: Platform, transfer: _core.Transfer) -> int:
+class _Groups:
+    """Collectives and messages that all groups of a platform with flows perform at once."""
+
+    def __init__(
+        self,
+        network: StepNetwork,
+        transfers: Sequence[_core.Transfer],
+        run: Callable[[_core.StepFabric, _core.TrainingProgram], int],
+    ) -> None:
+        self._network, self._transfers, self._run = network, transfers, run
+
+    @cached_property
+    def _fabric(self) -> _core.StepFabric:
+        return self._network.fabric(self._transfers, self._run)
+
+    def collective(self, transfer: _core.Transfer) -> int:
+        """Returns the time in ps in which all groups perform a collective."""
+        return self._run(self._fabric, _core.TrainingProgram.alone(transfer))
+
+    def message(self, size: int, mask: int) -> int:
+        """Returns the time in ps in which every NPU sends a message to the next of its group."""
+        sides = {"send": 1, "recv": self._network.group_size(mask) - 1}
+        tasks = [
+            _core.TraceTask(
+                side,
+                after=[],
+                exchange=_core.Message(side, mask, ahead=ahead, size=size, tag=0),
+            )
+            for side, ahead in sides.items()
+        ]
+        return self._run(self._fabric, _core.TrainingProgram.of_tasks(tasks))
+
+
+def _time(
+    network: StepNetwork, platform: Platform, transfer: _core.Transfer, groups: _Groups
+) -> int:
     """Returns the time of a collective in ps."""
     collective, mask = transfer.collective, transfer.mask
     ranks = network.group_size(mask)
@@ -66,10 +112,12 @@ def _time(network: StepNetwork, platform: Platform, transfer: _core.Transfer) ->
         except AlgorithmError:
             if given is not None:
                 raise
+    if ranks != math.prod(network.sizes) and _has_flows(platform):
+        return groups.collective(transfer)
     if _has_topology(platform) and ranks != math.prod(network.sizes):
         message = (
             f"{collective} on groups of {ranks} NPUs of {platform.name}: expected groups of all "
-            "NPUs, or a platform without a topology"
+            "NPUs, flows, or a platform without a topology"
         )
         raise WorkloadError(message, kind="not_in_flows")
     if given is None or isinstance(given, tuple):
@@ -90,11 +138,14 @@ def _time(network: StepNetwork, platform: Platform, transfer: _core.Transfer) ->
     return min(times)
 
 
-def _message(platform: Platform, size: int) -> int:
+def _message(platform: Platform, size: int, mask: int, groups: _Groups) -> int:
+    """Returns the time of a message in ps."""
+    if _has_flows(platform):
+        return groups.message(size, mask)
     if _has_topology(platform):
         message = (
-            f"messages between stages on {platform.name}: expected no pipeline, or a platform "
-            "without a topology"
+            f"messages between stages on {platform.name}: expected no pipeline, flows, or a "
+            "platform without a topology"
         )
         raise WorkloadError(message, kind="not_in_flows")
     pair = lay_out("knomial", collective="broadcast", ranks=2, root=0, routes=None)
@@ -108,3 +159,7 @@ def _simulated(schedule: Schedule, platform: Platform, size: int) -> int:
 
 def _has_topology(platform: Platform) -> bool:
     return platform.routes is not None or platform.effective_contention.kind == "mesh"
+
+
+def _has_flows(platform: Platform) -> bool:
+    return platform.routes is not None and platform.effective_contention.kind == "flow"

@@ -174,25 +174,28 @@ class Step:
             sizes = {"chunk": self.chunk, "message": self.message}
             return configuration.endpoint(self.npu, fabric, transfers=transfers, **sizes)
 
-        def settings(fabric: _core.StepFabric) -> _core.FabricSettings:
+        def settings(fabric: _core.StepFabric, *, launches: bool) -> _core.FabricSettings:
             alike = len(found) == 1 and network.acts_alike(fabric, transfers)
-            return self._settings(configuration, is_alike=alike)
+            return self._settings(configuration, is_alike=alike, launches=launches)
 
-        def alone(fabric: _core.StepFabric, transfer: _core.Transfer) -> int:
-            program = _core.TrainingProgram.alone(transfer)
-            of = fabric, endpoint(fabric), settings(fabric)
+        def run(fabric: _core.StepFabric, program: _core.TrainingProgram) -> int:
+            of = fabric, endpoint(fabric), settings(fabric, launches=True)
             return _core.simulate_training([program], *of).end_ps
 
         if self.detail == "isolated":
-            fabric = isolated(network, found)
+            fabric = isolated(network, found, run)
         else:
-            fabric = network.fabric(transfers, alone)
+            fabric = network.fabric(transfers, run)
         of = self.numbers(configuration) if len(found) > 1 else []
         is_static = configuration.reservation == "static"
         unreserved = [] if is_static else self.programs(configuration, "unreserved")
-        return found, fabric, endpoint(fabric), settings(fabric), of, unreserved
+        # The times of isolated collectives contain their launch.
+        of_step = settings(fabric, launches=self.detail != "isolated")
+        return found, fabric, endpoint(fabric), of_step, of, unreserved
 
-    def _settings(self, configuration: Configuration, *, is_alike: bool) -> _core.FabricSettings:
+    def _settings(
+        self, configuration: Configuration, *, is_alike: bool, launches: bool
+    ) -> _core.FabricSettings:
         """Returns the settings of the core; without `is_alike`, every NPU is simulated."""
         return _core.FabricSettings(
             chunk=self.chunk.bytes,
@@ -201,8 +204,7 @@ class Step:
             every_npu=self.every_npu or not is_alike,
             detail="packets" if self.detail == "packets" else "flows",
             window_ps=self.window.ps if self.window else 0,
-            # The times of isolated collectives contain it.
-            launch_ps=0 if self.detail == "isolated" else configuration.launch(self.platform).ps,
+            launch_ps=configuration.launch(self.platform).ps if launches else 0,
         )
 
     @property

@@ -31,6 +31,7 @@ from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.estimate import BLOCKING, least_data
 from tutti.training.plan.explain import exceeds, explained, table_of
 from tutti.training.plan.simulate import simulate
+from tutti.training.plan.view.plan import PLANS, plan_view
 from tutti.workloads import Model, Parallelism, build
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.kernels import TERMS
@@ -222,6 +223,37 @@ def test_random_plans_are_near_the_simulation(name: str) -> None:
     for one in Random(7).sample(made, 25):
         exact = simulate(pieces, one, where).step
         assert estimate(pieces, one, where).step == pytest.approx(exact, rel=0.05), one
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        Parallelism(expert=8, expert_domain=8, pipeline=2, micro_batches=4, zero=1),
+        Parallelism(tensor=4, sequence=True, pipeline=2, micro_batches=4, zero=1),
+    ],
+)
+def test_collectives_alone_are_near_all_flows(
+    kinds: Parallelism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, where = build("mixtral_8x7b"), cluster(16)
+    data = 16 // (kinds.tensor * kinds.pipeline * kinds.expert)
+    plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
+    flows = simulate(Pieces(model), plan, where)
+    monkeypatch.setattr("tutti.training.plan.simulate.MOST_FLOWS", 0)
+    isolated = simulate(Pieces(model), plan, where)
+    assert (isolated.isolated, flows.isolated) == (True, False)
+    assert isolated.step == pytest.approx(flows.step, rel=0.06)
+
+
+def test_a_plan_of_collectives_alone_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tutti.training.plan.simulate.MOST_FLOWS", 0)
+    searched = search(build("llama3_8b:tokens=2048"), cluster(8), 16, simulated=1)
+    (table,) = plan_view(searched, 2).tables
+    assert "^ each collective simulated once" in table.caption
+    steps = [
+        str(column.get(row)) for column in PLANS if column.name == "step" for row in table.rows
+    ]
+    assert sum(text.startswith("^") for text in steps) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ Replicas of a model are alike and steady state repeats, so a part of the step su
   form adds the difference in the exposed communication of gradients.
 - Of the micro-batches, one and then two per stage are simulated. Each further one adds the same
   time of compute and of collectives of layers as those in between.
+- Beyond `MOST_FLOWS`, each collective is simulated once, in all of its groups, and takes this time
+  in the step.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.estimate import BLOCKING, ELEMENT, estimate, least_data, update
 from tutti.training.plan.timing import StepTiming
 from tutti.training.spans import spans
-from tutti.training.step import Step
+from tutti.training.step import Detail, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from tutti.workloads.parallel import Parallelism
     from tutti.workloads.pieces import Pieces
 
+MOST_FLOWS = 5_000_000
+"""The most flows of a simulated step: some 10 s. A step of many experts has far more."""
 _WITHIN_AND_BETWEEN = ("context", "data")
 """Kinds whose groups have a dimension within a domain, and one between domains."""
 _CONTEXT = frozenset({"context", "context between domains"})
@@ -52,10 +56,17 @@ def simulate(
     """
     few, smaller = _fewer_replicas(plan, cluster)
 
-    def run(micro_batches: int) -> StepTiming:
+    def step(micro_batches: int) -> Step:
         kinds = replace(plan.kinds, micro_batches=micro_batches)
-        step = step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
-        return _timing(step.run(configurations()["ideal"]), kinds)
+        return step_of(pieces.model, replace(few, kinds=kinds), smaller, compute)
+
+    largest = step(min(plan.kinds.micro_batches, 2 * plan.kinds.pipeline))
+    detail: Detail = "isolated" if _flows(largest) > MOST_FLOWS else "flows"
+
+    def run(micro_batches: int) -> StepTiming:
+        of = replace(step(micro_batches), detail=detail)
+        kinds = replace(plan.kinds, micro_batches=micro_batches)
+        return _timing(of.run(configurations()["ideal"]), kinds)
 
     found = _overlapped(_extrapolated(run, plan.kinds), pieces.model, cluster)
     data = found.exposed.get("data", 0.0)
@@ -65,6 +76,17 @@ def simulate(
     data = max(data, least_data(pieces, plan, cluster))
     exposed = {**found.exposed, "data": data} if data else found.exposed
     return replace(found, exposed=exposed, update=update(pieces, plan, cluster))
+
+
+def _flows(step: Step) -> int:
+    """Returns the flows of a step: rings are one per rank, and other collectives one per pair."""
+    programs = step.programs(configurations()["ideal"])
+    pairs = sum(
+        step.network.group_size(one.mask) - 1 if one.kind == "all_to_all" else 1
+        for program in programs
+        for one in program.issued
+    )
+    return pairs * step.npus // len(programs)
 
 
 def _overlapped(found: StepTiming, model: Model, cluster: Cluster) -> StepTiming:
@@ -155,7 +177,8 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> StepTiming:
     if kinds.zero < 3 and _GATHER in found:
         forward = compute / kinds.micro_batches / (4 if kinds.recompute == "full" else 3)
         found[_GATHER] = max(0.0, found[_GATHER] - forward)
-    return StepTiming(compute=compute, idle=max(idle, 0.0), exposed=found)
+    is_isolated = run.step.detail == "isolated"
+    return StepTiming(compute=compute, idle=max(idle, 0.0), exposed=found, isolated=is_isolated)
 
 
 def _kind(span: Span, exchanged: set[int]) -> str:
@@ -189,7 +212,7 @@ def _extrapolated(run: Callable[[int], StepTiming], kinds: Parallelism) -> StepT
         for kind, seconds in more.exposed.items()
     }
     compute = more.compute + by * (more.compute - few.compute)
-    return _merged(StepTiming(compute=compute, idle=more.idle, exposed=found))
+    return _merged(replace(more, compute=compute, exposed=found))
 
 
 def _merged(one: StepTiming) -> StepTiming:

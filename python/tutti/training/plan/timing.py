@@ -21,12 +21,14 @@ class StepTiming:
         idle: The pipeline bubble.
         update: Time of casts of weights, the optimizer, and what a step takes without kernels.
         exposed: Communication that compute does not hide, by kind of parallelism.
+        isolated: Whether each collective was simulated alone, in all of its groups at once.
     """
 
     compute: float
     idle: float = 0.0
     update: float = 0.0
     exposed: Mapping[str, float] = field(default_factory=dict)
+    isolated: bool = False
 
     @property
     def step(self) -> float:
@@ -40,4 +42,5 @@ class StepTiming:
             idle=self.idle * factor,
             update=self.update * factor,
             exposed={kind: seconds * factor for kind, seconds in self.exposed.items()},
+            isolated=self.isolated,
         )

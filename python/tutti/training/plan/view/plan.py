@@ -24,6 +24,7 @@ _CAPTION = (
     "the fullest GPU; exposed: largest shares of the step in % that compute does not hide (PB "
     "bubble, UP update, communication by kind); ~ closed form, not simulated"
 )
+_ISOLATED = "; ^ each collective simulated once, in all groups, and not with the others"
 
 
 class Row(NamedTuple):
@@ -45,8 +46,9 @@ def _degree_text(kind: str, row: Row) -> str:
 
 
 def _step(row: Row) -> str:
-    exact = "" if row.ranked.simulated else "~"
-    return f"{exact}{format_time(row.ranked.timing.step * 1e12)}"
+    ranked = row.ranked
+    mark = "~" if ranked.simulated is None else "^" if ranked.simulated.isolated else ""
+    return f"{mark}{format_time(ranked.timing.step * 1e12)}"
 
 
 def _shares(row: Row) -> str:
@@ -86,6 +88,7 @@ PLANS: tuple[Column[Row], ...] = (
            terminal=False),
     Column("simulated", lambda row: row.ranked.simulated is not None, key="simulated",
            terminal=False),
+    Column("isolated", lambda row: row.ranked.timing.isolated, key="isolated", terminal=False),
     Column("tok/s", lambda row: f"{row.search.tokens_per_second(row.ranked.timing):,.0f}",
            kind="number"),
     Column("tokens/s/GPU", lambda row: row.search.tokens_per_second(row.ranked.timing),
@@ -119,6 +122,7 @@ def plan_view(search: PlanSearch, top: int) -> View:
     sequences = f"{batch:,} sequences of {tokens:,} tokens, {cluster.precision}"
     rows = [Row(search, ranked) for ranked in search.fitting[:top]]
     texts = list(explained(search))
+    caption = _CAPTION + _ISOLATED * any(row.ranked.timing.isolated for row in rows)
     return View(
         headline=Fact("", f"{model.name} on {cluster.gpus:,} {cluster.npu.name}, {sequences}"),
         facts=json_facts(
@@ -131,7 +135,7 @@ def plan_view(search: PlanSearch, top: int) -> View:
             exceeding_plans=len(search.exceeding),
             explanations=texts,
         ),
-        tables=[ReportTable(PLANS, rows, caption=_CAPTION)],
+        tables=[ReportTable(PLANS, rows, caption=caption)],
         data=[Data("plans", lambda: records_of(PLANS, rows))],
         below=[*texts, f"\n{table_of(search.fitting[0])}"],
     )
