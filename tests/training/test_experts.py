@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
@@ -91,6 +91,35 @@ def test_normal_copies_match_a_token_by_token_count() -> None:
                     if rank // 4 == node and (rank != relay or relay == source):
                         expected[relay, rank] += 1
     assert (copies(found, PLACED, "normal") == expected).all()
+
+
+def best_parts(scores: dict[int, float], part_of: list[int], most: int) -> dict[int, float]:
+    """The scores of the experts in the parts with the largest sums of their best 4 / most scores."""
+    best = 4 // most
+
+    def total(part: int) -> float:
+        inside = sorted(score for expert, score in scores.items() if part_of[expert] == part)
+        return sum(inside[-best:]) if len(inside) >= best else -np.inf
+
+    chosen = sorted(set(part_of), key=total)[-most:]
+    return {expert: score for expert, score in scores.items() if part_of[expert] in chosen}
+
+
+@pytest.mark.parametrize("order", ["block", "cyclic"])
+def test_uniform_choices_in_groups_and_nodes_have_the_largest_scores(
+    order: Literal["block", "cyclic"],
+) -> None:
+    layer = ExpertLayer(
+        hidden=256, experts=32, top_k=4, tokens=50, groups=8, most_groups=4, most_nodes=2
+    )
+    placed = Placement.of(32, ranks=16, per_node=4, order=order)
+    found = sampled_choices(layer, placed, popularity("uniform", 32, seed=0), seed=7)
+    groups, nodes = [at // 4 for at in range(32)], [rank // 4 for rank in placed.owners]
+    for rank in range(16):
+        drawn = np.random.default_rng([7, rank]).gumbel(size=(50, 32))
+        for chosen, row in zip(found[rank], drawn.tolist(), strict=True):
+            scores = best_parts(best_parts(dict(enumerate(row)), groups, 4), nodes, 2)
+            assert set(chosen.tolist()) == set(sorted(scores, key=scores.__getitem__)[-4:])
 
 
 def test_group_limited_gating_limits_the_nodes_of_a_token() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -224,4 +226,6 @@ def samples_of(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> 
         raise mistake("unknown routing", source="--routing", value=shown(given.routing),
                       expected="uniform, zipf:S or a CSV file with the suffix .csv")  # fmt: skip
     shares = popularity(given.routing, layer.experts, seed=given.seed)
-    return [sampled_choices(layer, placed, shares, seed=seed) for seed in seeds]
+    # Most of NumPy's work releases the interpreter lock.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda seed: sampled_choices(layer, placed, shares, seed=seed), seeds))

@@ -26,13 +26,14 @@ from tutti.workloads.errors import WorkloadError
 from tutti.workloads.tokens import Format, token_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     Choices = NDArray[np.int64]
     """Experts of each token: shape (ranks, tokens, top_k)."""
+    Experts = slice | NDArray[np.int64]
     Matrix = NDArray[np.int64]
     """Copies from each rank (row) to each rank (column)."""
 
@@ -43,6 +44,8 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
+_REFUSED = np.uint64(2**64 - 1)
+"""Replaces the random integer of an expert that a token may not select."""
 _SIZES = ("hidden", "experts", "top_k", "tokens")
 _MOST = {"hidden": 1 << 24, "experts": 1 << 16, "tokens": 1 << 24}
 
@@ -183,9 +186,9 @@ def sampled_choices(
         limits.append((group_of, layer.most_groups))
     if layer.most_nodes is not None:
         limits.append((placement.nodes[np.array(placement.owners)], layer.most_nodes))
-    is_uniform = not limits and bool((shares == shares[0]).all())
+    is_uniform = bool((shares == shares[0]).all())
     for rank in range(placement.ranks):
-        if is_uniform and (least := _uniform_choices(layer, [seed, rank])) is not None:
+        if is_uniform and (least := _uniform_choices(layer, limits, [seed, rank])) is not None:
             found[rank] = least
             continue
         random = np.random.default_rng([seed, rank])
@@ -196,11 +199,18 @@ def sampled_choices(
     return found
 
 
-def _uniform_choices(layer: ExpertLayer, seed: list[int]) -> NDArray[np.uint64] | None:
-    """Returns the experts with the largest Gumbel scores, without computing the scores.
+def _uniform_choices(
+    layer: ExpertLayer, limits: Sequence[tuple[NDArray[np.int64], int]], seed: list[int]
+) -> NDArray[np.uint64] | None:
+    """Returns the experts with the largest Gumbel scores, without computing all scores.
 
     `Generator.gumbel` transforms the upper 53 bits of a random integer monotonically: the largest
     scores are those of the smallest integers. The number of the expert replaces the lower bits.
+
+    Args:
+        layer: The layer.
+        limits: The part of each expert, and how many parts a token may select.
+        seed: The seed of the integers.
 
     Returns:
         Shape (tokens, top_k); None if the number of an expert has too many bits, or if `gumbel`
@@ -214,10 +224,13 @@ def _uniform_choices(layer: ExpertLayer, seed: list[int]) -> NDArray[np.uint64] 
     drawn = drawn.reshape(layer.tokens, layer.experts)
     drawn &= ~unused
     drawn |= np.arange(layer.experts, dtype=np.uint64)
-    if layer.top_k < layer.experts:
+    if drawn.min() <= unused:
+        return None
+    for part_of, most in limits:
+        drawn = _limited_integers(layer, drawn, part_of, most)
+    if layer.top_k < drawn.shape[1]:
         drawn.partition(layer.top_k - 1, axis=1)
-    least = drawn[:, : layer.top_k]
-    return None if (least <= unused).any() else least & unused
+    return drawn[:, : layer.top_k] & unused
 
 
 def _check_sample(layer: ExpertLayer, placement: Placement) -> None:
@@ -233,28 +246,69 @@ def _check_sample(layer: ExpertLayer, placement: Placement) -> None:
 def _limited(
     layer: ExpertLayer, drawn: NDArray[np.float64], part_of: NDArray[np.int64], most: int
 ) -> NDArray[np.float64]:
-    """Returns the scores, minus infinity outside the selected parts of each token.
+    """Returns the scores, minus infinity outside the selected parts of each token."""
+
+    def best_sum(inside: Experts, best: int) -> NDArray[np.float64]:
+        return np.asarray(np.sort(drawn[:, inside], axis=1)[:, -best:].sum(axis=1))
+
+    allowed = _allowed(layer, part_of, most, best_sum)
+    return drawn if allowed is None else np.where(allowed, drawn, -np.inf)
+
+
+def _limited_integers(
+    layer: ExpertLayer, drawn: NDArray[np.uint64], part_of: NDArray[np.int64], most: int
+) -> NDArray[np.uint64]:
+    """Returns the integers of scores, `_REFUSED` outside the selected parts of each token."""
+
+    def best_sum(inside: Experts, best: int) -> NDArray[np.float64]:
+        least = np.partition(drawn[:, inside], best - 1, axis=1)[:, :best]
+        # As `Generator.gumbel` does.
+        scores = -np.log(-np.log(1.0 - (least >> np.uint64(11)) * 2.0**-53))
+        return np.asarray(np.where(least == _REFUSED, -np.inf, scores).sum(axis=1))
+
+    allowed = _allowed(layer, part_of, most, best_sum)
+    return drawn if allowed is None else np.where(allowed, drawn, _REFUSED)
+
+
+def _allowed(
+    layer: ExpertLayer,
+    part_of: NDArray[np.int64],
+    most: int,
+    best_sum: Callable[[Experts, int], NDArray[np.float64]],
+) -> NDArray[np.bool_] | None:
+    """Returns the experts in the parts with the largest sums of their best scores.
 
     Args:
         layer: The layer.
-        drawn: The scores of each token and expert.
         part_of: The node or the group of each expert.
-        most: The number of parts to select.
+        most: The number of parts that a token selects.
+        best_sum: Returns the sum of the best scores of each token, of some experts and so many.
+
+    Returns:
+        Shape (tokens, experts); None if a token selects all parts.
+
+    Raises:
+        WorkloadError: The selected parts may have fewer experts than `top_k`.
     """
     parts = int(part_of.max()) + 1
     if most >= parts:
-        return drawn
+        return None
     best = -(-layer.top_k // most)
     if most * int(np.bincount(part_of, minlength=parts).min()) < layer.top_k:
         raise _invalid(f"{most} of {parts} nodes or groups have fewer experts than top_k = "
                        f"{layer.top_k}")  # fmt: skip
-    sums = np.stack(
-        [np.sort(drawn[:, part_of == part], axis=1)[:, -best:].sum(axis=1) for part in range(parts)]
-    )
+    sums = np.stack([best_sum(_experts_of(part_of, part), best) for part in range(parts)])
     chosen = np.argsort(-sums, axis=0, kind="stable")[:most].T
-    allowed = np.zeros((len(drawn), parts), dtype=bool)
+    allowed = np.zeros((layer.tokens, parts), dtype=bool)
     np.put_along_axis(allowed, chosen, values=True, axis=1)
-    return np.where(allowed[:, part_of], drawn, -np.inf)
+    return allowed[:, part_of]
+
+
+def _experts_of(part_of: NDArray[np.int64], part: int) -> Experts:
+    """Returns the experts of a part: as a slice, which is faster, if they are neighbours."""
+    inside = np.flatnonzero(part_of == part)
+    first, end = int(inside[0]), int(inside[-1]) + 1
+    return slice(first, end) if end - first == len(inside) else inside
 
 
 def read_counts(path: Path, layer: ExpertLayer, placement: Placement) -> NDArray[np.int64]:
