@@ -94,7 +94,7 @@ def test_normal_copies_match_a_token_by_token_count() -> None:
 
 
 def best_parts(scores: dict[int, float], part_of: list[int], most: int) -> dict[int, float]:
-    """The scores of the experts in the parts with the largest sums of their best 4 / most scores."""
+    """The scores in the parts with the largest sums of their best 4 / most scores."""
     best = 4 // most
 
     def total(part: int) -> float:
