@@ -202,3 +202,16 @@ def test_names_of_groups_select_algorithms(file: Path) -> None:
         assert time(**both) == time(all_reduce=tensor, all_reduce_of_data=data)
     with pytest.raises(WorkloadError, match="all_reduce:data, all_reduce:tensor"):
         time(all_reduce_of_rows="ring")
+
+
+def test_a_gain_below_a_thousandth_is_no_recommendation(tmp_path: Path) -> None:
+    """A slow NPU on fast links: communication is a small share of the step."""
+    path = tmp_path / "step.toml"
+    network = PLATFORM.replace("25 GB/s", "2500 GB/s")
+    text = FILE.format(network=network).replace('configurations = ["no_overlap", "comp_opt"]', "")
+    path.write_text(text.replace("iterations = 1", 'iterations = 1\ndetail = "flows"'), "utf-8")
+    given = ["--set", "npu.sms=1", "-a", "ring", "-a", "direct"]
+    done = RUNNER.invoke(app, ["train", "search", str(path), *given])
+    assert done.exit_code == 0, done.output
+    assert "keep the default" in done.output
+    assert "[algorithms]" not in done.output

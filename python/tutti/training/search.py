@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tutti.training.step import Step
 
 DEFAULT = "default"
-"""The algorithm of the step: that of its file, or rings along each dimension."""
+"""The algorithm of the step: that of its file or the platform's library, or rings."""
 
 _MOST_COMPARED = 64
 """The steps of algorithms on more ranks are not compared, which would take long."""

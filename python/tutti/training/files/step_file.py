@@ -302,7 +302,8 @@ def _check_division(step: Step, source: str) -> None:
 def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
     known = configurations()
     found: list[Configuration] = []
-    for index, given in enumerate(raw.configurations):
+    is_given = raw.detail == "packets" or "configurations" in raw.model_fields_set
+    for index, given in enumerate(raw.configurations if is_given else ["ideal"]):
         key = f"configurations[{index}]"
         if isinstance(given, Configuration):
             found.append(given)

@@ -176,7 +176,8 @@ class RawTraining(Table):
         Field(
             default_factory=lambda: ["no_overlap", "comm_opt", "comp_opt", "ace", "ideal"],
             min_length=1,
-            description="Endpoint configurations: names from Rashidi et al. 2021, or tables.",
+            description="Endpoint configurations: names from Rashidi et al. 2021, or tables. "
+            "The default for the details `flows` and `isolated` is `ideal`.",
         ),
     ]
     chunk: Chunk = Step.chunk

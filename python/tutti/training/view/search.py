@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from tutti.training.search import AlgorithmSearch, SearchedCollective, Trial
 
 _CAPTION = (
-    "default: change of the step time from the algorithms of the file, or rings; of bound: lower "
-    "bound of any algorithms / step time"
+    "default: change of the step time from the algorithms of the file, the platform's library, or "
+    "rings; of bound: lower bound of any algorithms / step time"
 )
+_LEAST_GAIN = 1e-3
+"""The least share of the step time for which algorithms are worth a change."""
 
 
 class Searched(NamedTuple):
@@ -118,6 +120,9 @@ def search_view(searches: Sequence[AlgorithmSearch]) -> View:
 
 def _choice(best: AlgorithmSearch) -> list[RenderableType]:
     """Returns the choice for the fastest configuration as a table of a training file."""
+    gain = 1 - best.best.total.ps / best.default.total.ps
+    if best.changes and gain < _LEAST_GAIN:
+        return [Text("\nkeep the default: the fastest algorithms gain less than 0.1 %")]
     chosen = [f'"{key}" = "{algorithm}"' for key, algorithm in best.changes.items()]
     heading = Text(f"\nfor {best.configuration.name}, the fastest:", "bold")
     return [heading, "[algorithms]", *chosen] if chosen else []
