@@ -207,7 +207,7 @@ def test_names_of_groups_select_algorithms(file: Path) -> None:
 def test_a_gain_below_a_thousandth_is_no_recommendation(tmp_path: Path) -> None:
     """A slow NPU on fast links: communication is a small share of the step."""
     path = tmp_path / "step.toml"
-    network = PLATFORM.replace("25 GB/s", "2500 GB/s")
+    network = PLATFORM.replace("25 GB/s", "2500 GB/s").replace("500 ns", "1 ns")
     text = FILE.format(network=network).replace('configurations = ["no_overlap", "comp_opt"]', "")
     path.write_text(text.replace("iterations = 1", 'iterations = 1\ndetail = "flows"'), "utf-8")
     given = ["--set", "npu.sms=1", "-a", "ring", "-a", "direct"]
