@@ -224,7 +224,7 @@ def test_the_registries_are_listed(here: Path) -> None:
         ),
         (
             ["run", "noc.toml", "--set", 'energy={router="dsent_45nm"}'],
-            "expected: the technology of the links, such as `dsent_45nm`\n",
+            "expected: the technology of the links, such as `dsent_45nm`",
         ),
         (["sweep", "noc.toml", "--loads", "a"], "is not a list of loads"),
         (["sweep", "noc.toml", "--loads", "0.1:0.5"], "is not a range FROM:TO:STEP"),
