@@ -153,7 +153,8 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     first, requests, replies = rows["tables"]["results"]
     assert first["round_trip"] == requests["round_trip"]
     assert (requests["traffic_class"], replies["round_trip"]) == ("0 requests", None)
-    file.write_text(FILE.replace("outstanding = 4", "requests = 50"))
+    file.write_text(FILE.replace("outstanding = 4", "requests = 50").replace("warmup = 500", ""))
+    assert load_noc(file).plan.warmup == 0
     done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)
     assert "makespan:" in done.stdout
 

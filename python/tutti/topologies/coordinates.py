@@ -45,16 +45,13 @@ def with_coordinates(frame: pl.DataFrame, topology: Topology) -> pl.DataFrame:
     places = coordinates_of(topology)
     if not places or len(topology.grid[0] if topology.grid else ()) > len(_AXES):
         return frame
-    for end in _ENDS:
-        if end not in frame.columns:
-            continue
-        names = frame[end].to_list()
-        dimensions = len(next(iter(places.values())))
-        columns = [
-            pl.Series(f"{end}_{_AXES[axis]}", [places[name][axis] for name in names], pl.UInt32)
-            for axis in range(dimensions)
-        ]
-        at = frame.columns.index(end) + 1
-        for column in reversed(columns):
-            frame = frame.insert_column(at, column)
-    return frame
+    columns = []
+    for name in frame.columns:
+        columns.append(frame[name])
+        if name in _ENDS:
+            ends = [places[vertex] for vertex in frame[name].to_list()]
+            columns += [
+                pl.Series(f"{name}_{axis}", list(along), pl.UInt32)
+                for axis, along in zip(_AXES, zip(*ends, strict=True), strict=False)
+            ]
+    return pl.DataFrame(columns)

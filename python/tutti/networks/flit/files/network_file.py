@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -166,6 +166,8 @@ def _plan(table: MeasureTable, traffic: tuple[Traffic, ...] | Trace) -> Measurem
     plan = MeasurementPlan(**table.model_dump())
     if isinstance(traffic, Trace):
         return plan_of_trace(traffic.text, plan, table.model_fields_set)
+    if all(load.requests for load in traffic) and "warmup" not in table.model_fields_set:
+        return replace(plan, warmup=0)  # a batch has no steady state
     return plan
 
 

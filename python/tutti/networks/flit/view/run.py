@@ -20,7 +20,6 @@ from tutti.view.view import Data, Fact, View, facts_of, results
 
 from . import charts as noc_charts
 from .quantities import (
-    CLASS,
     QUANTITIES,
     RATE,
     Part,
@@ -282,10 +281,11 @@ def _answer(run: NocRun) -> list[str]:
 def _sections(
     run: NocRun, technology: Technologies | None, spent: tuple[EnergyReport, AreaReport] | None
 ) -> list[Section]:
+    parts = Part.every(run)
     lead = "Events of the energy model in all routers and links, in the window."
     return [
         Section("Latency and throughput", UNITS,
-                table=ReportTable(of_scope([CLASS, *QUANTITIES], "run"), Part.every(run))),
+                table=ReportTable(of_scope(with_class(QUANTITIES, parts), "run"), parts)),
         _links(run),
         *(section for section in _buffers(run) if section.drawn),
         events_section(lead, counts(run.events)),
