@@ -133,3 +133,33 @@ def test_xy_is_dimension_order() -> None:
     runs = [noc.run(network(routing=one), noc.Traffic(rate=0.1), SHORT)
             for one in ("xy", "dimension_order")]  # fmt: skip
     assert runs[0].latency == runs[1].latency
+
+
+def test_a_notation_has_links_of_each_class(tmp_path: Path) -> None:
+    package = "chiplet_mesh:chiplets=2x1,tiles=2x2"
+    short = ["--rate", "0.1", "--set", "measure.measure=100", "--set", "measure.warmup=10"]
+    given = f"{package},rate=16GB/s,latency=1ns,links[1].latency=4ns"
+    done = call("noc", "run", "--topology", given, *short, "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "channels.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    rows = [dict(zip(names, line.split(","), strict=True)) for line in lines[1:]]
+    slow = {(row["source"], row["target"]) for row in rows if row["latency"] == "4"}
+    assert slow == {("npu1", "npu4"), ("npu4", "npu1"), ("npu3", "npu6"), ("npu6", "npu3")}
+    for key in ("links[2].latency=4ns", "links[1].colour=4"):
+        done = call("noc", "run", "--topology", f"{package},{key}", *short, cwd=tmp_path)
+        assert "links[0]: on-chip, links[1]: die-to-die" in done.stderr
+
+
+def test_large_networks_have_a_map_of_pixels(tmp_path: Path) -> None:
+    given = ["--mesh", "24x24", "--rate", "0.02", "--set", "measure.measure=100",
+             "--set", "measure.warmup=10", "-o", "out"]  # fmt: skip
+    assert call("noc", "run", *given, cwd=tmp_path).returncode == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "A pixel per vertex, in its column and row" in page
+
+
+def test_reports_of_networks_whose_npus_are_routers_are_drawn(tmp_path: Path) -> None:
+    given = ["--topology", "flattened_butterfly:4x4", "--rate", "0.1", "-o", "out",
+             "--set", "measure.measure=100", "--set", "measure.warmup=10"]  # fmt: skip
+    assert call("noc", "run", *given, cwd=tmp_path).returncode == 0
