@@ -85,7 +85,7 @@ def test_a_sweep_shows_the_capacity_in_table_json_and_page(tmp_path: Path) -> No
     done = call(*given, cwd=tmp_path)
     text = " ".join(done.stdout.split())
     assert "ideal capacity: 0.3333 flits per node and cycle, bounded by the channel load" in text
-    assert "of ideal" in text
+    assert "hops ideal" in text
     found = json.loads(call(*given, "--json", cwd=tmp_path).stdout)
     assert found["result"]["capacity"]["load"] == pytest.approx(1 / 3)
     assert found["result"]["saturation"]["capacity_share"] < 1.1

@@ -7,6 +7,7 @@ themselves; their bound is the mean load of all links, or that of the busiest NP
 
 Examples:
     >>> import tutti
+    >>> from tutti.networks.flit import Network, Traffic
     >>> mesh = tutti.Topology.build("mesh:4x4", rate="16 GB/s", latency="1 ns")
     >>> found = capacity(Network(topology=mesh), Traffic(rate=0.1, pattern="transpose"))
     >>> round(found.load, 4), found.bottleneck

@@ -180,6 +180,7 @@ def class_names(traffic: Supply) -> list[str]:
     """Returns the name of each traffic class: its number, and whether it has requests or replies.
 
     Examples:
+        >>> from tutti.networks.flit.settings import Reply
         >>> class_names((Traffic(rate=0.1), Traffic(rate=0.1, reply=Reply())))
         ['0', '1 requests', '1 replies']
     """

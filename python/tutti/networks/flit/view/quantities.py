@@ -96,7 +96,7 @@ def share_of(found: Capacity | None) -> list[Column[Part]]:
         return []
     capacity = found.load
     return [Column("share of the ideal capacity", lambda part: (part.run.load or 0) / capacity,
-                   format_share, key="capacity_share", short="of ideal")]  # fmt: skip
+                   format_share, key="capacity_share", short="ideal")]  # fmt: skip
 
 
 def by_class(parts: Sequence[Part]) -> ReportTable[Part]:
