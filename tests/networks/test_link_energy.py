@@ -42,9 +42,9 @@ def technology(link: str) -> Technology:
     return Technology(router="dsent_45nm", link=link)
 
 
-def package(**options: str) -> noc.NocRun:
-    given = {"rate": "16 GB/s", "latency": "1 ns", "length": "1 mm"} | options
-    topology = tutti.Topology.build("chiplet_mesh:chiplets=2x1,tiles=2x2", **given)
+def package() -> noc.NocRun:
+    given = {"rate": "16 GB/s", "latency": "1 ns", "length": "1 mm"}
+    topology = tutti.Topology.build("chiplet_mesh:chiplets=2x1,tiles=2x2", links=[given] * 2)
     return noc.run(noc.Network(topology=topology), noc.Traffic(rate=0.1), SHORT)
 
 

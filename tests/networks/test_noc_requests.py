@@ -128,7 +128,7 @@ def test_runs_are_repeatable_and_do_not_depend_on_threads() -> None:
 @pytest.mark.parametrize("limits", [{"outstanding": 0}, {"requests": 0}])
 def test_limits_of_zero_are_errors(limits: dict[str, int]) -> None:
     with pytest.raises(NocError, match="1 or more"):
-        noc.run(network(), replace(PAIR, **limits), SHORT)
+        noc.run(network(), replace(PAIR, **limits), SHORT)  # type: ignore[arg-type]
 
 
 def test_replies_in_the_vcs_of_requests_are_refused_beyond_the_vcs() -> None:
