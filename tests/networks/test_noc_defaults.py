@@ -159,7 +159,7 @@ def test_large_networks_have_a_map_of_pixels(tmp_path: Path) -> None:
     assert "A pixel per vertex, in its column and row" in page
 
 
-def test_reports_of_networks_whose_npus_are_routers_are_drawn(tmp_path: Path) -> None:
+def test_networks_without_switches_have_a_drawing(tmp_path: Path) -> None:
     given = ["--topology", "flattened_butterfly:4x4", "--rate", "0.1", "-o", "out",
              "--set", "measure.measure=100", "--set", "measure.warmup=10"]  # fmt: skip
     assert call("noc", "run", *given, cwd=tmp_path).returncode == 0

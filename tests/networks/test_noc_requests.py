@@ -64,15 +64,15 @@ def test_a_reply_starts_after_its_delay() -> None:
 
 @pytest.mark.parametrize("outstanding", [1, 2, 8])
 def test_littles_law_holds_in_a_closed_loop(outstanding: int) -> None:
-    """Nodes always have that many requests under way: N = throughput times round trip."""
+    """Nodes always have that many requests in flight: N = throughput times round trip."""
     traffic = replace(PAIR, rate=1.0, pattern="uniform_others", outstanding=outstanding)
     run = noc.run(network(), traffic, replace(SHORT, measure=6000))
     assert run.is_stable
     trips = run.classes[0].round_trips
     assert trips is not None
     # A node creates its next request in the cycle after a reply.
-    under_way = run.classes[0].offered * (trips.latency.mean + 1)
-    assert under_way == pytest.approx(outstanding, rel=0.02)
+    in_flight = run.classes[0].offered * (trips.latency.mean + 1)
+    assert in_flight == pytest.approx(outstanding, rel=0.02)
 
 
 def test_a_larger_window_has_more_throughput_and_longer_round_trips() -> None:

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn channel_loads_are_those_of_closed_forms() {
         // A mesh of k x k under uniform traffic: k / 4; a torus: k / 8, where half of the packets
-        // over k / 2 hops go either way (Dally and Towles 2004, tables 3.1 and 8.1).
+        // over k / 2 hops go in either direction (Dally and Towles 2004, tables 3.1 and 8.1).
         for (topology, routing, pattern, expected) in [
             ("mesh:8x8", "dimension_order", "uniform", 2.0),
             ("mesh:8x8", "dimension_order", "transpose", 7.0),

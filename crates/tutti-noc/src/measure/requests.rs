@@ -1,4 +1,4 @@
-//! Requests and replies: packets that answer others, and nodes that wait for them.
+//! Requests and replies: packets that nodes return for others, and nodes that wait for them.
 
 use std::collections::VecDeque;
 
@@ -157,7 +157,7 @@ impl RequestSupply {
 
     pub(super) fn delivered(&mut self, delivery: &Delivery) {
         match self.roles[usize::from(delivery.class)] {
-            Role::Request(load) => match self.loads[load].answer(delivery) {
+            Role::Request(load) => match self.loads[load].reply_to(delivery) {
                 None => self.end(load, delivery.source, delivery.arrived),
                 Some(reply) => {
                     let class = delivery.class + 1;
@@ -287,7 +287,7 @@ impl Requesters {
     }
 
     /// The reply to a request that has arrived, if there are replies.
-    fn answer(&self, delivery: &Delivery) -> Option<Pending> {
+    fn reply_to(&self, delivery: &Delivery) -> Option<Pending> {
         let reply = self.requests.reply.as_ref()?;
         Some(Pending {
             ready: delivery.arrived + reply.delay,
