@@ -71,7 +71,7 @@ mod _core {
     #[pymodule_export]
     use crate::fabric_settings::FabricSettings;
     #[pymodule_export]
-    use crate::flit_result::{FlitClassResult, FlitResult, FlitStalls};
+    use crate::flit_result::{FlitClassResult, FlitResult, FlitRoundTrips, FlitStalls};
     #[pymodule_export]
     use crate::measure::measure;
     #[pymodule_export]

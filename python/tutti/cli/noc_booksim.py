@@ -49,6 +49,10 @@ class Input:
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
     ] = None
+    report: options.Report = True
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Skip and list keys that BookSim does not have."),
+    ] = False  # fmt: skip
 
 
 @grouped
@@ -68,7 +72,7 @@ def from_booksim(of: Input) -> None:
         --write out/mesh.toml
     """
     values = None if of.loads is None else load_values(of.loads)
-    converted = booksim.load(of.config, of.changes or ())
+    converted = booksim.load(of.config, of.changes or (), is_lenient=of.lenient)
     if converted.not_honoured:
         ignored = ", ".join(converted.not_honoured)
         remark(f"ignored keys, without effect on results: {ignored}")
@@ -79,7 +83,7 @@ def from_booksim(of: Input) -> None:
         return
     experiment = converted.noc if of.to is None else replace(converted.noc, output=of.to)
     if values is None:
-        run_load(experiment, of.config, converted.remarks)
+        run_load(experiment, of.config, converted.remarks, report=of.report)
     else:
         sweep_loads(experiment, of.config, values, search=of.search, threads=of.threads,
-                    notes=converted.remarks)  # fmt: skip
+                    notes=converted.remarks, report=of.report)  # fmt: skip
