@@ -10,7 +10,7 @@ import numpy as np
 
 from tutti.measured.predict.catalogue import Execution, execution, is_default
 from tutti.measured.predict.forms import replaced
-from tutti.measured.predict.sharing import crossing, link_load, node_load
+from tutti.measured.predict.sharing import crossing, link_load, mean_hops, node_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +47,8 @@ LABELS = (
     "parity",
 )
 """What rows can have in common."""
+_BY_STAGE = ("count", "messages", "size", "load", "crossing", "hops")
+_BY_ROW = ("folded", "memory", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class Features:
         size: by stage, bytes of a message.
         load: by stage, messages on its most loaded link.
         crossing: by stage, share of its messages between groups of the network.
+        hops: by stage, hops of a message on a torus beyond the first.
         folded: by row, bytes reduced or copied.
+        memory: by row, bytes that the other ranks of a node move through memory meanwhile.
         ports: by row, additional network interfaces over all stages.
         log_ranks: by row, binary logarithm of the number of ranks.
         log_nodes: by row, binary logarithm of the number of nodes.
@@ -76,7 +80,9 @@ class Features:
     size: Floats
     load: Floats
     crossing: Floats
+    hops: Floats
     folded: Floats
+    memory: Floats
     ports: Floats
     log_ranks: Floats
     log_nodes: Floats
@@ -93,16 +99,12 @@ class Features:
         position = np.full(len(self), -1)
         position[rows] = np.arange(len(rows))
         kept = position[self.row] >= 0
-        by_row = ("folded", "ports", "log_ranks", "log_nodes", "log_size", "log_message", "index")
         return Features(
             row=position[self.row][kept],
-            count=self.count[kept],
-            messages=self.messages[kept],
-            size=self.size[kept],
-            load=self.load[kept],
-            crossing=self.crossing[kept],
             labels={name: values[rows] for name, values in self.labels.items()},
-            **{name: getattr(self, name)[rows] for name in by_row},
+            index=self.index[rows],
+            **{name: getattr(self, name)[kept] for name in _BY_STAGE},
+            **{name: getattr(self, name)[rows] for name in _BY_ROW},
         )
 
     def where(self, label: str, value: str) -> Integers:
@@ -179,40 +181,46 @@ class _Parts:
         per_node = row["ranks_per_node"] or math.ceil(row["ranks"] / nodes)
         position = len(self.rows)
         groups = _groups(row, sides)
-        shared = [
-            (*one, groups if isinstance(groups, float) else crossing(stage, groups))
-            for stage in stages
-            for one in _shared(stage, sides, per_node, size)
-        ]
-        self.stages += [(position, *one) for one in shared]
+        shape = _shape(row["shape"])
+        shared = []
+        on_node = 0.0
+        for stage in stages:
+            across = groups if isinstance(groups, float) else crossing(stage, groups)
+            distance = (link_load(stage, sides, shape), mean_hops(stage, sides, shape))
+            for *one, within in _shared(stage, distance, per_node, size):
+                shared.append((*one, across))
+                on_node += within
+        self.stages += [(position, *one[:4], one[5], one[4]) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
+        memory = (per_node - 1) * (folded + on_node)
         # A ring uses the same interfaces in every step, and sets them up once.
         ports = sum(
             (1 if one.partners == "neighbour" else one.count) * (one.ports - 1) for one in stages
         )
         message = _mean_log(shared)
         counts = (math.log2(row["ranks"]), math.log2(nodes))
-        self.rows.append((folded, ports, *counts, math.log(size), message, float(index)))
+        self.rows.append((folded, memory, ports, *counts, math.log(size), message, float(index)))
         short = replaced(known.algorithm.torus_form, sides)
         self.labels.append(_labels(row, known, per_node, " on short sides" if short else ""))
 
     def features(self) -> Features:
         """Returns the arrays."""
-        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 6)
-        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 7)
+        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 1 + len(_BY_STAGE))
+        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 1 + len(_BY_ROW))
         labels = np.array(self.labels, dtype=np.str_).reshape(-1, len(LABELS))
-        names = ("folded", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
         return Features(
             row=stages[:, 0].astype(np.int64),
-            count=stages[:, 1],
-            messages=stages[:, 2],
-            size=stages[:, 3],
-            load=stages[:, 4],
-            crossing=stages[:, 5],
             labels={name: labels[:, column] for column, name in enumerate(LABELS)},
-            index=rows[:, 6].astype(np.int64),
-            **{name: rows[:, column] for column, name in enumerate(names)},
+            index=rows[:, -1].astype(np.int64),
+            **{name: stages[:, 1 + column] for column, name in enumerate(_BY_STAGE)},
+            **{name: rows[:, column] for column, name in enumerate(_BY_ROW)},
         )
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    """Returns the sides that a job requested, if it requested two."""
+    sides = tuple(int(side) for side in text.split("x")) if text and "x" in text else ()
+    return sides if len(sides) == 2 else None
 
 
 def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
@@ -228,9 +236,9 @@ def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
 
 
 def _shared(
-    stage: Stage, sides: Sequence[int], per_node: int, size: float
-) -> Iterator[tuple[float, float, float, float]]:
-    """Count, messages and bytes of a stage, and the messages on its most loaded link."""
+    stage: Stage, distance: tuple[float, float], per_node: int, size: float
+) -> Iterator[tuple[float, ...]]:
+    """Count, messages and bytes of a stage, load of its busiest link, hops, bytes within nodes."""
     if stage.messages == 0:
         return
     bytes_sent = max(1.0, stage.fraction * size)
@@ -238,7 +246,9 @@ def _shared(
     within = 1.0 if load is None else _within_node(stage, per_node)
     on_node = stage.count * within * _shared_memory(bytes_sent)
     count = on_node + stage.count * (1 - within)
-    yield count, stage.messages, bytes_sent, (load or 1.0) * link_load(stage, sides)
+    moved = stage.count * within * stage.messages * bytes_sent
+    links, hops = distance
+    yield count, stage.messages, bytes_sent, (load or 1.0) * links, hops, moved
 
 
 def _within_node(stage: Stage, per_node: int) -> float:
@@ -251,7 +261,7 @@ def _shared_memory(size: float) -> float:
     return _SHORT_ON_NODE + (_LONG_ON_NODE - _SHORT_ON_NODE) * size / (size + _SHORT_BYTES)
 
 
-def _mean_log(stages: list[tuple[float, float, float, float, float]]) -> float:
+def _mean_log(stages: list[tuple[float, ...]]) -> float:
     weights = [count * messages for count, messages, *_ in stages]
     logs = [math.log(size + 8) for _, _, size, *_ in stages]
     total = sum(weights)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tutti.measured.errors import CalibrationError
-from tutti.measured.predict.curve import DEVIATIONS_90, SPREAD, Curve, CurveFit, fit_curve, prior
+from tutti.measured.predict.curve import DEVIATIONS_90, Curve, CurveFit, fit_curve, prior
 from tutti.measured.predict.discrepancy import Discrepancy, Scales
 from tutti.measured.predict.features import Features, features
 
@@ -47,17 +47,30 @@ class Hardware:
         interfaces: interfaces of a node. No prediction moves more than they carry together.
         link_bytes_per_us: bandwidth of a link that messages of several nodes share; None if that of
             the node's interfaces is the limit.
+        gap_us: least time between small messages of a rank, sent and received, in us.
+        hop_us: latency of a further hop of a torus, in us.
+        memory_bytes_per_us: peak bandwidth of a node's memory, in bytes per us.
     """
 
     latency_us: float = 2.0
     bytes_per_us: float = 12.5e3
     interfaces: int = 1
     link_bytes_per_us: float | None = None
+    gap_us: float = 0.3
+    hop_us: float = 0.1
+    memory_bytes_per_us: float = 2e5
 
     def prior(self) -> Floats:
         """Returns the prior means of the structural model."""
         shared = self.link_bytes_per_us or self.node_bytes_per_us
-        return prior(self.latency_us, self.bytes_per_us, shared)
+        return prior(
+            self.latency_us,
+            self.bytes_per_us,
+            shared,
+            gap_us=self.gap_us,
+            hop_us=self.hop_us,
+            memory_bytes_per_us=self.memory_bytes_per_us,
+        )
 
     @property
     def node_bytes_per_us(self) -> float:
@@ -97,11 +110,13 @@ class CalibratedModel:
             `structural_us`, the prediction of the structural model alone.
         """
         rows = features(frame)
-        structural, share = self._structural(rows)
+        curves = self._all(rows)
+        structural, share = _apply(rows, {one: fit.theta for one, fit in curves.items()})
         mean, deviation = structural, np.full(len(rows), _UNKNOWN)
         if self.discrepancy is not None:
             residual, deviation = self.discrepancy(rows, share)
             mean = structural + residual
+        deviation = np.sqrt(deviation**2 + _of_parameters(rows, curves))
         half = DEVIATIONS_90 * self.interval_scale * deviation
         least = self._least(rows)
         logs = {
@@ -126,7 +141,7 @@ class CalibratedModel:
         rows = features(frame)
         if self.discrepancy is None:
             return _UNKNOWN**2 * np.eye(len(rows))
-        share = self._structural(rows)[1]
+        share = _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})[1]
         return self.interval_scale**2 * self.discrepancy.covariance(rows, share)
 
     def _least(self, rows: Features) -> Floats:
@@ -137,9 +152,6 @@ class CalibratedModel:
         share = 1 - np.exp2(-rows.log_ranks)
         return np.asarray(rounds * share * np.exp(rows.log_size) / rates)
 
-    def _structural(self, rows: Features) -> tuple[Floats, Floats]:
-        return _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})
-
     def _all(self, rows: Features) -> dict[str, CurveFit]:
         """The curves of the rows' environments: fitted, or of the most similar environment."""
         found = dict(self.curves)
@@ -147,7 +159,7 @@ class CalibratedModel:
         for environment in sorted(libraries):
             if environment not in found:
                 start = self._start(environment)
-                found[environment] = CurveFit(start, SPREAD, start)
+                found[environment] = CurveFit.unfitted(start)
         return found
 
     def _start(self, environment: str) -> Floats:
@@ -213,7 +225,7 @@ def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> 
         if count >= _FEWEST:
             curves[name] = fit_curve(rows.take(chosen), times[chosen], start)
         else:
-            curves[name] = CurveFit(start, SPREAD, start)
+            curves[name] = CurveFit.unfitted(start)
     return curves
 
 
@@ -260,3 +272,14 @@ def _apply(rows: Features, thetas: Mapping[str, Floats]) -> tuple[Floats, Floats
         means[chosen] = np.log(curve(thetas[name]))
         shares[chosen] = curve.latency_share(thetas[name])
     return means, shares
+
+
+def _of_parameters(rows: Features, curves: Mapping[str, CurveFit]) -> Floats:
+    """Variances of the logarithms of times, by what is not known of the parameters."""
+    variances = np.zeros(len(rows))
+    for name in sorted(set(rows.labels["environment"].tolist())):
+        chosen = rows.where("environment", name)
+        derivative = Curve(rows.take(chosen)).jacobian(curves[name].theta)[1]
+        covariance = curves[name].covariance
+        variances[chosen] = np.einsum("ij,jk,ik->i", derivative, covariance, derivative)
+    return variances
