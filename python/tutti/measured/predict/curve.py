@@ -7,8 +7,9 @@ link add their bytes at the rate of the link, each hop of a torus beyond the fir
 reduced or copied byte takes gamma(S) in a vector of S bytes, and the ranks of a node share its
 memory. t, rho and gamma are piecewise linear on logarithmic axes, so that the protocols of a
 library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by the factor
-e^growth per doubling of the nodes, up to 256 nodes, and by another for messages between groups of
-the network; the time of long messages grows by e^congestion per doubling.
+e^growth per doubling of the nodes, up to 128 nodes, by another beyond 90 nodes, where libraries
+change their transport, and by another for messages between groups of the network. The time of long
+messages grows by e^congestion per doubling. Links between groups are shared like those of a torus.
 
 Parameters are logarithms, except growths. Each has a prior: from the machine's platform, from a
 measured machine with the same library, or from common hardware.
@@ -40,16 +41,20 @@ _SMALL = 32768.0
 """Bytes above which a message is no longer dominated by its latency."""
 _REFERENCE = 4.0
 """Binary logarithm of the nodes at which latency is the parameter."""
-_SPANNED = 8.0
+_SPANNED = 7.0
 """Binary logarithm of the nodes that span a network's diameter: latency no longer grows beyond."""
+_SWITCHED, _ABRUPTNESS = 6.5, 6.0
+"""Binary logarithm of the nodes beyond which a library changes its transport, and the slope there.
+UCX replaces reliable connections by dynamic ones with many endpoints (UCX_RC_MAX_NUM_EPS). A step
+of a ring on Leonardo takes 1.6 us on 4 to 64 nodes, and 3.9 us on 128 and 200."""
 
 _TIME = slice(0, len(_SIZES))
 _RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
 _GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
 _SHARED = _GAMMA.stop
-_PORT, _CALL, _GROWTH, _HOP = _SHARED + 1, _SHARED + 2, _SHARED + 3, _SHARED + 4
-_CONGESTION, _GAP, _DISTANCE, _MEMORY = _HOP + 1, _HOP + 2, _HOP + 3, _HOP + 4
-_PLAIN = frozenset({_GROWTH, _HOP, _CONGESTION})
+_PORT, _CALL, _GROWTH, _SWITCH, _HOP = range(_SHARED + 1, _SHARED + 6)
+_CONGESTION, _GAP, _DISTANCE, _MEMORY, _PAIR = range(_HOP + 1, _HOP + 6)
+_PLAIN = frozenset({_GROWTH, _SWITCH, _HOP, _CONGESTION})
 """Parameters that are not logarithms."""
 _SHARPNESS = 4.0
 """Exponent of the norm that joins the time of messages and the gaps between them: within 19 % of
@@ -86,11 +91,13 @@ NAMES: tuple[str, ...] = (
     "further network interface",
     "call",
     "growth of latency per doubling",
+    "growth of latency beyond 90 nodes",
     "growth of latency between groups",
     "growth of long messages per doubling",
     "gap between messages of a rank",
     "hop",
     "memory shared by ranks, per byte",
+    "links shared between groups, per byte",
 )
 """The parameters in order. Times are in us, reductions in us per byte."""
 
@@ -98,7 +105,7 @@ SPREAD: Floats = np.array(
     [0.7] * len(_SIZES)
     + [0.7, 0.5, 0.3]
     + [0.7] * len(_VECTORS)
-    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.04, 0.3, 0.4, 0.4]
+    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.3, 0.04, 0.3, 0.4, 0.4, 0.5]
 )
 """Standard deviation of each prior."""
 
@@ -111,6 +118,7 @@ def prior(
     gap_us: float = 0.3,
     hop_us: float = 0.1,
     memory_bytes_per_us: float = 2e5,
+    taper: float = 1.0,
 ) -> Floats:
     """Returns the prior mean for a network of this latency and bandwidth.
 
@@ -121,13 +129,15 @@ def prior(
         gap_us: least time between small messages of a rank, in us.
         hop_us: latency of a further hop of a torus, in us.
         memory_bytes_per_us: peak bandwidth of a node's memory, in bytes per us.
+        taper: how much the links between groups of the network limit their messages; 0.01 for a fat
+            tree, whose links are not assigned to pairs of groups.
     """
     times = np.log(latency_us + _SIZES / (_EFFICIENCY * bytes_per_us))
     others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR)]
     shared = -math.log(_SHARED_EFFICIENCY * shared_bytes_per_us)
-    growths = [_GROWTH_PRIOR, _HOP_PRIOR, _CONGESTION_PRIOR]
+    growths = [_GROWTH_PRIOR, 0.0, _HOP_PRIOR, _CONGESTION_PRIOR]
     memory = math.log(_COPY_BYTES / (_MEMORY_EFFICIENCY * memory_bytes_per_us))
-    floors = [math.log(gap_us), math.log(hop_us), memory]
+    floors = [math.log(gap_us), math.log(hop_us), memory, math.log(taper / bytes_per_us)]
     others.append(np.array([shared, math.log(2.0), 0.0, *growths, *floors]))
     return np.concatenate([times, *others])
 
@@ -174,10 +184,13 @@ class Curve:
         small = 1 / (1 + rows.size / _SMALL)
         nodes = rows.log_nodes[rows.row]
         spanned = np.minimum(nodes, _SPANNED) - _REFERENCE
-        # Exponents of growth, of messages between groups, and of congestion, in this order.
+        switched = 1 / (1 + np.exp(-_ABRUPTNESS * (nodes - _SWITCHED)))
         crowded = (1 - small) * np.maximum(0.0, nodes - _REFERENCE)
-        self._slower = np.stack([small * spanned, small * rows.crossing, crowded], axis=1)
-        self._further = rows.count * rows.messages * rows.size * (rows.load - 1)
+        # In the order of the parameters from growth to congestion.
+        exponents = (small * spanned, small * switched, small * rows.crossing, crowded)
+        self._slower = np.stack(exponents, axis=1)
+        sent = rows.count * rows.messages * rows.size
+        self._further, self._pair = sent * (rows.load - 1), sent * rows.pair
 
     def __call__(self, theta: Floats) -> Floats:
         """Returns the time of each row, in us."""
@@ -187,9 +200,9 @@ class Curve:
         """Returns the parts of the time of each row, in us.
 
         Returns:
-            `messages`, `gaps` (what the gaps between messages add), `links` (what sharing links and
-            interfaces adds), `memory` (what sharing memory adds), `local` (reductions and copies)
-            and `call`.
+            `messages`, `gaps` (what the gaps between messages add), `links` and `groups` (what
+            sharing links and interfaces, or links between groups adds), `memory` (what sharing
+            memory adds), `local` (reductions and copies) and `call`.
         """
         rows = self._rows
         ordinary, joined = self._stages(theta)[:2]
@@ -198,6 +211,7 @@ class Curve:
             "messages": self._by_row(rows.count * ordinary),
             "gaps": self._by_row(rows.count * (joined - ordinary)),
             "links": self._by_row(self._further * math.exp(theta[_SHARED])),
+            "groups": self._by_row(self._pair * math.exp(theta[_PAIR])),
             "memory": memory,
             "local": rows.folded * np.exp(np.clip(self._gamma @ theta[_GAMMA], -30, 5)),
             "call": rows.ports * math.exp(theta[_PORT]) + math.exp(theta[_CALL]),
@@ -227,7 +241,8 @@ class Curve:
         hops = weight * rows.hops * math.exp(theta[_DISTANCE])
         derivative[:, _DISTANCE] = self._by_row(hops)
         derivative[:, _GAMMA] = self._gamma * terms["local"][:, None]
-        derivative[:, _SHARED], derivative[:, _MEMORY] = terms["links"], terms["memory"]
+        for index, name in ((_SHARED, "links"), (_PAIR, "groups"), (_MEMORY, "memory")):
+            derivative[:, index] = terms[name]
         derivative[:, _PORT] = rows.ports * math.exp(theta[_PORT])
         derivative[:, _CALL] = math.exp(theta[_CALL])
         return np.log(total), derivative / total[:, None]

@@ -29,6 +29,10 @@ _SHORT_ON_NODE, _LONG_ON_NODE, _SHORT_BYTES = 0.2, 0.8, 65536.0
 adapter's latency, long ones are copied at about its rate. Assumed; on Leonardo a step of a ring on
 64 nodes takes 1.55 us with one rank per node, 0.53 us with 4 and 0.43 us with 32."""
 
+_NODES_OF_LINKS = 18.0
+"""Nodes whose ranks fill the links between two groups at the rate of one interface: 450 GB/s on
+Leonardo, 500 GB/s on LUMI (docs/machines/facts.md)."""
+
 GROUPS = "rank_groups"
 """Optional column of rows: a byte per rank, the group of the network that its node is in."""
 _SEVERAL = 8
@@ -47,7 +51,7 @@ LABELS = (
     "parity",
 )
 """What rows can have in common."""
-_BY_STAGE = ("count", "messages", "size", "load", "crossing", "hops")
+_BY_STAGE = ("count", "messages", "size", "load", "crossing", "pair", "hops")
 _BY_ROW = ("folded", "memory", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
 
 
@@ -62,6 +66,7 @@ class Features:
         size: by stage, bytes of a message.
         load: by stage, messages on its most loaded link.
         crossing: by stage, share of its messages between groups of the network.
+        pair: by stage, further messages that the links between two groups carry, by their load.
         hops: by stage, hops of a message on a torus beyond the first.
         folded: by row, bytes reduced or copied.
         memory: by row, bytes that the other ranks of a node move through memory meanwhile.
@@ -80,6 +85,7 @@ class Features:
     size: Floats
     load: Floats
     crossing: Floats
+    pair: Floats
     hops: Floats
     folded: Floats
     memory: Floats
@@ -185,12 +191,14 @@ class _Parts:
         shared = []
         on_node = 0.0
         for stage in stages:
-            across = groups if isinstance(groups, float) else crossing(stage, groups)
+            known_groups = not isinstance(groups, float)
+            across, pair = crossing(stage, groups) if known_groups else (groups, 0.0)
+            busy = _between_groups(pair / per_node)
             distance = (link_load(stage, sides, shape), mean_hops(stage, sides, shape))
             for *one, within in _shared(stage, distance, per_node, size):
-                shared.append((*one, across))
+                shared.append((*one, across, busy))
                 on_node += within
-        self.stages += [(position, *one[:4], one[5], one[4]) for one in shared]
+        self.stages += [(position, *one[:4], one[5], one[6], one[4]) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
         memory = (per_node - 1) * (folded + on_node)
         # A ring uses the same interfaces in every step, and sets them up once.
@@ -249,6 +257,15 @@ def _shared(
     moved = stage.count * within * stage.messages * bytes_sent
     links, hops = distance
     yield count, stage.messages, bytes_sent, (load or 1.0) * links, hops, moved
+
+
+def _between_groups(nodes: float) -> float:
+    """The further messages on the links between two groups, of which `nodes` nodes use them.
+
+    Minimal routing would send all over the links of the pair, adaptive routing over all links of
+    the group: the load is the geometric mean of both.
+    """
+    return math.sqrt(max(1.0, nodes / _NODES_OF_LINKS)) - 1
 
 
 def _within_node(stage: Stage, per_node: int) -> float:

@@ -50,6 +50,7 @@ class Hardware:
         gap_us: least time between small messages of a rank, sent and received, in us.
         hop_us: latency of a further hop of a torus, in us.
         memory_bytes_per_us: peak bandwidth of a node's memory, in bytes per us.
+        taper: how much links between groups limit their messages; 0.01 for a fat tree.
     """
 
     latency_us: float = 2.0
@@ -59,6 +60,7 @@ class Hardware:
     gap_us: float = 0.3
     hop_us: float = 0.1
     memory_bytes_per_us: float = 2e5
+    taper: float = 1.0
 
     def prior(self) -> Floats:
         """Returns the prior means of the structural model."""
@@ -70,6 +72,7 @@ class Hardware:
             gap_us=self.gap_us,
             hop_us=self.hop_us,
             memory_bytes_per_us=self.memory_bytes_per_us,
+            taper=self.taper,
         )
 
     @property

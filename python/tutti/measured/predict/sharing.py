@@ -124,25 +124,31 @@ def node_load(stage: Stage, ranks_per_node: int) -> float | None:
     return float(ranks_per_node) if distance >= ranks_per_node else None
 
 
-def crossing(stage: Stage, groups: bytes) -> float:
-    """Returns the share of the messages of a stage between groups of the network.
+def crossing(stage: Stage, groups: bytes) -> tuple[float, float]:
+    """Returns how the messages of a stage use the links between groups of the network.
 
     Args:
         stage: the stage.
         groups: by rank, the group that its node is in: cells or cabinets of a dragonfly, islands.
+
+    Returns:
+        The share of messages between groups, and the messages between the busiest pair of groups.
     """
     return _crossing(stage.partners, stage.step, stage.alternating, groups)
 
 
 @cache
-def _crossing(partners: Partners, step: int, alternating: bool, groups: bytes) -> float:
+def _crossing(
+    partners: Partners, step: int, alternating: bool, groups: bytes
+) -> tuple[float, float]:
     group = np.frombuffer(groups, dtype=np.uint8)
     ranks = len(group)
     if partners in {"all", "shift"}:
         members = np.bincount(group)
-        return 1 - float((members * (members - 1)).sum()) / (ranks * (ranks - 1))
+        largest = float(np.sort(members)[-2:].prod()) / ranks if len(members) > 1 else 0.0
+        return 1 - float((members * (members - 1)).sum()) / (ranks * (ranks - 1)), largest
     if partners == "root":
-        return float(np.mean(group[1:] != group[0]))
+        return float(np.mean(group[1:] != group[0])), 0.0
     rank = np.arange(ranks)
     if partners == "neighbour":
         other = (rank + 1) % ranks
@@ -152,4 +158,6 @@ def _crossing(partners: Partners, step: int, alternating: bool, groups: bytes) -
     else:
         other = rank ^ (1 << step)
         other = np.where(other < ranks, other, rank)
-    return float(np.mean(group != group[other]))
+    away = group != group[other]
+    pairs = np.bincount(group[away].astype(np.int64) * 256 + group[other][away])
+    return float(np.mean(away)), float(pairs.max(initial=0))
