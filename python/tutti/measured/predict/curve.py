@@ -67,7 +67,7 @@ _GROWTH_PRIOR = 0.08
 _HOP_PRIOR = 0.25
 """Two further switches and a long cable add 0.4 to 0.6 us to about 2 us."""
 _CONGESTION_PRIOR = 0.04
-"""All_reduce on 1,024 GPUs of Leonardo loses up to half of its goodput (De Sensi et al., SC '24)."""
+"""All_reduce on 1,024 GPUs of Leonardo loses up to half of its goodput (De Sensi, SC '24)."""
 _SHARED_EFFICIENCY = 0.8
 _COPY_BYTES, _MEMORY_EFFICIENCY = 3.0, 0.7
 """Bytes that memory moves per copied byte (read, read for ownership, write); share of the peak

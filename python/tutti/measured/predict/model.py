@@ -32,6 +32,9 @@ _WEIGHTS = (_OTHER_SYSTEM, _OTHER_LIBRARY, _OTHER_INTERFACE, 1, 1.1)
 _DENSITY = {"one": 0, "several": 0.9, "many": 2}
 """How different two environments are if they differ in machine, library, interface, ranks per node,
 memory."""
+CAUTION = 1.5
+"""Standard deviations above the median at which algorithms are compared: a time that one of them
+exceeds in 7 of 100 cases. A risky algorithm must promise more than a well-known one."""
 _UNKNOWN = 0.3
 """Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
@@ -109,8 +112,10 @@ class CalibratedModel:
 
         Returns:
             A row per row that can be predicted: its `index` in the frame, `predicted_us`, the 90 %
-            interval `low_us` to `high_us`, the standard deviation `spread` of the logarithm, and
-            `structural_us`, the prediction of the structural model alone.
+            interval `low_us` to `high_us`, the standard deviation `spread` of the logarithm,
+            `choice_us`, by which algorithms are to be compared (the upper quantile at
+            :data:`CAUTION`), `structural_us`, the prediction of the structural model alone, and
+            `term`, its largest part.
         """
         rows = features(frame)
         curves = self._all(rows)
@@ -126,10 +131,12 @@ class CalibratedModel:
             "predicted_us": mean,
             "low_us": mean - half,
             "high_us": mean + half,
+            "choice_us": mean + CAUTION * deviation,
             "structural_us": structural,
         }
         times = {name: np.maximum(np.exp(value), least) for name, value in logs.items()}
-        columns = {"index": rows.index, **times, "spread": deviation}
+        terms = _largest_terms(rows, curves)
+        columns = {"index": rows.index, **times, "spread": deviation, "term": terms}
         return pl.DataFrame(columns).with_columns(pl.col("index").cast(pl.UInt32))
 
     def covariance(self, frame: pl.DataFrame) -> Floats:
@@ -286,3 +293,14 @@ def _of_parameters(rows: Features, curves: Mapping[str, CurveFit]) -> Floats:
         covariance = curves[name].covariance
         variances[chosen] = np.einsum("ij,jk,ik->i", derivative, covariance, derivative)
     return variances
+
+
+def _largest_terms(rows: Features, curves: Mapping[str, CurveFit]) -> list[str]:
+    """The name of the largest part of each time, of :meth:`Curve.terms`."""
+    names = np.full(len(rows), "messages", dtype="U16")
+    for name in sorted(set(rows.labels["environment"].tolist())):
+        chosen = rows.where("environment", name)
+        terms = Curve(rows.take(chosen)).terms(curves[name].theta)
+        parts = np.array([np.broadcast_to(one, len(chosen)) for one in terms.values()])
+        names[chosen] = np.array(list(terms))[parts.argmax(axis=0)]
+    return [str(one) for one in names]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tutti.measured.predict.stages import Partners, Stage
 
-_UNIFORM = 8
+_UNIFORM = 1 / 8
 """Links of a ring of L nodes carry L / 8 of what a node sends to uniformly chosen nodes."""
 _MEAN_SHIFT = 0.42
 """Mean load of a shift, over all distances, by the longest side."""
@@ -27,9 +27,7 @@ def negabinary_distance(step: int) -> int:
     return max(1, abs(1 - int((-2) ** (step + 1))) // 3)
 
 
-def link_load(
-    stage: Stage, sides: Sequence[int], shape: Sequence[int] | None = None
-) -> float:
+def link_load(stage: Stage, sides: Sequence[int], shape: Sequence[int] | None = None) -> float:
     """Returns the messages of a stage on the most loaded link of a torus.
 
     Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in
@@ -43,23 +41,17 @@ def link_load(
     """
     if shape is not None:
         return math.sqrt(link_load(stage, sides) * link_load(stage, shape))
-    if len(sides) == 1:
+    if len(sides) == 1 or stage.partners in {"neighbour", "root"}:
         return 1.0
-    if stage.partners == "all":
-        return max(1.0, max(sides) / _UNIFORM)
-    if stage.partners == "shift":
-        return max(1.0, _MEAN_SHIFT * max(sides))
-    if stage.partners in {"neighbour", "root"}:
-        return 1.0
+    if stage.partners in {"all", "shift"}:
+        return max(1.0, max(sides) * (_MEAN_SHIFT if stage.partners == "shift" else _UNIFORM))
     bits = [int(math.log2(side)) for side in sides]
     if stage.alternating:
         return max(1.0, negabinary_distance(_step_in_turn(stage.step, bits)) / 2)
     return _load_of_doubling(stage.step, bits)
 
 
-def mean_hops(
-    stage: Stage, sides: Sequence[int], shape: Sequence[int] | None = None
-) -> float:
+def mean_hops(stage: Stage, sides: Sequence[int], shape: Sequence[int] | None = None) -> float:
     """Returns the hops of a message on a torus beyond the first.
 
     Args:
