@@ -260,7 +260,7 @@ class Curve:
         return ordinary, longer * norm ** (1 / _SHARPNESS), first, further
 
     def _by_row(self, values: Floats) -> Floats:
-        return np.bincount(self._rows.row, values, minlength=len(self._rows))
+        return np.asarray(np.bincount(self._rows.row, values, minlength=len(self._rows)), float)
 
     def _by_row_of(self, values: Floats) -> Floats:
         return np.stack([self._by_row(column) for column in values.T], axis=1)

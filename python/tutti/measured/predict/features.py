@@ -13,7 +13,7 @@ from tutti.measured.predict.forms import replaced
 from tutti.measured.predict.sharing import crossing, link_load, mean_hops, node_load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -186,19 +186,8 @@ class _Parts:
             return
         per_node = row["ranks_per_node"] or math.ceil(row["ranks"] / nodes)
         position = len(self.rows)
-        groups = _groups(row, sides)
-        shape = _shape(row["shape"])
-        shared = []
-        on_node = 0.0
-        for stage in stages:
-            known_groups = not isinstance(groups, float)
-            across, pair = crossing(stage, groups) if known_groups else (groups, 0.0)
-            busy = _between_groups(pair / per_node)
-            distance = (link_load(stage, sides, shape), mean_hops(stage, sides, shape))
-            for *one, within in _shared(stage, distance, per_node, size):
-                shared.append((*one, across, busy))
-                on_node += within
-        self.stages += [(position, *one[:4], one[5], one[6], one[4]) for one in shared]
+        shared, on_node = _shared_stages(row, stages, sides, per_node)
+        self.stages += [(position, *one) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
         memory = (per_node - 1) * (folded + on_node)
         # A ring uses the same interfaces in every step, and sets them up once.
@@ -243,20 +232,26 @@ def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
     return groups if groups is not None and len(groups) == row["ranks"] else 1.0
 
 
-def _shared(
-    stage: Stage, distance: tuple[float, float], per_node: int, size: float
-) -> Iterator[tuple[float, ...]]:
-    """Count, messages and bytes of a stage, load of its busiest link, hops, bytes within nodes."""
-    if stage.messages == 0:
-        return
-    bytes_sent = max(1.0, stage.fraction * size)
-    load = node_load(stage, per_node)
-    within = 1.0 if load is None else _within_node(stage, per_node)
-    on_node = stage.count * within * _shared_memory(bytes_sent)
-    count = on_node + stage.count * (1 - within)
-    moved = stage.count * within * stage.messages * bytes_sent
-    links, hops = distance
-    yield count, stage.messages, bytes_sent, (load or 1.0) * links, hops, moved
+def _shared_stages(
+    row: dict[str, Any], stages: Sequence[Stage], sides: Sequence[int], per_node: int
+) -> tuple[list[tuple[float, ...]], float]:
+    """The numbers of :data:`_BY_STAGE` of each stage, and the bytes that a rank moves on a node."""
+    size, groups, shape = float(row["size_bytes"]), _groups(row, sides), _shape(row["shape"])
+    shared: list[tuple[float, ...]] = []
+    on_node = 0.0
+    for stage in stages:
+        if stage.messages == 0:
+            continue
+        bytes_sent = max(1.0, stage.fraction * size)
+        load = node_load(stage, per_node)
+        within = stage.count * (1.0 if load is None else _within_node(stage, per_node))
+        count = stage.count - within + within * _shared_memory(bytes_sent)
+        across, pair = (groups, 0.0) if isinstance(groups, float) else crossing(stage, groups)
+        links = (load or 1.0) * link_load(stage, sides, shape)
+        others = (across, _between_groups(pair / per_node), mean_hops(stage, sides, shape))
+        shared.append((count, stage.messages, bytes_sent, links, *others))
+        on_node += within * stage.messages * bytes_sent
+    return shared, on_node
 
 
 def _between_groups(nodes: float) -> float:
