@@ -134,25 +134,14 @@ def with_groups(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
         allocations: as :func:`read_allocations` returns them.
 
     Returns:
-        The rows with `rank_groups`, a byte per rank; null if the allocation is unknown. A run whose
-        number of ranks is not stated, of a job with as many hosts as the run has nodes, has equally
-        many ranks on each host.
+        The rows with `rank_groups`, a byte per rank; null if the allocation is unknown.
     """
-    runs, jobs = {}, {}
-    by_run = allocations.group_by("system", "job", "ranks", maintain_order=True)
-    for (system, job, ranks), run in by_run:
-        hosts = run.sort("rank").unique("host", keep="first", maintain_order=True)
-        runs[system, job, ranks] = _numbered(run.sort("rank")["group"])
-        jobs[system, job, hosts.height] = _numbered(hosts["group"])
-    job = pl.col("job").str.split("/").list.first()
-    found = []
-    for system, name, nodes, ranks in rows.select("system", job, "nodes", "ranks").rows():
-        groups = runs.get((system, name, ranks))
-        by_host = jobs.get((system, name, nodes))
-        if groups is None and by_host is not None and ranks % nodes == 0:
-            groups = bytes(one for one in by_host for _ in range(ranks // nodes))
-        found.append(groups)
-    return rows.with_columns(pl.Series("rank_groups", found, dtype=pl.Binary))
+    found = {
+        key: _numbered(some.sort("rank")["group"])
+        for key, some in allocations.group_by("system", "job", "ranks")
+    }
+    keys = rows.select("system", pl.col("job").str.split("/").list.first(), "ranks").rows()
+    return rows.with_columns(pl.Series("rank_groups", map(found.get, keys), dtype=pl.Binary))
 
 
 def _numbered(groups: pl.Series) -> bytes | None:

@@ -45,13 +45,9 @@ def test_measurements_get_the_groups_of_their_job(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     hosts = ("lrdn0300", "lrdn0001", "lrdn0301")
     path.write_text(HEADING + "".join(f"m,j,a,{at},{one},\n" for at, one in enumerate(hosts)))
-    rows = pl.DataFrame({
-        "system": ["m"] * 4, "job": ["j/0", "j", "k", "j"], "nodes": [3, 4, 3, 3],
-        "ranks": [3, 4, 3, 6],
-    })  # fmt: skip
+    rows = pl.DataFrame({"system": ["m"] * 3, "job": ["j/0", "j", "k"], "ranks": [3, 4, 3]})
     found = with_groups(rows, read_allocations(path))
-    by_host = bytes([1, 1, 0, 0, 1, 1])
-    assert found["rank_groups"].to_list() == [bytes([1, 0, 1]), None, None, by_host]
+    assert found["rank_groups"].to_list() == [bytes([1, 0, 1]), None, None]
 
 
 @pytest.mark.parametrize(
