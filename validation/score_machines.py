@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import machines_page
 import polars as pl
-from allocations import read_allocations, with_groups
 from questions import read_questions
 
 from tutti.base.errors import TuttiError
 from tutti.formats.measurements import read_measurements
+from tutti.formats.measurements.allocations import read_allocations, with_groups
 from tutti.measured.predict import folds
 from tutti.measured.predict.catalogue import execution, is_default
 from tutti.measured.predict.curve import DEVIATIONS_90
