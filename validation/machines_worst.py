@@ -49,10 +49,10 @@ def worst(rows: pl.DataFrame, validated: pl.DataFrame) -> pl.DataFrame:
     """Returns the groups with the largest regret of each machine.
 
     Returns:
-        At most five rows per machine, the worst first: the columns of
-        :data:`tutti.measured.predict.score.GROUP`, `regret`, the `chosen` and the `fastest`
-        algorithm, and the one of both that `failed`, its `error` (logarithm of measured over
-        predicted) and the `term` that contributes most to its predicted time.
+        At most five rows per machine, the worst first, with the columns of
+        :data:`tutti.measured.predict.score.GROUP`, `regret`, and the `chosen` and the `fastest`
+        algorithm. The one of both that `failed` has an `error` (logarithm of measured over
+        predicted) and a `term`, which contributes most to its predicted time.
     """
     kept = rows.join(usable(rows), on="index", how="semi")
     parts = []

@@ -72,14 +72,14 @@ def test_folds_of_ranks_leave_out_dense_placements() -> None:
 
 def test_novelty_is_what_the_model_has_not_seen() -> None:
     train = measured()
-    asked = cases("one", nodes=(16, 32, 64, 512), sizes=(8,), collectives=("all_reduce",))
-    asked = asked.filter(library_algorithm="ring_ompi")
-    assert novelty(train, asked).to_list() == ["near", "near", "far", "farther"]
-    dense = asked.with_columns(pl.lit(4, pl.Int64).alias("ranks_per_node"))
+    targets = cases("one", nodes=(16, 32, 64, 512), sizes=(8,), collectives=("all_reduce",))
+    targets = targets.filter(library_algorithm="ring_ompi")
+    assert novelty(train, targets).to_list() == ["near", "near", "far", "farther"]
+    dense = targets.with_columns(pl.lit(4, pl.Int64).alias("ranks_per_node"))
     assert set(novelty(train, dense)) == {"ranks"}
     fewer = train.filter(pl.col("collective") != "all_reduce")
-    assert set(novelty(fewer, asked)) == {"collective"}
-    assert set(novelty(train.filter(system="two"), asked)) == {"machine"}
+    assert set(novelty(fewer, targets)) == {"collective"}
+    assert set(novelty(train.filter(system="two"), targets)) == {"machine"}
 
 
 def test_intervals_widen_with_the_distance() -> None:

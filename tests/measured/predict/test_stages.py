@@ -173,7 +173,7 @@ def test_ranks_of_a_node_share_its_interfaces() -> None:
     assert node_load(near, 4) is None
     assert node_load(far, 4) == 4
     assert node_load(Stage(1, 1, 1.0), 4) == 1
-    # 56 ranks per node: pairs at distance 4 begin anywhere, so four ranks have one elsewhere.
+    # 56 ranks per node: pairs at distance 4 start anywhere, so four ranks have one elsewhere.
     assert node_load(far, 56) == 4
 
 

@@ -4,8 +4,9 @@ The time of a run is the sum over its stages. A stage with messages of n bytes t
 further message of the same rank in the stage adds rho(n) t(n). A stage of m messages takes at least
 m times the gap that a rank needs between messages, however few were measured. Messages that share a
 link add their bytes at the rate of the link, each hop of a torus beyond the first its latency. A
-reduced or copied byte takes gamma(S) in a vector of S bytes, and the ranks of a node share its
-memory. t, rho and gamma are piecewise linear on logarithmic axes, so that the protocols of a
+reduced or copied byte takes gamma(S) in a vector of S bytes. The ranks of a node share its memory.
+
+The functions t, rho and gamma are piecewise linear on logarithmic axes, so that the protocols of a
 library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by the factor
 e^growth per doubling of the nodes, up to 128 nodes, by another beyond 90 nodes, where libraries
 change their transport, and by another for messages between groups of the network. The time of long
@@ -232,11 +233,11 @@ class Curve:
         weight = rows.count * (ordinary / joined) ** (_SHARPNESS - 1)
         gaps = rows.count * joined - weight * ordinary
         derivative = np.zeros((len(rows), len(theta)))
-        whole, repeated = weight * first * (1 + further), weight * first * further
-        by_stage = ((_TIME, self._time, whole), (_RHO, self._rho, repeated))
+        once, repeated = weight * first * (1 + further), weight * first * further
+        by_stage = ((_TIME, self._time, once), (_RHO, self._rho, repeated))
         for part, knots, values in by_stage:
             derivative[:, part] = self._by_row_of(knots * values[:, None])
-        derivative[:, _GROWTH : _CONGESTION + 1] = self._by_row_of(self._slower * whole[:, None])
+        derivative[:, _GROWTH : _CONGESTION + 1] = self._by_row_of(self._slower * once[:, None])
         derivative[:, _GAP] = self._by_row(gaps)
         hops = weight * rows.hops * math.exp(theta[_DISTANCE])
         derivative[:, _DISTANCE] = self._by_row(hops)

@@ -212,9 +212,9 @@ def cross_validate(
 
     Returns:
         A row per fold and predicted measurement: `kind`, `fold`, its `novelty`, `index` in `rows`,
-        the measured `time_us`, `predicted_us` of the full model, its `spread` and `choice_us`,
-        `structural_us` and its largest `term`, and `carried_us`, null where the algorithm has no
-        time to carry over.
+        and the measured `time_us`. The full model has `predicted_us`, `spread` and `choice_us`, the
+        structural one `structural_us` and its largest `term`. `carried_us` is null where the
+        algorithm has no time to carry over.
 
     Raises:
         CalibrationError: There is no fold, or its rows to fit are unusable.

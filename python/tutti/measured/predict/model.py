@@ -112,10 +112,10 @@ class CalibratedModel:
 
         Returns:
             A row per row that can be predicted: its `index` in the frame, `predicted_us`, the 90 %
-            interval `low_us` to `high_us`, the standard deviation `spread` of the logarithm,
-            `choice_us`, by which algorithms are to be compared (the upper quantile at
-            :data:`CAUTION`), `structural_us`, the prediction of the structural model alone, and
-            `term`, its largest part.
+            interval `low_us` to `high_us`, and the standard deviation `spread` of the logarithm.
+            Algorithms are to be compared by `choice_us`, the upper quantile of :data:`CAUTION`.
+            `structural_us` is the prediction of the structural model alone, and `term` its largest
+            part.
         """
         rows = features(frame)
         curves = self._all(rows)

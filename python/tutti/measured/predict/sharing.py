@@ -112,7 +112,7 @@ def node_load(stage: Stage, ranks_per_node: int) -> float | None:
         return float(max(1, min(negabinary_distance(stage.step), ranks_per_node)))
     distance = 2**stage.step
     if distance < ranks_per_node and ranks_per_node & (ranks_per_node - 1):
-        return float(distance)  # Nodes begin within pairs: so many of their ranks have one outside.
+        return float(distance)  # Nodes start within pairs: so many of their ranks have one outside.
     return float(ranks_per_node) if distance >= ranks_per_node else None
 
 
