@@ -10,7 +10,8 @@ The functions t, rho and gamma are piecewise linear on logarithmic axes, so that
 library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by the factor
 e^growth per doubling of the nodes, up to 128 nodes, by another beyond 90 nodes, where libraries
 change their transport, and by another for messages between groups of the network. The time of long
-messages grows by e^congestion per doubling. Links between groups are shared like those of a torus.
+messages grows by e^congestion per doubling, and by another factor beyond 128 nodes. Links between
+groups are shared like those of a torus.
 
 Parameters are logarithms, except growths. Each has a prior: from the machine's platform, from a
 measured machine with the same library, or from common hardware.
@@ -54,8 +55,9 @@ _RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
 _GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
 _SHARED = _GAMMA.stop
 _PORT, _CALL, _GROWTH, _SWITCH, _HOP = range(_SHARED + 1, _SHARED + 6)
-_CONGESTION, _GAP, _DISTANCE, _MEMORY, _PAIR = range(_HOP + 1, _HOP + 6)
-_PLAIN = frozenset({_GROWTH, _SWITCH, _HOP, _CONGESTION})
+_CONGESTION, _CROWDED, _GAP, _DISTANCE, _MEMORY, _PAIR = range(_HOP + 1, _HOP + 7)
+_GROWTHS = slice(_GROWTH, _CROWDED + 1)
+_PLAIN = frozenset(range(_GROWTHS.start, _GROWTHS.stop))
 """Parameters that are not logarithms."""
 _SHARPNESS = 4.0
 """Exponent of the norm that joins the time of messages and the gaps between them: within 19 % of
@@ -67,8 +69,10 @@ _GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
 _GROWTH_PRIOR = 0.08
 _HOP_PRIOR = 0.25
 """Two further switches and a long cable add 0.4 to 0.6 us to about 2 us."""
-_CONGESTION_PRIOR = 0.04
-"""All_reduce on 1,024 GPUs of Leonardo loses up to half of its goodput (De Sensi, SC '24)."""
+_CONGESTION_PRIOR, _CROWDED_PRIOR = 0.04, 0.07
+"""Per doubling of the nodes. All_reduce on 1,024 GPUs of Leonardo, 256 nodes, loses up to half of
+its goodput to the traffic of other jobs (De Sensi, SC '24): a factor of 1.07 to 1.3 on 256 to 2,048
+nodes is assumed."""
 _SHARED_EFFICIENCY = 0.8
 _COPY_BYTES, _MEMORY_EFFICIENCY = 3.0, 0.7
 """Bytes that memory moves per copied byte (read, read for ownership, write); share of the peak
@@ -95,6 +99,7 @@ NAMES: tuple[str, ...] = (
     "growth of latency beyond 90 nodes",
     "growth of latency between groups",
     "growth of long messages per doubling",
+    "growth of long messages beyond 128 nodes",
     "gap between messages of a rank",
     "hop",
     "memory shared by ranks, per byte",
@@ -106,7 +111,7 @@ SPREAD: Floats = np.array(
     [0.7] * len(_SIZES)
     + [0.7, 0.5, 0.3]
     + [0.7] * len(_VECTORS)
-    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.3, 0.04, 0.3, 0.4, 0.4, 0.5]
+    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.3, 0.04, 0.05, 0.3, 0.4, 0.4, 0.5]
 )
 """Standard deviation of each prior."""
 
@@ -136,7 +141,7 @@ def prior(
     times = np.log(latency_us + _SIZES / (_EFFICIENCY * bytes_per_us))
     others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR)]
     shared = -math.log(_SHARED_EFFICIENCY * shared_bytes_per_us)
-    growths = [_GROWTH_PRIOR, 0.0, _HOP_PRIOR, _CONGESTION_PRIOR]
+    growths = [_GROWTH_PRIOR, 0.0, _HOP_PRIOR, _CONGESTION_PRIOR, _CROWDED_PRIOR]
     memory = math.log(_COPY_BYTES / (_MEMORY_EFFICIENCY * memory_bytes_per_us))
     floors = [math.log(gap_us), math.log(hop_us), memory, math.log(taper / bytes_per_us)]
     others.append(np.array([shared, math.log(2.0), 0.0, *growths, *floors]))
@@ -185,10 +190,12 @@ class Curve:
         small = 1 / (1 + rows.size / _SMALL)
         nodes = rows.log_nodes[rows.row]
         spanned = np.minimum(nodes, _SPANNED) - _REFERENCE
+        beyond = np.maximum(nodes - _SPANNED, 0.0)
         switched = 1 / (1 + np.exp(-_ABRUPTNESS * (nodes - _SWITCHED)))
-        crowded = (1 - small) * np.maximum(0.0, nodes - _REFERENCE)
-        # In the order of the parameters from growth to congestion.
-        exponents = (small * spanned, small * switched, small * rows.crossing, crowded)
+        short = (spanned, switched, rows.crossing)
+        long = (np.maximum(0.0, spanned), beyond)
+        # In the order of the parameters.
+        exponents = [*(small * one for one in short), *((1 - small) * one for one in long)]
         self._slower = np.stack(exponents, axis=1)
         sent = rows.count * rows.messages * rows.size
         self._further, self._pair = sent * (rows.load - 1), sent * rows.pair
@@ -237,7 +244,7 @@ class Curve:
         by_stage = ((_TIME, self._time, once), (_RHO, self._rho, repeated))
         for part, knots, values in by_stage:
             derivative[:, part] = self._by_row_of(knots * values[:, None])
-        derivative[:, _GROWTH : _CONGESTION + 1] = self._by_row_of(self._slower * once[:, None])
+        derivative[:, _GROWTHS] = self._by_row_of(self._slower * once[:, None])
         derivative[:, _GAP] = self._by_row(gaps)
         hops = weight * rows.hops * math.exp(theta[_DISTANCE])
         derivative[:, _DISTANCE] = self._by_row(hops)
@@ -251,7 +258,7 @@ class Curve:
     def _stages(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Time of a stage without and with gaps, of its first message, and of the further ones."""
         rows = self._rows
-        slower = self._slower @ theta[_GROWTH : _CONGESTION + 1]
+        slower = self._slower @ theta[_GROWTHS]
         first = np.exp(self._time @ theta[_TIME] + slower)
         further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
         ordinary = first * (1 + further) + rows.hops * math.exp(theta[_DISTANCE])
