@@ -35,6 +35,9 @@ memory."""
 CAUTION = 1.5
 """Standard deviations above the median at which algorithms are compared: a time that one of them
 exceeds in 7 of 100 cases. A risky algorithm must promise more than a well-known one."""
+_HORIZON = 0.15
+"""Standard deviation that a doubling of the nodes beyond the measured ones adds to the logarithms
+of all times of a machine: a random walk."""
 _UNKNOWN = 0.3
 """Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
@@ -95,6 +98,7 @@ class CalibratedModel:
         interval_scale: factor on standard deviations, from cross-validation.
         used: the number of measurements that were used.
         hardware: what was known of each machine beforehand.
+        largest: binary logarithm of the most nodes measured on each machine.
     """
 
     curves: Mapping[str, CurveFit]
@@ -102,6 +106,7 @@ class CalibratedModel:
     used: int
     interval_scale: float = 1.0
     hardware: Mapping[str, Hardware] = field(default_factory=dict)
+    largest: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predicts the times of rows.
@@ -125,7 +130,8 @@ class CalibratedModel:
             residual, deviation = self.discrepancy(rows, share)
             mean = structural + residual
         deviation = np.sqrt(deviation**2 + _of_parameters(rows, curves))
-        half = DEVIATIONS_90 * self.interval_scale * deviation
+        spread = np.sqrt(deviation**2 + _HORIZON**2 * self._doublings(rows))
+        half = DEVIATIONS_90 * self.interval_scale * spread
         least = self._least(rows)
         logs = {
             "predicted_us": mean,
@@ -136,7 +142,7 @@ class CalibratedModel:
         }
         times = {name: np.maximum(np.exp(value), least) for name, value in logs.items()}
         terms = _largest_terms(rows, curves)
-        columns = {"index": rows.index, **times, "spread": deviation, "term": terms}
+        columns = {"index": rows.index, **times, "spread": spread, "term": terms}
         return pl.DataFrame(columns).with_columns(pl.col("index").cast(pl.UInt32))
 
     def covariance(self, frame: pl.DataFrame) -> Floats:
@@ -153,6 +159,11 @@ class CalibratedModel:
             return _UNKNOWN**2 * np.eye(len(rows))
         share = _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})[1]
         return self.interval_scale**2 * self.discrepancy.covariance(rows, share)
+
+    def _doublings(self, rows: Features) -> Floats:
+        """Doublings of the nodes beyond the measured ones; none on a machine without any."""
+        known = [self.largest.get(name, math.inf) for name in rows.labels["system"]]
+        return np.asarray(np.maximum(rows.log_nodes - np.array(known), 0.0))
 
     def _least(self, rows: Features) -> Floats:
         """The time in which the interfaces of a node carry what a rank must at least receive."""
@@ -219,7 +230,11 @@ def calibrate(
         structural, share = _apply(rows, {one: fit.theta for one, fit in curves.items()})
         residuals = np.log(times) - structural
         discrepancy = Discrepancy(rows, share, residuals, scales or Scales())
-    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware)
+    largest = {
+        str(name): float(rows.log_nodes[rows.where("system", name)].max())
+        for name in np.unique(rows.labels["system"])
+    }
+    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware, largest)
 
 
 def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> dict[str, CurveFit]:
