@@ -482,19 +482,8 @@ def measurements() -> list[Target]:
     }
     series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
     advise = ("--measured-ranks", "4", "--ranks", "64", "-a", "ring", "--out", "o")
-    detail = "#Nnodes Message_size linear tuned\n2 64 9.5(0.1) 8.5(0.2)\n4 64 9.9(0.1) 8.8(0.2)\n"
-    hosts = "system,timestamp,rank,host\nleonardo,a,0,lrdn0001\nleonardo,a,1,lrdn0200\n"
     return [
-        Target(
-            "details of tuning",
-            {"detail.out": detail.encode()},
-            ("advise", "detail.out", "--collective", "gather", "--ranks", "64"),
-        ),
-        Target(
-            "allocations of jobs",
-            {"a.csv": hosts.encode(), "f.csv": "".join(series[:8]).encode()},
-            ("advise", "f.csv", "--allocations", "a.csv", "--ranks", "64"),
-        ),
+        *_placements("".join(series[:8])),
         Target("log of a job", {"f.txt": log.read_bytes()}, ("advise", "f.txt", *advise)),
         Target(
             "measurements of a cluster",
@@ -508,6 +497,24 @@ def measurements() -> list[Target]:
                 ("advise", "16_ring_over_int32.csv", "--collective", "all_reduce", *advise),
             )
             for name, text in tables.items()
+        ),
+    ]
+
+
+def _placements(series: str) -> list[Target]:
+    """Means of algorithms, and hosts of measured jobs."""
+    detail = "#Nnodes Message_size linear tuned\n2 64 9.5(0.1) 8.5(0.2)\n4 64 9.9(0.1) 8.8(0.2)\n"
+    hosts = "system,timestamp,rank,host\nleonardo,a,0,lrdn0001\nleonardo,a,1,lrdn0200\n"
+    return [
+        Target(
+            "details of tuning",
+            {"detail.out": detail.encode()},
+            ("advise", "detail.out", "--collective", "gather", "--ranks", "64"),
+        ),
+        Target(
+            "allocations of jobs",
+            {"a.csv": hosts.encode(), "f.csv": series.encode()},
+            ("advise", "f.csv", "--allocations", "a.csv", "--ranks", "64"),
         ),
     ]
 

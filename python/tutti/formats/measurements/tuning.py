@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _HEADING: Final = re.compile(r"#\s*N(?:nodes|procs|ranks)\s+Message_size\s+\S")
 _CELL: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\(\d{1,12}(?:\.\d{1,9})?\)")
+_DAMAGED: Final = "expected ranks, size and {} times such as 64.3(0.9)"
 _CHOICE: Final = "tuned"
 _MOST: Final = 1 << 40
 _SCHEMA: Final = {
@@ -55,9 +56,6 @@ def parse_detail(text: str, *, source: str, collective: str | None) -> Measureme
         source: The file, for errors.
         collective: The collective.
 
-    Returns:
-        A row per number of ranks, size and algorithm, and the lines that were left out.
-
     Raises:
         ConfigError: The collective is unknown.
     """
@@ -76,8 +74,7 @@ def parse_detail(text: str, *, source: str, collective: str | None) -> Measureme
         if found:
             rows += [(source, number, as_text(line), *one) for one in found]
         else:
-            reason = f"expected ranks, size and {len(names)} times such as 64.3(0.9)"
-            omitted.append((source, number, reason, as_text(line)))
+            omitted.append((source, number, _DAMAGED.format(len(names)), as_text(line)))
     frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row").with_columns(
         pl.lit(collective).alias("collective"),
         pl.lit("ompi-collectives-tuning").alias("tool"),

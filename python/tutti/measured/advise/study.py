@@ -54,8 +54,7 @@ def read_named(
         names: Names of algorithms, `FILE=NAME` for one file; these have precedence.
         manifest: A file that lists further files, and what they do not state.
         allocations: A file with the host of each rank of jobs.
-        ranks: The number of ranks of rows that do not state it.
-        ranks_per_node: That of ranks per node.
+        ranks, ranks_per_node: Of rows that do not state them.
         collective: The collective of files that do not state it.
 
     Raises:
@@ -72,17 +71,20 @@ def read_named(
     named = sorted((_named(text, paths) for text in names), key=lambda pair: pair[0] is None)
     for path, algorithm in named:
         is_meant = name.is_null() if path is None else name.is_null() & (pl.col("file") == path)
-        rows = rows.with_columns(
-            pl.when(is_meant).then(pl.lit(algorithm)).otherwise(name).alias("library_algorithm")
-        )
-    if allocations is not None:
-        rows = with_groups(rows, read_allocations(allocations))
-        known = rows["rank_groups"].count()
-        remark(f"{allocations}: the network's groups of {known:,} of {rows.height:,} rows")
-    measured = replace(measured, rows=rows)
+        meant = pl.when(is_meant).then(pl.lit(algorithm)).otherwise(name)
+        rows = rows.with_columns(meant.alias("library_algorithm"))
+    measured = replace(measured, rows=_placed(rows, allocations) if allocations else rows)
     for line in measured.remarks():
         remark(capped(line.replace("use --ranks N", "use --measured-ranks N")))
     return measured
+
+
+def _placed(rows: pl.DataFrame, allocations: Path) -> pl.DataFrame:
+    """Adds the groups of the network of each rank, and reports how many rows have them."""
+    rows = with_groups(rows, read_allocations(allocations))
+    known = rows["rank_groups"].count()
+    remark(f"{allocations}: the network's groups of {known:,} of {rows.height:,} rows")
+    return rows
 
 
 def _read_each(

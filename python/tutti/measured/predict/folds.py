@@ -212,9 +212,8 @@ def cross_validate(
 
     Returns:
         A row per fold and predicted measurement: `kind`, `fold`, its `novelty`, `index` in `rows`,
-        and the measured `time_us`. The full model has `predicted_us`, `spread` and `choice_us`, the
-        structural one `structural_us` and its largest `term`. `carried_us` is null where the
-        algorithm has no time to carry over.
+        and the measured `time_us`; columns of :meth:`CalibratedModel.predict`; and `carried_us`,
+        null where the algorithm has no time to carry over.
 
     Raises:
         CalibrationError: There is no fold, or its rows to fit are unusable.

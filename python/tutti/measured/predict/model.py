@@ -230,11 +230,12 @@ def calibrate(
         structural, share = _apply(rows, {one: fit.theta for one, fit in curves.items()})
         residuals = np.log(times) - structural
         discrepancy = Discrepancy(rows, share, residuals, scales or Scales())
-    largest = {
-        str(name): float(rows.log_nodes[rows.where("system", name)].max())
-        for name in np.unique(rows.labels["system"])
-    }
-    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware, largest)
+    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware, _largest(rows))
+
+
+def _largest(rows: Features) -> dict[str, float]:
+    names = np.unique(rows.labels["system"])
+    return {str(one): float(rows.log_nodes[rows.where("system", one)].max()) for one in names}
 
 
 def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> dict[str, CurveFit]:
