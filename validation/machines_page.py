@@ -164,7 +164,10 @@ def _reach(board: Scoreboard) -> str:
         + " |"
         for name in AIMS
     ]
-    head = ["| figure | aim | " + " | ".join(KINDS.values()) + " |", "|---|--:|--:|--:|--:|"]
+    head = [
+        "| figure | aim | " + " | ".join(KINDS.values()) + " |",
+        "|---|--:" + "|--:" * len(KINDS) + "|",
+    ]
     every = [(name, one[name]) for name in AIMS for one in columns if one is not None]
     missed = sum(not _reached(name, value) for name, value in every)
     text = f"Missed aims are in italics: {missed} of {len(every)}, here and in the following table."

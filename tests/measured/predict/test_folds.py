@@ -91,6 +91,8 @@ def test_intervals_widen_with_the_distance() -> None:
     scales = interval_scales(pl.DataFrame(rows))
     assert scales["near"] == scales["far"] == pytest.approx(0.2 / 0.1 / 1.645)
     assert scales["farther"] == pytest.approx(0.4 / 0.1 / 1.645)
+    narrow = pl.DataFrame(rows).with_columns(pl.lit(2.0).alias("spread"))
+    assert interval_scales(narrow)["farther"] == 1.0
     assert scales["ranks"] == interval_scale(pl.DataFrame(rows))
 
 

@@ -54,7 +54,8 @@ def read_named(
         names: Names of algorithms, `FILE=NAME` for one file; these have precedence.
         manifest: A file that lists further files, and what they do not state.
         allocations: A file with the host of each rank of jobs.
-        ranks, ranks_per_node: Of rows that do not state them.
+        ranks: The number of ranks of rows that do not state it.
+        ranks_per_node: That of ranks per node.
         collective: The collective of files that do not state it.
 
     Raises:

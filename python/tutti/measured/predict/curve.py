@@ -289,9 +289,14 @@ class CurveFit:
     prior: Floats
 
     @classmethod
-    def unfitted(cls, start: Floats) -> CurveFit:
-        """Returns the prior of parameters without any measurement."""
-        return cls(start, np.diag(SPREAD**2), start)
+    def unfitted(cls, start: Floats, share: float = 1.0) -> CurveFit:
+        """Returns the prior of parameters without any measurement.
+
+        Args:
+            start: the prior means.
+            share: factor on the standard deviations of the prior.
+        """
+        return cls(start, np.diag((share * SPREAD) ** 2), start)
 
     @property
     def deviation(self) -> Floats:

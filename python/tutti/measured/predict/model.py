@@ -38,6 +38,9 @@ exceeds in 7 of 100 cases. A risky algorithm must promise more than a well-known
 _HORIZON = 0.15
 """Standard deviation that a doubling of the nodes beyond the measured ones adds to the logarithms
 of all times of a machine: a random walk."""
+_LIKE = 0.5
+"""Share of the standard deviations of priors, if another machine was measured with the same
+library, interface, ranks per node and memory. Assumed."""
 _UNKNOWN = 0.3
 """Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
@@ -179,12 +182,10 @@ class CalibratedModel:
         libraries = dict(zip(rows.labels["environment"], rows.labels["library"], strict=True))
         for environment in sorted(libraries):
             if environment not in found:
-                start = self._start(environment)
-                found[environment] = CurveFit.unfitted(start)
+                start = _start(environment, self.curves, self.hardware)
+                share = _prior_share(environment, self.curves)
+                found[environment] = CurveFit.unfitted(start, share)
         return found
-
-    def _start(self, environment: str) -> Floats:
-        return _start(environment, self.curves, self.hardware)
 
 
 def usable(frame: pl.DataFrame) -> pl.DataFrame:
@@ -251,8 +252,17 @@ def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> 
         if count >= _FEWEST:
             curves[name] = fit_curve(rows.take(chosen), times[chosen], start)
         else:
-            curves[name] = CurveFit.unfitted(start)
+            curves[name] = CurveFit.unfitted(start, _prior_share(name, curves))
     return curves
+
+
+def _prior_share(environment: str, curves: Mapping[str, CurveFit]) -> float:
+    """How uncertain the prior of an environment is: less, if another machine has its like.
+
+    No two measured machines have the same library, so cross-validation cannot determine it.
+    """
+    _, *stack = _parts(environment)
+    return _LIKE if any(_parts(other)[1:] == stack for other in curves) else 1.0
 
 
 def _start(
