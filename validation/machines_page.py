@@ -36,10 +36,10 @@ AIMS: Final = {
 NAMES: Final = {
     "covered": "coverage",
     "factor": "factor, median",
-    "factor_p90": "factor, 90 % quantile",
+    "factor_p90": "factor, p90",
     "winner": "winner",
     "regret": "regret, median",
-    "regret_p90": "regret, 90 % quantile",
+    "regret_p90": "regret, p90",
     "inside": "times inside the 90 % interval",
 }
 KINDS: Final = {
@@ -70,6 +70,7 @@ DEFINITIONS = """## Definitions
 - **Coverage**: share of the rows of named algorithms with a prediction. Rows of a library's own
   choice are not predicted.
 - **Factor**: the larger of predicted / measured and measured / predicted. 1.20 is 20 % off.
+- **p90**: the 90 % quantile.
 - **Group**: the algorithms of one job, collective, node count, size, library and memory.
 - **Winner**: share of groups in which the chosen algorithm is the fastest measured, or within the
   90 % quantile of the fastest one's repetitions.
@@ -360,16 +361,16 @@ def _questions(board: Scoreboard) -> str:
         .sort("system", "novelty", descending=[False, True])
         .rows()
     ]
-    scales = ", ".join(f"{value:.2f} ({NOVELTIES[new]})" for new, value in board.scales.items())
+    scales = bullets([f"{NOVELTIES[new]}: {value:.2f}" for new, value in board.scales.items()])
     text = paragraph(
         f"`validation/machines/predictions.csv` has {found:,} of the {questions.height:,} "
-        f"questions about named algorithms ({share * 100:.1f} %). Rows of folds with the same "
-        f"novelty scale the standard deviation of a question, by {scales}. The table has the "
-        "median half-width of the 90 % interval as a factor."
+        f"questions about named algorithms ({share * 100:.1f} %). The table has the median "
+        "half-width of the 90 % interval as a factor. What is new about a question scales its "
+        "standard deviation, by factors of the rows of folds with the same novelty:"
     )
     head = ("machine", "predicted", "questions", "covered", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""
-    return f"## Questions\n\n{text}\n\n{_table(head, 3, rows)}\n\n{none}".rstrip()
+    return f"## Questions\n\n{text}\n\n{scales}\n\n{_table(head, 3, rows)}\n\n{none}".rstrip()
 
 
 def _parameters(board: Scoreboard) -> str:

@@ -102,10 +102,11 @@ def _line(row: dict[str, object]) -> str:
     assert isinstance(size, int)
     assert isinstance(nodes, int)
     times = "longer" if error > 0 else "shorter"
-    per_node = row["ranks_per_node"] or 1
+    ranks = row["ranks_per_node"] or 1
+    per_node = "one rank per node" if ranks == 1 else f"{ranks} ranks per node"
     return (
-        f"Regret {regret * 100:,.0f} %: `{row['collective']}`, {nodes:,} nodes, {per_node} ranks "
-        f"per node, {Size(bytes=size)}: `{row['chosen']}` instead of `{row['fastest']}`. "
+        f"Regret {regret * 100:,.0f} %: `{row['collective']}`, {nodes:,} nodes, {per_node}, "
+        f"{Size(bytes=size)}: `{row['chosen']}` instead of `{row['fastest']}`. "
         f"`{row['failed']}` took {times} by a factor of {math.exp(abs(error)):.2f}; its largest "
         f"term is {TERMS[str(row['term'])]}."
     )
