@@ -118,6 +118,28 @@ def test_both_readers_refuse_damaged_files_with_the_same_words(
     assert_equal(outcome(load_nodes, path), outcome(read_nodes, path))
 
 
+def test_attributes_with_two_names_have_the_second(tmp_path: Path) -> None:
+    path = tmp_path / "t.0.et"
+    for first, second in (("stream", "x"), ("x", "stream"), ("stream", "tid"), ("x", "y")):
+        names = b"".join(bytes((0x0A, len(one))) + one.encode() for one in (first, second))
+        attribute = names + b"\x48\x05"  # an int64 of 5
+        node = b"\x18\x04\x52" + bytes([len(attribute)]) + attribute
+        path.write_bytes(b"\x00" + bytes([len(node)]) + node)
+        assert_equal(outcome(load_nodes, path), outcome(read_nodes, path))
+        assert isinstance(outcome(load_nodes, path), Nodes)
+
+
+def test_every_kind_of_skipped_attribute_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "t.0.et"
+    whole, cut = b"\x0a\x05rf_id\x48\x05", b"\x0a\x05rf_id\x62\x05"
+    node = b"\x18\x04" + b"".join(b"\x52" + bytes([len(one)]) + one for one in (whole, cut))
+    path.write_bytes(b"\x00" + bytes([len(node)]) + node)
+    found = outcome(load_nodes, path)
+    assert isinstance(found, str)
+    assert "an attribute of node 0 is not a message of a Chakra trace" in found
+    assert_equal(found, outcome(read_nodes, path))
+
+
 def test_files_of_writers_are_read_in_one_pass(tmp_path: Path) -> None:
     attributes = {name: Attribute("int64", 5) for name in ("stream", "comm_size", "rf_id")}
     node = Node(id=7, name="mm", attributes=attributes, data_deps=(1, 2), ctrl_deps=(3,))

@@ -52,7 +52,7 @@ pub struct Nodes<'a> {
     pub distinct_names: Vec<&'a str>,
     /// The distinct attributes with known names.
     pub distinct_attributes: Vec<&'a [u8]>,
-    /// The first attribute of each other name.
+    /// The first attribute of each prefix that is skipped.
     pub dropped: Vec<&'a [u8]>,
 }
 
@@ -77,7 +77,6 @@ pub fn read<'a>(stream: &'a [u8], known: &[String], metadata: i64) -> Option<Nod
         names: Distinct::new(stream),
         attributes: Distinct::new(stream),
         skipped: Distinct::new(stream),
-        dropped: Distinct::new(stream),
         control: Vec::new(),
     };
     while messages.at < messages.end {
@@ -98,8 +97,6 @@ struct Reader<'a, 'k> {
     attributes: Distinct<'a>,
     /// The prefixes of other attributes.
     skipped: Distinct<'a>,
-    /// The names of other attributes.
-    dropped: Distinct<'a>,
     /// The control dependencies of the current node, which may precede those of data.
     control: Vec<u64>,
 }
@@ -152,7 +149,7 @@ impl<'a> Reader<'a, '_> {
         Some(())
     }
 
-    /// Adds an attribute with a known name; counts others by their first bytes.
+    /// Adds an attribute with a known name; skips others by their first bytes.
     fn attribute(&mut self, node: u32, place: Range<usize>) -> Option<()> {
         let raw = &self.stream[place.clone()];
         let first = place.start..place.end.min(place.start + PREFIX);
@@ -174,13 +171,10 @@ impl<'a> Reader<'a, '_> {
             self.nodes.attributes.push(self.attributes.index(place)?);
             return Some(());
         }
-        let at = place.start + 2;
-        if self.dropped.index(at..at + name.len())? as usize == self.nodes.dropped.len() {
-            self.nodes.dropped.push(raw);
-        }
         if self.prefixes.contains(&prefix(name)) || self.skipped.places.len() == MOST_PREFIXES {
             return None;
         }
+        self.nodes.dropped.push(raw);
         self.skipped.index(first).map(|_| ())
     }
 

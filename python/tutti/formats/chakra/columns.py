@@ -78,7 +78,7 @@ def _attributes(found: _core.ChakraNodes, path: Path, rank: int) -> dict[str, tu
     """Returns the nodes and the values of each attribute.
 
     Raises:
-        TraceError: An attribute is invalid.
+        TraceError: An attribute is invalid, or is not encoded as writers do.
     """
     names = (*INTEGERS, *GROUP_NAMES, ON_START)
     numbers = {name: number for number, name in enumerate(names)}
@@ -89,8 +89,10 @@ def _attributes(found: _core.ChakraNodes, path: Path, rank: int) -> dict[str, tu
         name, value = decoded(raw, path, rank, 0)
         if name in INTEGERS:
             integers[index] = value
-        elif name:
+        elif name in numbers:
             others[index] = value
+        elif name:
+            raise _unusual("an attribute has two names")
         which[index] = numbers.get(name, len(names))
     nodes = np.frombuffer(found.attribute_nodes, np.uint32)
     given = np.frombuffer(found.attributes, np.uint32)
@@ -116,6 +118,11 @@ def _dropped(found: _core.ChakraNodes, path: Path, rank: int) -> set[str]:
     for raw in found.dropped:
         name, _ = decoded(raw, path, rank, 0)
         if name in {"", *KNOWN}:
-            raise TraceError("an attribute has two names, or no value", kind="malformed")
+            raise _unusual("an attribute has two names, or no value")
         names.add(name)
     return names
+
+
+def _unusual(encoding: str) -> TraceError:
+    """Returns the error after which the other reader reads the file."""
+    return TraceError(encoding, kind="malformed")
