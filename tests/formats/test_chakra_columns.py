@@ -131,8 +131,8 @@ def test_attributes_with_two_names_have_the_second(tmp_path: Path) -> None:
 
 def test_every_kind_of_skipped_attribute_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "t.0.et"
-    whole, cut = b"\x0a\x05rf_id\x48\x05", b"\x0a\x05rf_id\x62\x05"
-    node = b"\x18\x04" + b"".join(b"\x52" + bytes([len(one)]) + one for one in (whole, cut))
+    valid, cut = b"\x0a\x05rf_id\x48\x05", b"\x0a\x05rf_id\x62\x05"
+    node = b"\x18\x04" + b"".join(b"\x52" + bytes([len(one)]) + one for one in (valid, cut))
     path.write_bytes(b"\x00" + bytes([len(node)]) + node)
     found = outcome(load_nodes, path)
     assert isinstance(found, str)
