@@ -752,6 +752,26 @@ class TraceGraph:
     ) -> tuple[tuple[int, int] | None, tuple[int, int, int] | None, int, int]: ...
     def write_goal(self, path: str, *, binary: bool) -> None: ...
 
+@final
+class ChakraNodes:
+    metadata: bytes
+    ids: bytes
+    types: bytes
+    names: bytes
+    starts: bytes
+    durations: bytes
+    data: bytes
+    ends: bytes
+    parents: bytes
+    attribute_nodes: bytes
+    attributes: bytes
+    distinct_names: list[str]
+    distinct_attributes: list[bytes]
+    dropped: list[bytes]
+    inputs: list[tuple[int, bytes]]
+    tensors: int
+
+def read_chakra(stream: bytes, known: Sequence[str], metadata: int) -> ChakraNodes | None: ...
 def read_goal(path: str, *, binary: bool) -> tuple[TraceGraph, int]: ...
 def lower_schedule(
     schedule: Schedule, *, size: int, element: int, model: Model | None = None

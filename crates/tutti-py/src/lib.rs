@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod bypass;
+mod chakra;
 mod coherence;
 mod coherence_result;
 mod endpoint;
@@ -51,6 +52,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassLink, BypassMesh, BypassPort};
+    #[pymodule_export]
+    use crate::chakra::{ChakraNodes, read_chakra};
     #[pymodule_export]
     use crate::coherence::{CoherenceCase, CoherenceTrace, coherence_kernels};
     #[pymodule_export]

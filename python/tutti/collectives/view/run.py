@@ -17,8 +17,7 @@ from tutti.view.quantity import count, format_limit, format_rate, format_share, 
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.view import Data, Fact, View, figures_of
 
-from .gantt import draw_timeline
-from .notebook import timeline_svg
+from .notebook import timeline_svg, write_timeline
 from .perfetto import write_trace
 from .text import MARKS, timeline_lines
 
@@ -292,8 +291,8 @@ def _drawings(run: Run) -> dict[str, Callable[[Path], Path]]:
     ranks = run.schedule.ranks
     if ranks <= _DRAWN_RANKS:
         title = f"{run.schedule.name}, {ranks} ranks"
-        drawings["timeline.svg"] = lambda path: draw_timeline(
-            path, run.timeline, run.messages_frame, title=title
+        drawings["timeline.svg"] = lambda path: write_timeline(
+            path, run.timeline, run.messages_frame, title
         )
     return drawings
 
