@@ -117,12 +117,20 @@ class Devices:
         self.order = Order()
         self._streams = 0
 
-    def _new_stream(self, *_: object, **__: object) -> _Stream:
-        self._streams += 1
-        return _Stream(self, self._streams)
+    def _classes(self) -> tuple[type[_Stream], type[_Event]]:
+        """Returns the classes of new streams and events of this GPU."""
+        devices = self
 
-    def _new_event(self, *_: object, **__: object) -> _Event:
-        return _Event(self)
+        class Stream(_Stream):
+            def __init__(self, *_: object, **__: object) -> None:
+                devices._streams += 1
+                super().__init__(devices, devices._streams)
+
+        class Event(_Event):
+            def __init__(self, *_: object, **__: object) -> None:
+                super().__init__(devices)
+
+        return Stream, Event
 
     @contextlib.contextmanager
     def _within(self, stream: _Stream | None) -> Iterator[None]:
@@ -144,6 +152,7 @@ class Devices:
             regs_per_multiprocessor=65536, gcnArchName="",
         )  # fmt: skip
         none, zero = _returns(None), _returns(0)
+        stream, event = self._classes()
         return {
             **{name: _returns(True) for name in ("is_available", "is_bf16_supported",
                                                  "is_initialized")},
@@ -161,8 +170,8 @@ class Devices:
                              "init", "manual_seed", "manual_seed_all", "set_rng_state",
                              "reset_max_memory_allocated", "ipc_collect"), none),
             "get_rng_state": lambda *_, **__: torch.zeros(16, dtype=torch.uint8),
-            "Stream": self._new_stream,
-            "Event": self._new_event,
+            "Stream": stream,
+            "Event": event,
             "current_stream": lambda *_, **__: _Stream(self, self.stream),
             "default_stream": lambda *_, **__: _Stream(self, 0),
             "stream": self._within,

@@ -7,6 +7,7 @@ a device type that has no driver and that programs do not use.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -112,8 +113,18 @@ def replacements() -> list[tuple[Any, str, Any]]:
         (FakeTensor, "is_cuda", property(_is_cuda)),
         (functional, name, _on_gpu(_attention, getattr(functional, name))),
         (functional, "dropout", _on_gpu(_dropout, functional.dropout)),
+        (torch.utils, "weakref", SimpleNamespace(getweakrefs=_no_references)),
         *_of_dtensor(),
     ]
+
+
+def _no_references(_tensor: object) -> list[object]:
+    """Returns no references: modules that move to the GPU swap their fake parameters.
+
+    `swap_tensors` refuses tensors with weak references. Those of fake tensors are entries of
+    caches, which may refer to either of the swapped tensors.
+    """
+    return []
 
 
 def _of_dtensor() -> list[tuple[Any, str, Any]]:

@@ -138,7 +138,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
             func, args, kwargs, tensors
         ):
             with self.fake:
-                return func(*args, **kwargs)
+                return func(*_without_data(args), **_without_data(kwargs))
         return func(*args, **kwargs)
 
     def _place(self) -> tuple[str, Phase]:
@@ -241,6 +241,24 @@ def _stream_of(exchange: Exchange) -> int:
         return -1 - exchange.group
     sends = exchange.collective == "send"
     return -1_000_000 - 2 * exchange.peer - sends
+
+
+def _without_data(value: Any) -> Any:  # noqa: ANN401
+    """Returns arguments with a tensor without data for each tensor of the host.
+
+    The converter of PyTorch would keep references to them, which then cannot move to the GPU.
+    """
+    if isinstance(value, torch.Tensor):
+        if isinstance(value, FakeTensor) or value.device.type == "meta" or value.dim() == 0:
+            return value
+        return torch.empty_strided(
+            value.size(), value.stride(), dtype=value.dtype, device=value.device
+        )
+    if isinstance(value, dict):
+        return {key: _without_data(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_without_data(one) for one in value)
+    return value
 
 
 def _is_fake(tensor: Any) -> bool:  # noqa: ANN401
