@@ -18,28 +18,49 @@ def rotated(x, angles):
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2).type_as(x)
 
 
-class Block(nn.Module):
+class Attention(nn.Module):
     def __init__(self, options):
         super().__init__()
         width, self.head = options.width, options.width // options.heads
-        self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
         self.queries = nn.Linear(width, width, bias=False)
         self.keys = nn.Linear(width, options.kv_heads * self.head, bias=False)
         self.values = nn.Linear(width, options.kv_heads * self.head, bias=False)
         self.out = nn.Linear(width, width, bias=False)
-        self.gate = nn.Linear(width, options.wide, bias=False)
-        self.up = nn.Linear(width, options.wide, bias=False)
-        self.down = nn.Linear(options.wide, width, bias=False)
 
     def forward(self, x, angles):
-        normed = self.norm1(x)
-        q, k, v = (f(normed).unflatten(-1, (-1, self.head))
+        q, k, v = (f(x).unflatten(-1, (-1, self.head))
                    for f in (self.queries, self.keys, self.values))  # fmt: skip
         q, k, v = (one.transpose(1, 2) for one in (rotated(q, angles), rotated(k, angles), v))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        x = x + self.out(y.transpose(1, 2).flatten(-2))
-        normed = self.norm2(x)
-        return x + self.down(F.silu(self.gate(normed)) * self.up(normed))
+        return self.out(y.transpose(1, 2).flatten(-2))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.gate = nn.Linear(options.width, options.wide, bias=False)
+        self.up = nn.Linear(options.width, options.wide, bias=False)
+        self.down = nn.Linear(options.wide, options.width, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(nn.Module):
+    def __init__(self, options):
+        super().__init__()
+        self.norm1, self.norm2 = nn.RMSNorm(options.width), nn.RMSNorm(options.width)
+        self.attention, self.forward_part = Attention(options), FeedForward(options)
+
+    def forward(self, x, angles):
+        x = x + self.attention(self.norm1(x), angles)
+        return x + self.forward_part(self.norm2(x))
+
+
+def angles_of(tokens, head, device):
+    """Returns the angles of rotary embeddings, (tokens, head / 2)."""
+    powers = torch.arange(0, head, 2, device=device) / head
+    return torch.outer(torch.arange(tokens, device=device), 500_000.0**-powers)
 
 
 class Decoder(nn.Module):
@@ -52,21 +73,24 @@ class Decoder(nn.Module):
         self.head = options.width // options.heads
 
     def forward(self, tokens):
-        places = torch.arange(tokens.shape[1], device=tokens.device)
-        powers = torch.arange(0, self.head, 2, device=tokens.device) / self.head
-        angles = torch.outer(places, 500_000.0**-powers)
+        angles = angles_of(tokens.shape[1], self.head, tokens.device)
         x = self.words(tokens)
         for layer in self.layers:
             x = layer(x, angles)
         return self.scores(self.norm(x))
 
 
-def main():
+def arguments():
+    """Returns the shape of the decoder; by default Llama 3 8B."""
     parser = argparse.ArgumentParser()
     for name, default in (("layers", 32), ("width", 4096), ("heads", 32), ("kv-heads", 8),
                           ("wide", 14336), ("vocabulary", 128256), ("tokens", 8192)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
     dist.init_process_group("nccl")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     mesh = init_device_mesh("cuda", (dist.get_world_size(),))

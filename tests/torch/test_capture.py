@@ -1,8 +1,9 @@
-"""Captured steps of PyTorch programs against the decoder of `tutti.workloads`; `make test-torch`."""
+"""Captured steps of PyTorch programs against the decoder of workloads; `make test-torch`."""
 
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,45 @@ def test_gathers_overlap_the_block_before(sharded: CapturedStep) -> None:
                    and role.operators[at].stream == 0 for at in second.after)  # fmt: skip
 
 
+def test_tensor_parallelism_divides_products_and_tokens() -> None:
+    """Blocks gather tokens twice in each pass, and reduce-scatter as often (Korthikanti 2022)."""
+    shape = replace(SHAPE, kv_heads=8)
+    step = capture_script(SCRIPTS / "llama_tensor.py", [*OPTIONS, "--kv-heads", "8"], RANKS)
+    (role,) = step.roles
+    passed = shape.parameters - shape.vocabulary * shape.hidden
+    assert role.flops("product") == 6 * passed * SHAPE.tokens // 8
+    hidden = 2 * SHAPE.tokens * SHAPE.hidden
+    tensor = [(one.phase, to.collective, to.bytes) for one, to in role.exchanges
+              if role.groups[to.group].ranks == tuple(range(8))]  # fmt: skip
+    for phase in ("forward", "backward"):
+        for collective in ("all_gather", "reduce_scatter"):
+            found = [size for when, name, size in tensor if (when, name) == (phase, collective)]
+            assert found.count(hidden) >= 2 * SHAPE.layers
+
+
+def test_stages_of_a_pipeline_are_roles(tmp_path: Path) -> None:
+    """Interleaved 1F1B: each chunk sends and receives a hidden state per micro-batch and pass."""
+    options = ["--layers", "8", *OPTIONS[2:]]
+    step = capture_script(SCRIPTS / "llama_pipeline.py", options, 16)
+    assert [role.rank for role in step.roles] == [0, 4, 8, 12]
+    hidden = 2 * SHAPE.tokens * SHAPE.hidden
+    sent = {}
+    for role in step.roles:
+        found = [to for _, to in role.exchanges if to.peer is not None]
+        assert {to.bytes for to in found} == {hidden}
+        for to in found:
+            key = (role.rank, to.peer) if to.collective == "send" else (to.peer, role.rank)
+            sent[key] = sent.get(key, 0) + (1 if to.collective == "send" else -1)
+    assert set(sent.values()) == {0}
+    layers = sum(role.flops("product") for role in step.roles) / 8
+    passed = SHAPE.blocks // 2 * 8 + SHAPE.vocabulary * SHAPE.hidden
+    assert layers == 6 * passed * SHAPE.tokens
+    write_step(tmp_path, step)
+    training = load_training(tmp_path, ["platform=dgx_h100_cluster"])
+    run = training.step.run(training.configurations[0])
+    assert run.total.ps > 0
+
+
 def test_a_step_is_stored_and_read_back(sharded: CapturedStep, tmp_path: Path) -> None:
     write_step(tmp_path / "step", sharded)
     assert read_step(tmp_path / "step") == sharded
@@ -140,6 +180,7 @@ BAD = {
     "    print(loss.item())": ("values", "line 11"),
     "    layer.weight.nonzero()": ("shapes", "line 11"),
     "    dist.recv_object_list([None], src=1)": ("peer", "line 11"),
+    "    undefined": ("program", "line 11: NameError"),
     "    raise SystemExit(3)": ("program", "exits with 3"),
 }
 

@@ -152,7 +152,7 @@ def capture_script(
 
 def _check_roles(count: int, world_size: int) -> None:
     if count > MOST_ROLES:
-        message = f"{count} of {world_size:,} ranks have roles of their own: expected up to "
+        message = f"{count} of {world_size:,} ranks have different roles: expected up to "
         raise CaptureError(f"{message}{MOST_ROLES}", kind="roles")
 
 

@@ -36,10 +36,10 @@ class Modules:
     """
 
     def __init__(self, started: Callable[[], None], stepped: Callable[[], None]) -> None:
-        """Calls `started` when a root module starts, `stepped` when an optimizer has stepped."""
+        """Calls `stepped` when an optimizer has stepped; `started` is for a recorder."""
         self.roots: list[Any] = []
         self.optimizers: dict[int, Any] = {}
-        self._started, self._stepped = started, stepped
+        self.started, self._stepped = started, stepped
         self._names: dict[int, str] = {}
         self._stack: list[str] = []
         self._starts: list[int] = [0]
@@ -98,8 +98,6 @@ class Modules:
             self._places.append(place)
 
     def _root(self, module: Any) -> None:  # noqa: ANN401
-        if torch._C._current_graph_task_id() == -1:
-            self._started()
         if id(module) in self._names:
             return
         self.roots.append(module)

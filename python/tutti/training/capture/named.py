@@ -1,8 +1,8 @@
 """Tensors of a GPU that is only named, without a driver.
 
-Python sees fake tensors on CUDA. The core of PyTorch must not: its autograd engine asks the driver
-about devices of CUDA, which fails in a build for CUDA on a machine without GPUs. It therefore sees
-a device type that has no driver and that programs do not use.
+Python sees fake tensors on CUDA. The core of PyTorch must not: its autograd engine queries the
+driver for devices of CUDA, which fails in a build for CUDA on a machine without GPUs. It therefore
+sees a device type that has no driver and that programs do not use.
 """
 
 from __future__ import annotations

@@ -62,7 +62,8 @@ class CapturedWork:
         peers = [
             tuple(sorted((role.rank, peer))) for role in self.step.roles for peer in role.peers
         ]
-        return Grid.of(self.step.world_size, [*groups, *_spans(peers, groups)])
+        world = self.step.world_size
+        return Grid.of(world, [*groups, *_spans(peers, groups, world)])
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -156,10 +157,16 @@ class CapturedWork:
         return _core.Transfer(name, mask, max(one.bytes, 1))
 
 
-def _spans(pairs: Sequence[tuple[int, ...]], groups: Sequence[tuple[int, ...]]
-           ) -> list[tuple[int, ...]]:  # fmt: skip
-    """Returns pairs of ranks that are in no group, as groups."""
-    return [pair for pair in pairs if not any(set(pair) <= set(group) for group in groups)]
+def _spans(
+    pairs: Sequence[tuple[int, ...]], groups: Sequence[tuple[int, ...]], world: int
+) -> list[tuple[int, ...]]:
+    """Returns pairs of ranks that are in no group of a part of the job, as groups."""
+    parts = [set(group) for group in groups if len(group) < world]
+    return [
+        pair
+        for pair in pairs
+        if world % (2 * (pair[1] - pair[0])) == 0 and not any(set(pair) <= one for one in parts)
+    ]
 
 
 def _name_of(group: str) -> str:

@@ -79,7 +79,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
     def restart(self) -> None:
         """Forgets the operators: a step starts."""
         self.operators.clear()
-        self.groups = Groups()
         self.order.reset()
         self.storages.restart()
         self.counts.clear()
@@ -144,6 +143,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
     def _place(self) -> tuple[str, Phase]:
         return self._modules.module(), self._modules.phase
 
+    def _starting(self, name: str) -> tuple[str, Phase]:
+        """Returns the module and phase of an operator, which may be the first of a step.
+
+        The first operator after an optimizer's step starts the next step, unless it zeroes
+        gradients: stages of a pipeline receive before they call a module.
+        """
+        if self._modules.phase != "optimizer" and not name.endswith("zero_"):
+            self._modules.started()
+        return self._place()
+
     def _kernel(
         self,
         func: Any,  # noqa: ANN401
@@ -151,7 +160,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         kwargs: Mapping[str, Any],
         result: Any,  # noqa: ANN401
     ) -> None:
-        module, phase = self._place()
+        module, phase = self._starting(str(func._schema.name))
         stream, number = self._devices.stream, len(self.operators)
         inputs, outputs = tensors_in((args, kwargs)), tensors_in(result)
         self.storages.allocated(outputs, (module, phase), number)
@@ -187,10 +196,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
 
     def _exchange(self, func: Any, issued: Issued) -> None:  # noqa: ANN401
         """Records a collective: on a stream of its group, after the current stream."""
-        exchange, number = issued.exchange, len(self.operators)
+        exchange = issued.exchange
         if len(self.groups.groups[exchange.group].ranks) == 1 or exchange.collective == "barrier":
             return
-        module, phase = self._place()
+        module, phase = self._starting(str(func._schema.name))
+        number = len(self.operators)
         if issued.uneven:
             self._count("uneven all-to-alls have the bytes that this rank sends")
         current = self._devices.stream

@@ -87,6 +87,8 @@ def refusal_of(  # noqa: PLR0911 - a case each
     if "Default process group has not been initialized" in text:
         message = f"{place}: the program has no process group: expected one until its step ends"
         return CaptureError(message, kind="no_group", fields={"place": place})
+    if script:
+        return CaptureError(f"{place}: {kind}: {text}", kind="program", fields={"place": place})
     return None
 
 

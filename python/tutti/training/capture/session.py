@@ -50,7 +50,7 @@ class Captured:
         self.modules: Modules
 
     def started(self) -> None:
-        """Starts a step if the one before has ended: the program calls a root module."""
+        """Starts a step if the one before has ended."""
         if self._stepped:
             self._end()
 
@@ -134,7 +134,7 @@ def recording(
         mailbox: Objects of ranks that were captured before.
 
     Raises:
-        CaptureError: The program cannot be captured.
+        CaptureError: The program cannot be captured, or a script fails.
     """
     if not 0 <= rank < world_size:
         message = f"rank {rank} of {world_size:,} ranks: expected 0 to {world_size - 1:,}"
