@@ -164,6 +164,26 @@ def test_buckets_of_ddp_are_those_of_its_reducer() -> None:
     assert sum(sizes) == 16 * 4 << 20
 
 
+def test_all_to_alls_of_experts_have_their_group() -> None:
+    with tutti.capture(world_size=16, rank=3) as capturing:
+        dist.init_process_group("nccl")
+        groups = [dist.new_group(list(range(at, at + 4))) for at in range(0, 16, 4)]
+        experts = nn.Linear(64, 64, bias=False, device="cuda", dtype=torch.bfloat16)
+        tokens = torch.zeros(32, 64, device="cuda", dtype=torch.bfloat16)
+        received = torch.empty_like(tokens)
+        dist.all_to_all_single(received, tokens, group=groups[0])
+        computed = experts(received)
+        dist.all_to_all_single(received, computed, group=groups[0])
+    (role,) = capturing.result.roles
+    found = [(to.collective, role.groups[to.group].ranks, to.bytes) for _, to in role.exchanges]
+    assert found == [("all_to_all", (0, 1, 2, 3), 32 * 64 * 2)] * 2
+    dispatch, combine = (at for at, one in enumerate(role.operators) if one.exchange)
+    product = next(at for at, one in enumerate(role.operators) if one.kind == "product")
+    assert dispatch in role.operators[product].after
+    assert product in role.operators[combine].after
+    assert role.flops() == 2 * 32 * 64 * 64
+
+
 PRELUDE = """
 import torch
 import torch.distributed as dist

@@ -24,11 +24,12 @@ def capture(
         typer.Option("--world-size", min=1, max=1 << 20, metavar="N", help="The number of ranks."),
     ],
     to: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder for the step.")
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="Output folder of the step.")
     ] = Path("step"),
     ranks: Annotated[
         str | None,
         typer.Option(
+            "--only-ranks",
             metavar="R,...",
             help="The captured ranks. Default: rank 0, and those with which captured ranks "
             "exchange messages: one of each pipeline stage.",

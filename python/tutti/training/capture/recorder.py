@@ -290,7 +290,7 @@ def _creates_fake(
     if device is not None:
         kind = torch.device(device).type
         if kind != "cpu":
-            return kind == "cuda"
+            return bool(kind == "cuda")
     elif tensors:
         return False
     if func is _ATEN.arange.default or func is _ATEN.lift_fresh.default:

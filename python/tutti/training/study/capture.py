@@ -64,6 +64,6 @@ def _ranks(text: str | None, world_size: int) -> list[int]:
     words = [word.strip() for word in text.split(",")] if text is not None else []
     for word in words:
         if not word.isdecimal() or int(word) >= world_size:
-            raise mistake("not a rank of the job", source="--ranks", value=shown(word),
+            raise mistake("not a rank of the job", source="--only-ranks", value=shown(word),
                           expected=f"0 to {world_size - 1:,}, separated by commas")  # fmt: skip
     return list(dict.fromkeys(map(int, words)))
