@@ -33,7 +33,7 @@ class Chunk(nn.Module):
 
 
 def stage(options, index, group):
-    """Returns a stage. It states the shapes of its inputs and outputs, so that none is asked."""
+    """Returns a stage with the shapes of its inputs and outputs, else stages exchange them."""
     gpu = {"device": "cuda", "dtype": torch.bfloat16, "requires_grad": True}
     hidden = torch.empty(1, options.tokens, options.width, **gpu)
     words = torch.zeros(1, options.tokens, dtype=torch.int64, device="cuda")
