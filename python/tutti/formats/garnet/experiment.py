@@ -300,7 +300,7 @@ def _graph(found: GarnetInput, name: str) -> Topology:
     network, rate = found.network, TimePerByte.parse(found.rate).core
     npus = len(network.controllers)
 
-    def parameters(cycles: int) -> tuple[_core.TimePerByte, int, None]:
+    def parameters(cycles: int) -> tuple[_core.TimePerByte, int, int | None]:
         return rate, cycles * found.cycle_ps, None
 
     links = []

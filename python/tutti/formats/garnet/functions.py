@@ -101,9 +101,9 @@ def method(budget: Budget, of: Any, name: str) -> Builtin:  # noqa: ANN401 - any
     methods: dict[str, Callable[..., Any]] = {}
     if isinstance(of, list):
         methods = {
-            "append": lambda value: (budget.spend(1), of.append(value))[1],
+            "append": lambda value: of.extend(budget.list((value,))),
             "extend": lambda values: of.extend(budget.list(values)),
-            "insert": lambda place, value: (budget.spend(1), of.insert(number(place), value))[1],
+            "insert": lambda place, value: of.insert(number(place), budget.list((value,))[0]),
             "pop": of.pop,
             "index": of.index,
             "count": of.count,

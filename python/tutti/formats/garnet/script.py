@@ -289,8 +289,7 @@ class Interpreter:
 
     def _binary(self, kind: ast.operator, a: Any, b: Any) -> Any:  # noqa: ANN401
         if isinstance(kind, ast.Add) and isinstance(a, list | tuple) and type(a) is type(b):
-            self._budget.spend(len(a) + len(b))
-            return a + b
+            return type(a)([*self._budget.list(a), *self._budget.list(b)])
         if isinstance(kind, ast.Mult) and isinstance(a, list) and isinstance(b, int):
             self._budget.spend(len(a) * max(b, 0))
             return a * b
