@@ -45,9 +45,7 @@ def test_a_mesh_gives_the_bits_of_a_native_mesh(tmp_path: Path) -> None:
     }
     same = resolve_noc(tables, source="native", folder=tmp_path)
     found = load(FILE)
-    mine, other = (
-        noc.run(each.network, each.traffic, each.plan) for each in (found.noc, same)
-    )
+    mine, other = (noc.run(each.network, each.traffic, each.plan) for each in (found.noc, same))
     assert (mine.latency, mine.accepted, mine.hops) == (other.latency, other.accepted, other.hops)
 
 

@@ -196,7 +196,7 @@ def _tables(found: GarnetInput, name: str) -> tuple[dict[str, Any], Topology | N
     merged = _merged(found)
     routes = routes_of(merged.network)
     mesh = _mesh(merged, routes)
-    topology, graph = _topology(merged, routes, mesh, name)
+    topology, graph = topology_table(merged, routes, mesh, name)
     router = {**_router(merged), **({} if mesh is None else _ports(merged))}
     traffic = _traffic(merged)
     return {
@@ -243,9 +243,14 @@ def _mesh(found: GarnetInput, routes: Routes) -> Mesh | None:
     return mesh._replace(routing="dimension_order") if mesh and algorithm == 1 else mesh
 
 
-def _topology(
+def topology_table(
     found: GarnetInput, routes: Routes, mesh: Mesh | None, name: str
 ) -> tuple[dict[str, Any], Topology | None]:
+    """Returns the topology table: a mesh, or a graph with its routes.
+
+    Raises:
+        ConfigError: The graph has too many routes.
+    """
     if mesh is not None:
         latency = f"{found.network.int_links[0].cycles * found.cycle_ps} ps"
         links = [{"rate": found.rate, "latency": latency}]
