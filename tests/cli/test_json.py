@@ -61,6 +61,8 @@ COMMANDS = [
     f"noc run {EXAMPLES}/16_single_cycle_collectives/broadcast.toml -o out",
     f"noc watch {EXAMPLES}/16_single_cycle_collectives/broadcast.toml -o out",
     f"noc from-booksim {EXAMPLES}/08_latency_under_load/mesh.cfg --write mesh.toml",
+    f"noc from-garnet {EXAMPLES}/31_coming_from_garnet/config.ini --write garnet.toml",
+    f"noc from-noxim {EXAMPLES}/31_coming_from_garnet/noxim.yaml --write noxim.toml",
     "coherence list",
     "bypass map double_binary_tree:nccl",
     "bypass run ring:4x4 --size 1KiB",

@@ -419,6 +419,8 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
+    ("noc", "from-garnet", "none"): ("expected: a topology script of gem5", "no such file"),
+    ("noc", "from-noxim", "none"): ("expected: a configuration file of Noxim", "no such file"),
     ("run", "step.0.et"): ("chakra, which holds a trace", 'model = "chakra:step" in the file'),
     ("compare", "rin"): ("expected: an experiment file", "did you mean `ring`?"),
     ("run", "gpt3_175b"): ("no such file", "hint: gpt3_175b is a model: `tutti train list`"),

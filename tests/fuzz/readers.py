@@ -162,6 +162,12 @@ def _trace() -> Any:
     return Trace(name="sample", ranks=(operations(0), operations(1)), collectives=(call,))
 
 
+def _examples(*names: str) -> tuple[Files, ...]:
+    """Returns files of networks of other simulators."""
+    folder = seeds.EXAMPLES / "31_coming_from_garnet"
+    return tuple({name: (folder / name).read_bytes()} for name in names)
+
+
 def _seeded(name: str, work: Path) -> tuple[Files, ...]:
     """Returns valid inputs of a format beyond those that tutti writes."""
     from tutti.formats.formats import named
@@ -173,6 +179,8 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
         return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
     if name == "kineto":
         return (seeds.profiles(), *made.profiles(work))
+    if name in {"garnet", "noxim"}:
+        return _examples("config.ini") if name == "garnet" else _examples("noxim.yaml")
     if name == "tacos-csv":
         return ({"t.csv": _TACOS}, {"t.csv": _TACOS_TIMES})
     if name == "msccl-xml":
@@ -363,6 +371,21 @@ t -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
 _TEXTS = (_SIMAI, _REPEATING, _CUSTOMIZED, _DLRM)
 
 
+def _gem5_and_noxim() -> list[Reader]:
+    """Returns the readers of complete networks: with routes, routers and traffic."""
+    from tutti.formats.garnet import experiment
+    from tutti.formats.noxim import network
+
+    def script(path: Path) -> object:
+        return experiment.load(path, ("num_cpus=6", "mesh_rows=2"))
+
+    return [
+        Reader(name="garnet-script", read=script, files=_examples("mesh.py")),
+        Reader(name="garnet-run", read=experiment.load, files=_examples("config.ini")),
+        Reader(name="noxim-network", read=network.load, files=_examples("noxim.yaml")),
+    ]
+
+
 def _networks() -> list[Reader]:
     from tutti.formats import scalesim
     from tutti.topologies import files as graphs
@@ -371,6 +394,7 @@ def _networks() -> list[Reader]:
     tables = _targets(seeds.graphs())
     return [
         *_booksim(),
+        *_gem5_and_noxim(),
         Reader(
             name="graph",
             read=graphs.read,

@@ -250,8 +250,26 @@ def networks() -> list[Target]:
             ("coherence", "run", "f.toml", "--threads", "1", "--out", "o"),
         ),
         *_booksim(),
+        *_garnet_and_noxim(),
         *graphs(),
     ]
+
+
+def _garnet_and_noxim() -> list[Target]:
+    """Networks of gem5 and Noxim."""
+    folder = EXAMPLES / "31_coming_from_garnet"
+    of_gem5 = {"mesh.py": ("num_cpus=6", "mesh_rows=2"), "config.ini": ()}
+    targets = [
+        Target(
+            f"garnet {name}",
+            {name: (folder / name).read_bytes()},
+            ("noc", "from-garnet", name, *options, "--write", "o.toml"),
+        )
+        for name, options in of_gem5.items()
+    ]
+    noxim = (folder / "noxim.yaml").read_bytes()
+    write = ("noc", "from-noxim", "n.yaml", "--write", "o.toml")
+    return [*targets, Target("noxim", {"n.yaml": noxim}, write)]
 
 
 def _booksim() -> list[Target]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tutti.base.errors import ConfigError
-from tutti.formats.booksim.network import FromBookSim, load, write
+from tutti.formats.booksim.network import load
+from tutti.formats.converted import ConvertedNoc, write
 from tutti.networks import flit as noc
 from tutti.networks.flit.files.network_file import load_noc
 
@@ -21,14 +22,14 @@ sample_period = 3000;
 """
 
 
-def converted(folder: Path, text: str, **files: str) -> FromBookSim:
+def converted(folder: Path, text: str, **files: str) -> ConvertedNoc:
     for name, content in files.items():
         (folder / name).write_text(content)
     (folder / "it.cfg").write_text(text)
     return load(folder / "it.cfg")
 
 
-def run(found: FromBookSim) -> noc.NocRun:
+def run(found: ConvertedNoc) -> noc.NocRun:
     return noc.run(found.noc.network, found.noc.traffic, found.noc.plan)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from called import call as in_process
 from tutti.base.errors import ConfigError
-from tutti.formats.booksim.network import FromBookSim, load, noc_of, write
+from tutti.formats.booksim.network import load, noc_of
 from tutti.formats.booksim.reader import parse
+from tutti.formats.converted import ConvertedNoc, write
 from tutti.networks import flit as noc
 from tutti.networks.flit.files.network_file import load_noc
 
@@ -23,7 +24,7 @@ GRID = "k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2;"
 ANYNET = "router 0 node 0 node 1 router 1 5\nrouter 1 node 2 router 0 5\n"
 
 
-def of(text: str, folder: Path = Path()) -> FromBookSim:
+def of(text: str, folder: Path = Path()) -> ConvertedNoc:
     return noc_of(parse(text), source="it.cfg", folder=folder)
 
 

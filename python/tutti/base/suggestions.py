@@ -16,8 +16,8 @@ _VERY_CLOSE_FILE: Final = 0.9
 """The same for names whose suffixes differ, too."""
 _AROUND: Final = re.compile(r"^(mpi|osu|imb)_?i?|(_?perf|_?block|v)$")
 """Prefixes and suffixes of collectives in MPI and in the benchmarks of OSU, IMB and NVIDIA."""
-_BEGINNING: Final = 4
-"""Least letters of a word that may be the beginning of a name."""
+_LEAST_START: Final = 4
+"""Least letters of a word that may be the start of a name."""
 _SHORT: Final = {"bcast": "broadcast"}
 
 
@@ -37,7 +37,9 @@ def meant(word: str, known: Iterable[str]) -> str:
         found = bare.get(_bare(_SHORT.get(spelt, spelt)))
         if found:
             return found
-    started = [name for name in names if len(word) >= _BEGINNING and name.startswith(word.lower())]
+    started = [
+        name for name in names if len(word) >= _LEAST_START and name.startswith(word.lower())
+    ]
     if started:
         return min(started, key=len)
     close = get_close_matches(word, names, n=1, cutoff=_CLOSE)

@@ -77,7 +77,12 @@ _IN_GROUPS = {
     "bypass": {"run": "bypass_run:run", "endpoints": "bypass_run:endpoints"},
     "mpi": {"exec": "mpi_exec:exec_", "bench": "mpi_bench:bench"},
     "nccl": {"doctor": "nccl_doctor:doctor", "topology": "nccl_topology:topology"},
-    "noc": {"watch": "noc_watch:watch_", "from-booksim": "noc_booksim:from_booksim"},
+    "noc": {
+        "watch": "noc_watch:watch_",
+        "from-booksim": "noc_booksim:from_booksim",
+        "from-garnet": "noc_garnet:from_garnet",
+        "from-noxim": "noc_noxim:from_noxim",
+    },
     "train": {
         "from-astrasim": "train_astrasim:from_astrasim",
         "overlap": "overlap:overlap",

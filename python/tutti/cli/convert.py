@@ -54,6 +54,7 @@ def convert(
     repair: Annotated[
         bool, typer.Option("--repair", help="Repair faults of IN with a known repair.")
     ] = False,
+    changes: options.Changes = None,
 ) -> None:  # fmt: skip
     """Convert schedules, traces and topologies between formats; report what is lost.
 
@@ -74,7 +75,13 @@ def convert(
     convert_file(
         given,
         target,
-        Options(size=payload, algorithm=algorithm, repair=repair, groups=groups),
+        Options(
+            size=payload,
+            algorithm=algorithm,
+            repair=repair,
+            groups=groups,
+            set=tuple(changes or ()),
+        ),
         source_format=from_,
         target_format=to,
         layout=asdict(layout),

@@ -49,12 +49,14 @@ class Options:
         algorithm: The algorithm that replaces collectives by messages.
         repair: Whether faults with a known repair are repaired.
         groups: A file of process groups, for traces that name groups.
+        set: Values that a file takes from the command line of its tool, each ``KEY=VALUE``.
     """
 
     size: Size | None = None
     algorithm: str | None = None
     repair: bool = False
     groups: Path | None = None
+    set: tuple[str, ...] = ()
 
     def given(self) -> tuple[str, ...]:
         """Returns the names of the options that differ from their defaults."""

@@ -29,7 +29,29 @@ if TYPE_CHECKING:
 
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
+    from tutti.training.endpoint import Configuration
     from tutti.training.fabric import StepNetwork
+    from tutti.training.step import Step
+
+
+def check_detail(step: Step, configuration: Configuration) -> None:
+    """Refuses what a step without packets does not honour.
+
+    Raises:
+        WorkloadError: The endpoint is not ideal, there is no platform, or windows are recorded.
+    """
+    problem = None
+    if step.platform is None:
+        problem = f"`detail = {step.detail}` needs a platform: expected one, or packets"
+    elif configuration.kind != "ideal":
+        name = configuration.name
+        problem = f"`detail = {step.detail}` does not simulate the endpoint of {name}"
+        problem += ": expected the configuration ideal, or packets"
+    elif step.window is not None:
+        problem = f"`detail = {step.detail}` records no utilisation over time"
+        problem += ": expected no window"
+    if problem:
+        raise WorkloadError(problem, kind="not_in_flows")
 
 
 def isolated(

@@ -26,7 +26,7 @@ from tutti import _core
 from tutti.base.units import Size, Time, TimePerByte
 from tutti.training.endpoint import Efficiency, Npu
 from tutti.training.fabric import StepNetwork
-from tutti.training.isolated import isolated
+from tutti.training.isolated import check_detail, isolated
 from tutti.training.results import StepBound, TrainingResult
 from tutti.training.runs import STABLE_COUNTS
 from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofline
@@ -167,7 +167,7 @@ class Step:
     def _inputs(self, configuration: Configuration) -> _Inputs:
         """Returns the arguments of :class:`tutti._core.TrainingCase`."""
         if self.detail != "packets":
-            self._check_detail(configuration)
+            check_detail(self, configuration)
         configuration.check()
         found = self.programs(configuration)
         transfers = sorted({one for program in found for one in program.transfers})
@@ -286,25 +286,6 @@ class Step:
             return ()
         pipeline = self.divided(configuration).pipeline
         return pipeline.rings if pipeline else ()
-
-    def _check_detail(self, configuration: Configuration) -> None:
-        """Refuses what is not honoured without packets.
-
-        Raises:
-            WorkloadError: The endpoint is not ideal, there is no platform, or windows are recorded.
-        """
-        problem = None
-        if self.platform is None:
-            problem = f"`detail = {self.detail}` needs a platform: expected one, or packets"
-        elif configuration.kind != "ideal":
-            name = configuration.name
-            problem = f"`detail = {self.detail}` does not simulate the endpoint of {name}"
-            problem += ": expected the configuration ideal, or packets"
-        elif self.window is not None:
-            problem = f"`detail = {self.detail}` records no utilisation over time"
-            problem += ": expected no window"
-        if problem:
-            raise WorkloadError(problem, kind="not_in_flows")
 
     def programs(
         self, configuration: Configuration, resources: Resources = "left"

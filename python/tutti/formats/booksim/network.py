@@ -14,7 +14,7 @@ Examples:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,8 @@ from tutti.formats.booksim.reader import KEYS, BookSimConfig, lines_of, parse, r
 from tutti.formats.booksim.recorded import REPLACED_BY_TRACE
 from tutti.formats.booksim.router import router
 from tutti.formats.booksim.traffic import BookSimInput, traffic
-from tutti.networks.flit.files.network_file import Noc, resolve_noc
+from tutti.formats.converted import ConvertedNoc
+from tutti.networks.flit.files.network_file import resolve_noc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,25 +43,6 @@ RATE = "16 GB/s"
 """BookSim counts cycles and flits; with these values a channel carries one flit per cycle."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FromBookSim:
-    """A converted BookSim configuration.
-
-    Attributes:
-        noc: The network and its traffic, as `tutti noc` runs them.
-        tables: The tables of the network file; a graph is written to a separate file.
-        remarks: Differences from BookSim, one sentence each.
-        not_honoured: The given keys that have no effect in tutti.
-        texts: Matrices and traces that `tables` name, by name; written next to the network file.
-    """
-
-    noc: Noc
-    tables: dict[str, Any]
-    texts: dict[str, str]
-    remarks: tuple[str, ...]
-    not_honoured: tuple[str, ...]
-
-
 def noc_of(
     config: BookSimConfig,
     *,
@@ -69,7 +51,7 @@ def noc_of(
     changes: Mapping[str, str] | None = None,
     lines: Mapping[str, int] | None = None,
     is_lenient: bool = False,
-) -> FromBookSim:
+) -> ConvertedNoc:
     """Converts a BookSim configuration.
 
     Args:
@@ -91,7 +73,7 @@ def noc_of(
     except ConfigError as error:
         raise _with_booksim_key(error, given) from None
     ignored = TABLES.without_meaning | (REPLACED_BY_TRACE if given.window else frozenset())
-    return FromBookSim(
+    return ConvertedNoc(
         noc=noc,
         tables=tables,
         texts=given.texts,
@@ -117,7 +99,9 @@ def _tables(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
     return tables, graph
 
 
-def load(path: str | Path, changes: Sequence[str] = (), *, is_lenient: bool = False) -> FromBookSim:
+def load(
+    path: str | Path, changes: Sequence[str] = (), *, is_lenient: bool = False
+) -> ConvertedNoc:
     """Reads a configuration, with keys replaced as on BookSim's command line.
 
     Args:
@@ -143,28 +127,6 @@ def load(path: str | Path, changes: Sequence[str] = (), *, is_lenient: bool = Fa
     converted = noc_of(config, source=str(path), folder=path.parent, changes=places,
                        lines=lines_of(text, source=str(path)), is_lenient=is_lenient)  # fmt: skip
     return replace(converted, remarks=(*converted.remarks, *repeated))
-
-
-def write(path: Path, converted: FromBookSim) -> list[Path]:
-    """Writes the file that `tutti noc` reads, and next to it the graph, matrix or trace.
-
-    Returns:
-        The paths written.
-
-    Raises:
-        OSError: A file cannot be written.
-    """
-    import tomlkit
-
-    paths = [path]
-    if graph := converted.tables["topology"].get("file"):
-        converted.noc.network.topology.write(path.parent / graph)
-        paths.append(path.parent / graph)
-    for name, text in converted.texts.items():
-        paths.append(path.parent / name)
-        paths[-1].write_text(text, encoding="utf-8")
-    path.write_text(tomlkit.dumps(converted.tables), encoding="utf-8")
-    return paths
 
 
 def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:

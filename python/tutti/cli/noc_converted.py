@@ -1,0 +1,71 @@
+"""Runs, sweeps or writes a converted configuration of another simulator of networks on chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tutti.cli import options
+from tutti.cli.loads import load_values
+from tutti.formats import converted as files
+from tutti.networks.study import run_load, sweep_loads
+from tutti.study.console import remark
+from tutti.study.study import Study, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tutti.formats.converted import ConvertedNoc
+
+
+@dataclass
+class ConvertedOptions:
+    """What to do with a converted configuration."""
+
+    loads: Annotated[
+        str | None,
+        typer.Option("--loads", metavar="LOADS", help="Offered loads in flits per node and cycle, "
+                     "as in `sweep`; replaces the rate."),
+    ] = None  # fmt: skip
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE",
+                     help="Write a tutti file (TOML) instead of running."),
+    ] = None  # fmt: skip
+    search: Annotated[
+        bool,
+        typer.Option("--saturation/--no-saturation",
+                     help="Search for the saturation load of --loads."),
+    ] = True  # fmt: skip
+    threads: options.Threads = 0
+    to: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
+    ] = None
+    report: options.Report = True
+
+
+def study_converted(path: Path, of: ConvertedOptions, convert: Callable[[], ConvertedNoc]) -> None:
+    """Converts a configuration, and runs, sweeps or writes it.
+
+    Raises:
+        ConfigError: The configuration or an option is invalid.
+    """
+    values = None if of.loads is None else load_values(of.loads)
+    found = read("reading", convert)
+    if found.not_honoured:
+        remark(f"ignored keys, without effect on results: {', '.join(found.not_honoured)}")
+    for text in found.remarks:
+        remark(text)
+    if of.write is not None:
+        Study().write(of.write, lambda to: files.write(to, found))
+        return
+    experiment = found.noc if of.to is None else replace(found.noc, output=of.to)
+    if values is None:
+        run_load(experiment, path, found.remarks, report=of.report)
+    else:
+        sweep_loads(experiment, path, values, search=of.search, threads=of.threads,
+                    notes=found.remarks, report=of.report)  # fmt: skip

@@ -1,0 +1,413 @@
+"""Converts a network of Garnet and its synthetic traffic to a network file of `tutti noc`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tutti import _core
+from tutti.base.files import limits
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.reader import read_text
+from tutti.base.units import TimePerByte
+from tutti.formats.converted import ConvertedNoc, link_rate
+from tutti.formats.garnet.patterns import PATTERNS, destinations, needed
+from tutti.formats.garnet.routes import mesh_of, routes_of
+from tutti.formats.garnet.run_config import integer, read_run
+from tutti.formats.garnet.settings import Given, period_ps
+from tutti.formats.garnet.topology import read_script
+from tutti.networks.flit.files.network_file import resolve_noc
+from tutti.topologies import Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tutti.formats.formats import Options
+    from tutti.formats.garnet.network import GarnetNetwork
+    from tutti.formats.garnet.routes import Mesh, Routes
+    from tutti.formats.garnet.run_config import RunConfig
+
+_EXPECTED: Final = "a topology script of gem5, or the config.ini or config.json of a run"
+_MOST_FLOWS: Final = 1 << 18
+"""Routes of pairs that a file lists; those of a mesh are not listed."""
+_HEADER: Final = 8
+"""Bytes of a control message, and of the header of a data message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GarnetInput:
+    """What a file and the command line state.
+
+    Attributes:
+        network: The network.
+        given: The options, completed by those of a run.
+        cycle_ps: The clock period of the network.
+        injection_ps: The clock period of the nodes, to which the injection rate refers.
+        remarks: Differences from gem5.
+    """
+
+    network: GarnetNetwork
+    given: Given
+    cycle_ps: int
+    injection_ps: int
+    remarks: list[str]
+
+    @property
+    def cycle(self) -> str:
+        """The clock period, with its unit."""
+        return f"{self.cycle_ps} ps"
+
+    @property
+    def flit(self) -> int:
+        """Bytes of a flit, which a link carries per cycle."""
+        return self.given.settings.link_width_bits // 8
+
+    @property
+    def rate(self) -> str:
+        """The rate of a link."""
+        return link_rate(self.flit, self.cycle_ps)
+
+
+def is_script(text: str) -> bool:
+    """Returns whether a text is a Python script, and not the configuration of a run."""
+    return re.search(r"(?m)^\s*\[[\w.]+\]\s*$", text) is None and text.lstrip()[:1] != "{"
+
+
+def read(path: Path, changes: Sequence[str] = ()) -> GarnetInput:
+    """Reads a topology script, or the configuration of a run.
+
+    Args:
+        path: The file.
+        changes: Options of gem5, each ``KEY=VALUE``.
+
+    Raises:
+        ConfigError: The file or an option is invalid, or not modelled.
+    """
+    source = str(path)
+    text = read_text(path, limits.Bytes.SCHEDULE, _EXPECTED)
+    if is_script(text):
+        return _of_script(text, changes, source)
+    return _of_run(read_run(text, source=source), changes, source)
+
+
+def load(path: Path, changes: Sequence[str] = ()) -> ConvertedNoc:
+    """Reads a file and converts it.
+
+    Raises:
+        ConfigError: As for `read`, or tutti has no equivalent.
+    """
+    found = read(path, changes)
+    tables, graph = _tables(found, path.stem)
+    noc = resolve_noc(tables, source=str(path), folder=path.parent, topology=graph)
+    return ConvertedNoc(noc=noc, tables=tables, texts={}, remarks=tuple(found.remarks),
+                        not_honoured=found.given.not_honoured)  # fmt: skip
+
+
+def read_topology(path: Path, options: Options) -> tuple[Topology, tuple[str, ...]]:
+    """Reads the graph of a file for `tutti convert`.
+
+    Raises:
+        ConfigError: As for `read`.
+        TopologyError: The graph is not a topology.
+    """
+    found = read(path, options.set)
+    weights = {link.weight for link in found.network.int_links}
+    lost = ["routers and traffic: use `tutti noc from-garnet`"]
+    if len(weights) > 1:
+        lost.append("weights of links, which select routes")
+    return _graph(found, path.stem), tuple(lost)
+
+
+# --- input ----------------------------------------------------------------------------------------
+
+
+def _of_script(text: str, changes: Sequence[str], source: str) -> GarnetInput:
+    if len(text) > limits.Bytes.CONFIG:
+        raise mistake("is too large for a script", source=source,
+                      expected=f"at most {limits.Bytes.CONFIG:,} characters")  # fmt: skip
+    given = Given(changes, source=source)
+    options = given.options()
+    network = read_script(text, options, source=source)
+    given.refuse_unread(options.read)
+    periods = [period_ps(given.settings.ruby_clock), period_ps(given.settings.sys_clock)]
+    for key, period in zip(("ruby_clock", "sys_clock"), periods, strict=True):
+        if period is None:
+            raise given.refused(key, "a frequency such as 2GHz", problem="is not a clock")
+    cycle, injection = (period or 1 for period in periods)
+    return GarnetInput(network=network, given=given, cycle_ps=cycle, injection_ps=injection,
+                       remarks=[])  # fmt: skip
+
+
+_OF_NETWORK: Final = (
+    *("vcs_per_vnet", "buffers_per_data_vc", "buffers_per_ctrl_vc", "routing_algorithm"),
+    "garnet_deadlock_threshold",
+)
+_OF_TRAFFIC: Final = {"inj_rate": "injectionrate", "traffic_type": "synthetic"}
+_OF_TESTER: Final = {
+    **_OF_TRAFFIC,
+    "inj_vnet": "inj_vnet",
+    "single_sender": "single_sender_id",
+    "single_dest": "single_dest_id",
+    "num_packets_max": "num_packets_max",
+}
+_OF_CONTROLLERS: Final = ("num_cpus", "num_l2caches", "num_dirs", "num_dmas", "mesh_rows",
+                          "topology", "link_latency", "ruby_clock", "sys_clock")  # fmt: skip
+
+
+def _of_run(run: RunConfig, changes: Sequence[str], source: str) -> GarnetInput:
+    """Returns what a run states; options replace the keys of Garnet and of the traffic."""
+    parameters = run.parameters
+    stated = [f"{key}={parameters.values[key]}" for key in _OF_NETWORK if key in parameters.values]
+    stated.append(f"link_width_bits={8 * integer(parameters, 'ni_flit_size', 1, 1 << 16)}")
+    if parameters.values.get("enable_fault_model") == "true":
+        stated.append("network_fault_model=true")
+    if run.traffic is not None:
+        values = run.traffic.values
+        stated += [f"{to}={values[key]}" for key, to in _OF_TESTER.items() if key in values]
+    Given(stated, source=source)
+    for key in (each.partition("=")[0].strip().lstrip("-").replace("-", "_") for each in changes):
+        if key in _OF_CONTROLLERS:
+            raise mistake("has no effect", source=f"argument {shown(key)}",
+                          expected=f"no {key}: {source} states it")  # fmt: skip
+    given = Given([*stated, *changes], source=source)
+    given.refuse_unread()
+    only = {each.partition("=")[0] for each in changes}
+    given.places = {key: place for key, place in given.places.items() if key in only}
+    cycle, injection = run.cycles_ps
+    remarks = []
+    if run.traffic is None:
+        remarks.append("the run has no GarnetSyntheticTraffic: uniform traffic is assumed")
+    return GarnetInput(network=run.network, given=given, cycle_ps=cycle, injection_ps=injection,
+                       remarks=remarks)  # fmt: skip
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _tables(found: GarnetInput, name: str) -> tuple[dict[str, Any], Topology | None]:
+    settings = found.given.settings
+    if settings.network_fault_model:
+        raise found.given.refused("network_fault_model", "false: routers are fault-free")
+    if settings.network != "garnet":
+        raise found.given.refused("network", "garnet")
+    merged = _merged(found)
+    routes = routes_of(merged.network)
+    mesh = _mesh(merged, routes)
+    topology, graph = topology_table(merged, routes, mesh, name)
+    router = {**_router(merged), **({} if mesh is None else _ports(merged))}
+    traffic = _traffic(merged)
+    return {
+        "cycle": merged.cycle,
+        "flit": f"{merged.flit} B",
+        "topology": topology,
+        "router": router,
+        "traffic": traffic[0] if len(traffic) == 1 else traffic,
+    }, graph
+
+
+def _merged(found: GarnetInput) -> GarnetInput:
+    """Returns the network with one node for an L1 cache and a directory of the same router.
+
+    In the protocol Garnet_standalone, L1 caches only send and directories only receive.
+    """
+    network = found.network
+    half, odd = divmod(len(network.controllers), 2)
+    kinds = ("L1Cache_Controller",) * half + ("Directory_Controller",) * half
+    pairs = list(zip(network.ext_links[:half], network.ext_links[half:], strict=not odd))
+    alike = all(a.router == b.router and a.cycles == b.cycles for a, b in pairs)
+    if odd or network.controllers != kinds or not alike:
+        return found
+    found.remarks.append("L1 cache and directory N are node N: one only sends, one only receives")
+    merged = replace(network, controllers=kinds[:half], ext_links=network.ext_links[:half])
+    return replace(found, network=merged)
+
+
+def _mesh(found: GarnetInput, routes: Routes) -> Mesh | None:
+    """Returns the mesh of one node per router, if the network is one."""
+    links = found.network.ext_links
+    mesh = mesh_of(found.network, routes)
+    if [link.router for link in links] != list(range(found.network.routers)):
+        mesh = None
+    if len({link.cycles for link in links}) != 1:
+        mesh = None
+    algorithm = found.given.settings.routing_algorithm
+    if algorithm == 2 or (algorithm == 1 and mesh is None):
+        raise found.given.refused(
+            "routing_algorithm",
+            "0, the routing table, or in a mesh of one node per router 1 (XY)",
+            hint="custom routing is C++ code in RoutingUnit.cc",
+        )
+    return mesh._replace(routing="dimension_order") if mesh and algorithm == 1 else mesh
+
+
+def topology_table(
+    found: GarnetInput, routes: Routes, mesh: Mesh | None, name: str
+) -> tuple[dict[str, Any], Topology | None]:
+    """Returns the topology table: a mesh, or a graph with its routes.
+
+    Raises:
+        ConfigError: The graph has too many routes.
+    """
+    if mesh is not None:
+        latency = f"{found.network.int_links[0].cycles * found.cycle_ps} ps"
+        links = [{"rate": found.rate, "latency": latency}]
+        build = f"mesh:{mesh.columns}x{mesh.rows}"
+        return {"build": build, "links": links, "routing": mesh.routing}, None
+    if routes.equal:
+        found.remarks.append(
+            f"{routes.equal} routes have several links of the least weight: the first one is "
+            "taken, as in an ordered vnet; other vnets of Garnet draw one"
+        )
+    graph = _graph(found, name)
+    return {"file": f"{name}.json", "routing": _flows(found, routes, graph)}, graph
+
+
+def _flows(found: GarnetInput, routes: Routes, graph: Topology) -> str:
+    """Returns the routing that carries each route as output ports."""
+    nodes = [link.router for link in found.network.ext_links]
+    if len(nodes) ** 2 > _MOST_FLOWS:
+        raise mistake(f"has {len(nodes)} nodes, and is not a mesh of one node per router",
+                      source=found.network.source,
+                      expected="at most 512 nodes with routes from a table")  # fmt: skip
+    ports = _ports_of(graph)
+    own = {node: ports[f"router{router}", f"npu{node}"] for node, router in enumerate(nodes)}
+    steps: dict[tuple[int, int], str] = {}
+    for start in sorted(set(nodes)):
+        for end in sorted(set(nodes)):
+            path = routes.path(start, end)
+            pairs = itertools.pairwise(path)
+            steps[start, end] = "".join(f"{ports[f'router{a}', f'router{b}']}." for a, b in pairs)
+    flows = (
+        f"{a}-{b}={steps[start, end]}{own[b]}"
+        for a, start in enumerate(nodes)
+        for b, end in enumerate(nodes)
+    )
+    return "source_routed:" + ";".join(flows)
+
+
+def _ports_of(graph: Topology) -> dict[tuple[str, str], int]:
+    """Returns the output port of each link of a router: first links to routers, then nodes."""
+    ports: dict[tuple[str, str], int] = {}
+    counts: dict[str, int] = {}
+    links = [(link.source, link.target) for link in graph.links if "npu" not in link.source]
+    order = [link for link in links if "npu" not in link[1]]
+    order += sorted((link for link in links if "npu" in link[1]), key=lambda link: int(link[1][3:]))
+    for source, target in order:
+        ports[source, target] = counts.setdefault(source, 0)
+        counts[source] += 1
+    return ports
+
+
+def _graph(found: GarnetInput, name: str) -> Topology:
+    network, rate = found.network, TimePerByte.parse(found.rate).core
+    npus = len(network.controllers)
+
+    def parameters(cycles: int) -> tuple[_core.TimePerByte, int, int | None]:
+        return rate, cycles * found.cycle_ps, None
+
+    links = []
+    for link in network.ext_links:
+        ends = link.controller, npus + link.router
+        links += [(*ends, parameters(link.cycles)), (*ends[::-1], parameters(link.cycles))]
+    links += [
+        (npus + link.start, npus + link.end, parameters(link.cycles)) for link in network.int_links
+    ]
+    core = _core.Topology.from_links(
+        name,
+        [f"npu{npu}" for npu in range(npus)],
+        [("router", f"router{router}") for router in range(network.routers)],
+        links,
+    )
+    return Topology(core)
+
+
+def _router(found: GarnetInput) -> dict[str, Any]:
+    """Returns the routers: a flit requests VC and switch at once, and leaves in the next cycle."""
+    settings = found.given.settings
+    depth = found.network.router_cycles or settings.router_latency
+    vnets = _vnets(found)
+    data, control = settings.buffers_per_data_vc, settings.buffers_per_ctrl_vc
+    # A VC holds one packet: deeper buffers do not matter for packets that fit.
+    if len(vnets) > 1 and data != control < -(-_HEADER // found.flit):
+        expected = f"{data}, as buffers_per_data_vc, for control messages of several flits"
+        raise found.given.refused("buffers_per_ctrl_vc", expected)
+    return {
+        "vcs": settings.vcs_per_vnet * len(vnets),
+        "buffer": control if 2 not in vnets else data if vnets == [2] else max(data, control),
+        "routing_delay": depth - 1,
+        "traversal_delay": 0,
+        "speculation": {},
+        "wait_for_tail_credit": True,
+    }
+
+
+def _ports(found: GarnetInput) -> dict[str, Any]:
+    return {"port_latency": found.network.ext_links[0].cycles}
+
+
+def _vnets(found: GarnetInput) -> list[int]:
+    chosen = found.given.settings.inj_vnet
+    return [0, 1, 2] if chosen < 0 else [chosen]
+
+
+def _traffic(found: GarnetInput) -> list[dict[str, Any]]:
+    """Returns a class for each vnet: 0 and 1 carry control messages, 2 carries data."""
+    settings = found.given.settings
+    for key in ("single_sender_id", "single_dest_id", "num_packets_max"):
+        if getattr(settings, key) >= 0:
+            raise found.given.refused(key, "-1, or a pattern of tutti in the written file")
+    pattern = _pattern(found)
+    vnets = _vnets(found)
+    packets = settings.injectionrate * found.cycle_ps / found.injection_ps / len(vnets)
+    data = -(-(_HEADER + settings.cacheline_size) // found.flit)
+    sizes = {2: data}
+    control = -(-_HEADER // found.flit)
+    if found.cycle_ps != found.injection_ps:
+        found.remarks.append(
+            f"nodes create packets at a clock of {found.injection_ps} ps (sys_clock) and the "
+            f"network has one of {found.cycle_ps} ps: {settings.injectionrate:g} packets per cycle "
+            f"of a node are {settings.injectionrate * found.cycle_ps / found.injection_ps:g} per "
+            "cycle of the network"
+        )
+    return [
+        {
+            "pattern": pattern,
+            "rate": packets * sizes.get(vnet, control),
+            "packet": sizes.get(vnet, control),
+            "vcs": [place * settings.vcs_per_vnet, (place + 1) * settings.vcs_per_vnet - 1],
+        }
+        for place, vnet in enumerate(vnets)
+    ]
+
+
+def _pattern(found: GarnetInput) -> str:
+    name = found.given.settings.synthetic
+    kinds = found.network.controllers
+    if name not in PATTERNS:
+        raise found.given.refused("synthetic", ", ".join(PATTERNS))
+    if len(set(kinds)) > 1:
+        if name != "uniform_random":
+            raise found.given.refused(
+                "synthetic", "uniform_random with several kinds of controllers"
+            )
+        return _to_directories(found)
+    if name == "uniform_random":
+        return "uniform"
+    if problem := needed(name, len(kinds)):
+        raise found.given.refused("synthetic", problem, problem=f"has {len(kinds)} nodes")
+    return "destinations:" + ",".join(map(str, destinations(name, len(kinds))))
+
+
+def _to_directories(found: GarnetInput) -> str:
+    """Returns uniform traffic from L1 caches to directories, as testers send it."""
+    kinds = found.network.controllers
+    row = ",".join("1" if kind == "Directory_Controller" else "0" for kind in kinds)
+    none = ",".join("0" for _ in kinds)
+    if "1" not in row:
+        return "uniform"
+    found.remarks.append("L1 caches send to directories only; no other controller sends")
+    rows = [row if kind == "L1Cache_Controller" else none for kind in kinds]
+    return "matrix:" + ";".join(rows)

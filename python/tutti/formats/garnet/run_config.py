@@ -1,0 +1,262 @@
+"""Reads the configuration that gem5 writes for a run: `config.ini`, or `config.json`.
+
+It lists each object with its parameters, hence each link of the network, whatever script built it.
+
+Source: gem5 `src/python/m5/simulate.py` (`config.ini`, `config.json`), `SimObject.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tutti.base.files import limits
+from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.reader import check_lines, parse_count, parse_json
+from tutti.formats.garnet.network import MOST_CONTROLLERS, MOST_LINKS, NetworkBuilder, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.formats.garnet.network import GarnetNetwork
+
+_EXPECTED: Final = "a configuration of a run of gem5 with a GarnetNetwork"
+_SECTION: Final = re.compile(r"\[([^\]]{1,256})\]\s*")
+_LINK_KEYS: Final = (
+    *("latency", "weight", "width", "src_outport", "supported_vnets"),
+    *(f"{end}_{unit}" for end in ("src", "dst", "ext", "int") for unit in ("cdc", "serdes")),
+)
+
+
+class Section(NamedTuple):
+    """An object of a run.
+
+    Attributes:
+        place: File and line, or file and path of the object.
+        values: Its parameters; a list is a text with spaces.
+    """
+
+    place: str
+    values: dict[str, str]
+
+
+Sections = dict[str, Section]
+"""The objects by path, such as `system.ruby.network`."""
+
+
+def sections_of(text: str, *, source: str) -> Sections:
+    """Returns the objects of a run.
+
+    Raises:
+        ConfigError: The text is neither `config.ini` nor `config.json`.
+    """
+    if text.lstrip()[:1] == "{":
+        table = parse_json(text, source=source, expected=_EXPECTED)
+        return dict(_objects(table, source))
+    return _ini(text, source)
+
+
+def _ini(text: str, source: str) -> Sections:
+    check_lines(text, limits.LINE, source=source)
+    sections: Sections = {}
+    values: dict[str, str] | None = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip() or line.lstrip().startswith(("#", ";")):
+            continue
+        place = f"{source}:{number}"
+        if heading := _SECTION.fullmatch(line):
+            if heading[1] in sections:
+                expected = f"one section, as in {sections[heading[1]].place}"
+                raise mistake(f"[{heading[1]}] appears twice", source=place, expected=expected)
+            values = {}
+            sections[heading[1]] = Section(place, values)
+            continue
+        key, equals, value = line.partition("=")
+        if not equals or values is None:
+            raise mistake(f"found {shown(line[:60])}", source=place,
+                          expected="[OBJECT], then lines KEY=VALUE")  # fmt: skip
+        values[key.strip()] = value.strip()
+    return sections
+
+
+def _objects(table: dict[str, Any], source: str) -> Iterator[tuple[str, Section]]:
+    """Yields the objects of JSON: tables with a path and a type."""
+    pending: list[Any] = [table]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending += value
+        elif isinstance(value, dict):
+            pending += value.values()
+            path = value.get("path")
+            if isinstance(path, str) and isinstance(value.get("type"), str):
+                plain = {key: _plain(each) for key, each in value.items()}
+                yield path, Section(f"{source}: {path[:80]}", plain)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(_plain(each) for each in value)
+    if isinstance(value, dict):
+        return str(value.get("path", ""))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class RunConfig(NamedTuple):
+    """The network of a run, and the parameters of the network and of its traffic."""
+
+    network: GarnetNetwork
+    parameters: Section
+    traffic: Section | None
+    cycles_ps: tuple[int, int]
+    """The clock periods of the network and of the traffic."""
+
+
+def read_run(text: str, *, source: str) -> RunConfig:
+    """Reads the network of a run.
+
+    Raises:
+        ConfigError: The text is not the configuration of a run with Garnet, or its network is
+            invalid or not modelled. The message names the line.
+    """
+    sections = sections_of(text, source=source)
+    of_type = _by_type(sections)
+    networks = of_type.get("GarnetNetwork", [])
+    if len(networks) != 1:
+        other = "SimpleNetwork" in of_type
+        raise mistake(
+            f"has {len(networks)} objects of the type GarnetNetwork",
+            source=source,
+            expected=_EXPECTED,
+            hint="run gem5 with --network=garnet" if other else "",
+        )
+    parameters = networks[0]
+    testers = of_type.get("GarnetSyntheticTraffic", [])
+    flit = integer(parameters, "ni_flit_size", 1, 1 << 16)
+    network = _network(sections, parameters, 8 * flit, source)
+    clocks = (_period(sections, parameters), _period(sections, (testers or networks)[0]))
+    return RunConfig(network, parameters, _tester(testers), clocks)
+
+
+def _by_type(sections: Sections) -> dict[str, list[Section]]:
+    found: dict[str, list[Section]] = {}
+    for section in sections.values():
+        found.setdefault(section.values.get("type", ""), []).append(section)
+    return found
+
+
+def _tester(testers: list[Section]) -> Section | None:
+    """Returns the traffic of all testers, which must be alike."""
+    keys = ("inj_rate", "traffic_type", "inj_vnet", "num_dest", "single_sender", "single_dest")
+    for tester in testers:
+        for key in keys:
+            if tester.values.get(key) != testers[0].values.get(key):
+                problem = f"`{key}` differs from that of {testers[0].place}"
+                expected = "the same traffic at each tester"
+                raise mistake(problem, source=tester.place, expected=expected)
+    return testers[0] if testers else None
+
+
+def _network(sections: Sections, parameters: Section, flit_bits: int, source: str) -> GarnetNetwork:
+    links = _listed(sections, parameters, "ext_links", MOST_CONTROLLERS)
+    names = sorted(
+        {_of(link, "ext_node") for link in links}, key=lambda name: _order(sections, name)
+    )
+    controllers = {name: index for index, name in enumerate(names)}
+    kinds = [sections[name].values.get("type", "") if name in sections else "" for name in names]
+    builder = NetworkBuilder(source, flit_bits, kinds)
+    routers: dict[str, int] = {}
+    for router in _names(parameters, "routers"):
+        section = _section(sections, router, parameters)
+        number = integer(section, "router_id", 0, limits.MOST)
+        builder.router(Place(section.place, _values(section, ("latency", "width"), number)))
+        routers[router] = number
+
+    def router_of(link: Section, key: str) -> int:
+        name = _of(link, key)
+        if name not in routers:
+            raise mistake(f"`{key}` is {shown(name[:60])}", source=link.place,
+                          expected="a router of the network")  # fmt: skip
+        return routers[name]
+
+    for link in links:
+        place = Place(link.place, _values(link, _LINK_KEYS))
+        builder.ext_link(place, controllers[_of(link, "ext_node")], router_of(link, "int_node"))
+    for link in _listed(sections, parameters, "int_links", MOST_LINKS):
+        ends = router_of(link, "src_node"), router_of(link, "dst_node")
+        builder.int_link(Place(link.place, _values(link, _LINK_KEYS)), *ends)
+    return builder.network()
+
+
+def _order(sections: Sections, name: str) -> tuple[bool, int, int, str]:
+    """Sorts controllers as gem5's scripts list them: by type, then number."""
+    order = ("L1Cache", "L2Cache", "Directory", "DMA")
+    values = sections[name].values if name in sections else {}
+    kind = values.get("type", "").removesuffix("_Controller")
+    place = next((at for at, each in enumerate(order) if each == kind), len(order))
+    version = parse_count(values.get("version", "")) or 0
+    return place == len(order), place, version, name
+
+
+def _values(
+    section: Section, keys: tuple[str, ...], number: int | None = None
+) -> dict[str, object]:
+    """Returns parameters as numbers, flags or texts; defaults that have no effect are omitted."""
+    found: dict[str, object] = {} if number is None else {"router_id": number}
+    for key in keys:
+        text = section.values.get(key)
+        if text is None or text in {"false", ""}:
+            continue
+        count = parse_count(text)
+        found[key] = count if count is not None else True if text == "true" else text
+    return found
+
+
+def _listed(sections: Sections, of: Section, key: str, most: int) -> list[Section]:
+    names = _names(of, key)
+    if len(names) > most:
+        raise mistake(f"`{key}` has {len(names):,} objects", source=of.place,
+                      expected=f"at most {most:,}")  # fmt: skip
+    return [_section(sections, name, of) for name in names]
+
+
+def _names(of: Section, key: str) -> list[str]:
+    return of.values.get(key, "").split()
+
+
+def _section(sections: Sections, name: str, by: Section) -> Section:
+    if name not in sections:
+        raise mistake(f"the object {shown(name[:80])} is missing", source=by.place,
+                      expected="a section for each object")  # fmt: skip
+    return sections[name]
+
+
+def _of(section: Section, key: str) -> str:
+    value = section.values.get(key, "")
+    if not value:
+        raise mistake(f"`{key}` is missing", source=section.place, expected=f"{key}=OBJECT")
+    return value
+
+
+def integer(section: Section, key: str, least: int, most: int, default: int | None = None) -> int:
+    """Returns an integer of an object.
+
+    Raises:
+        ConfigError: It is missing or out of range.
+    """
+    text = section.values.get(key)
+    if text is None and default is not None:
+        return default
+    value = parse_count(text or "", most=most)
+    if value is None or value < least:
+        raise mistake(f"`{key}` is {shown((text or '')[:60])}", source=section.place,
+                      expected=f"an integer from {least} to {most:,}")  # fmt: skip
+    return value
+
+
+def _period(sections: Sections, of: Section) -> int:
+    """Returns the clock period of an object in ticks, which gem5 sets to 1 ps."""
+    domain = sections.get(of.values.get("clk_domain", ""))
+    if domain is None:
+        return 1000
+    return integer(domain, "clock", 1, 10**9)

@@ -1,0 +1,321 @@
+"""Networks of Garnet: scripts and runs, routes by weight, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tutti.base.errors import ConfigError
+from tutti.formats.converted import ConvertedNoc, write
+from tutti.formats.formats import Options, head, recognised
+from tutti.formats.garnet.experiment import load, read, read_topology, topology_table
+from tutti.formats.garnet.patterns import destinations
+from tutti.formats.garnet.routes import routes_of
+from tutti.networks import flit as noc
+from tutti.networks.flit.files.network_file import load_noc, resolve_noc
+
+EXAMPLES = Path(__file__).parents[2] / "examples/31_coming_from_garnet"
+MESH, RUN = EXAMPLES / "mesh.py", EXAMPLES / "config.ini"
+OPTIONS = ("num_cpus=16", "mesh_rows=4")
+HEADER = """class Some(SimpleTopology):
+    def makeTopology(self, options, network, IntLink, ExtLink, Router):
+"""
+RING = """        n = options.num_cpus
+        network.routers = [Router(router_id=i) for i in range(n)]
+        for i in range(n):
+            network.ext_links.append(ExtLink(ext_node=self.nodes[i], int_node=network.routers[i]))
+            for j in ((i + 1) % n, (i - 1) % n):
+                network.int_links.append(IntLink(src_node=network.routers[i],
+                                                 dst_node=network.routers[j], weight=1))
+"""
+
+
+def script(folder: Path, body: str) -> Path:
+    path = folder / "some.py"
+    path.write_text(HEADER + body)
+    return path
+
+
+def run(found: ConvertedNoc) -> noc.NocRun:
+    return noc.run(found.noc.network, found.noc.traffic, found.noc.plan)
+
+
+def refusal(path: Path, *options: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        load(path, options)
+    return str(error.value)
+
+
+# --- equal networks give equal results ------------------------------------------------------------
+
+
+def native(**changes: Any) -> dict[str, Any]:
+    """Returns the network that a user of tutti writes for the mesh of the example."""
+    classes = [
+        {"pattern": "uniform", "rate": flits * 0.05 / 3, "packet": flits, "vcs": vcs}
+        for flits, vcs in ((1, [0, 3]), (1, [4, 7]), (5, [8, 11]))
+    ]
+    return {
+        "cycle": "500 ps",
+        "flit": "16 B",
+        "topology": {
+            "build": "mesh:4x4",
+            "links": [{"rate": "32 GB/s", "latency": "500 ps"}],
+            "routing": "dimension_order",
+        },
+        "router": {
+            "vcs": 12,
+            "buffer": 4,
+            "traversal_delay": 0,
+            "speculation": {},
+            "wait_for_tail_credit": True,
+        },
+        "traffic": classes,
+        **changes,
+    }
+
+
+def test_the_mesh_of_a_script_gives_the_bits_of_a_native_mesh() -> None:
+    found = load(MESH, OPTIONS)
+    same = resolve_noc(native(), source="native", folder=Path())
+    other = noc.run(same.network, same.traffic, same.plan)
+    mine = run(found)
+    assert found.noc.network.topology.name == "mesh:4x4"
+    assert (mine.latency, mine.accepted, mine.hops) == (other.latency, other.accepted, other.hops)
+
+
+def test_a_run_gives_the_network_of_its_script(tmp_path: Path) -> None:
+    script_tables = load(MESH, (*OPTIONS, "num_dirs=16")).tables
+    assert load(RUN).tables == script_tables
+    (tmp_path / "config.json").write_text(json.dumps(as_json(RUN.read_text())))
+    assert load(tmp_path / "config.json").tables == script_tables
+
+
+def as_json(text: str) -> dict[str, Any]:
+    """Returns a configuration as gem5 writes it to config.json: objects with paths."""
+    objects: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        if line.startswith("["):
+            objects.append({"path": line[1:-1]})
+        elif line:
+            key, _, value = line.partition("=")
+            lists = {"int_links", "ext_links", "routers"}
+            objects[-1][key] = value.split() if key in lists else value
+    return {"type": "Root", "eventq_index": 0, "objects": objects}
+
+
+def test_routes_from_tables_give_the_bits_of_dimension_order(tmp_path: Path) -> None:
+    found = read(MESH, OPTIONS)
+    table, graph = topology_table(found, routes_of(found.network), None, "m")
+    assert table["file"] == "m.json"
+    assert table["routing"].startswith("source_routed:0-0=2;0-1=0.3;0-2=0.1.3;")
+    tables = {**load(MESH, OPTIONS).tables, "topology": table}
+    same = resolve_noc(tables, source="m", folder=tmp_path, topology=graph)
+    mine, other = noc.run(same.network, same.traffic, same.plan), run(load(MESH, OPTIONS))
+    assert (mine.latency, mine.accepted, mine.hops) == (other.latency, other.accepted, other.hops)
+    assert not [one for one in same.remarks() if "deadlock" in one]
+
+
+def test_a_concentrated_mesh_has_the_latency_of_its_routes() -> None:
+    found = load(MESH, ("num_cpus=4", "mesh_rows=2", "num_l2caches=4", "injectionrate=0.001",
+                        "inj_vnet=0", "sys_clock=2GHz"))  # fmt: skip
+    assert found.noc.network.topology.ranks == 8
+    result = run(found)
+    # A cycle to the source queue, one to the router, and two for each router: head and link.
+    assert result.latency is not None
+    assert result.latency.mean == pytest.approx(2 + 2 * result.hops.mean, abs=0.05)
+
+
+def test_a_written_file_gives_the_same_result(tmp_path: Path) -> None:
+    found = load(script(tmp_path, RING), ("num_cpus=5", "inj_vnet=0"))
+    write(tmp_path / "w.toml", found)
+    again = load_noc(tmp_path / "w.toml")
+    other = noc.run(again.network, again.traffic, again.plan)
+    assert (run(found).latency, run(found).accepted) == (other.latency, other.accepted)
+
+
+# --- routes and deadlock --------------------------------------------------------------------------
+
+
+def test_weights_select_routes(tmp_path: Path) -> None:
+    text = MESH.read_text().replace("router + 1, 1)", "router + 1, 3)")
+    (tmp_path / "m.py").write_text(text)
+    routes = routes_of(read(tmp_path / "m.py", OPTIONS).network)
+    assert routes.path(0, 5) == [0, 4, 5]
+    assert routes.equal == 0
+    assert load(tmp_path / "m.py", OPTIONS).noc.network.routing == "dimension_order:yx"
+
+
+def test_equal_weights_take_the_lowest_router_and_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(MESH.read_text().replace("columns, 2)", "columns, 1)"))
+    found = load(tmp_path / "m.py", OPTIONS)
+    routes = routes_of(read(tmp_path / "m.py", OPTIONS).network)
+    # 12 pairs of rows by 12 pairs of columns: wherever x and y differ, both links start a path.
+    assert routes.equal == 12 * 12
+    assert routes.path(5, 0) == [5, 1, 0]
+    assert any(text.startswith("144 routes have several links") for text in found.remarks)
+
+
+def test_a_ring_of_equal_weights_can_deadlock(tmp_path: Path) -> None:
+    remarks = load(script(tmp_path, RING), ("num_cpus=5", "inj_vnet=2")).noc.remarks()
+    assert any("deadlock" in text for text in remarks)
+    assert not any("deadlock" in text for text in load(MESH, OPTIONS).noc.remarks())
+
+
+def test_no_path_is_an_error(tmp_path: Path) -> None:
+    body = RING.replace("((i + 1) % n, (i - 1) % n)", "((0,) if i == 1 else ())")
+    assert "router 0 has no path to router 1" in refusal(script(tmp_path, body), "num_cpus=2")
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def test_options_become_keys() -> None:
+    found = load(MESH, (*OPTIONS, "router_latency=3", "link_latency=2", "vcs_per_vnet=2",
+                        "inj_vnet=2", "link_width_bits=64", "buffers_per_data_vc=5",
+                        "ruby_clock=1GHz", "injectionrate=0.02", "sim_cycles=9"))  # fmt: skip
+    router, tables = found.noc.network.router, found.tables
+    assert (router.vcs, router.buffer, router.routing_delay, router.port_latency) == (2, 5, 2, 2)
+    assert tables["traffic"] == {"pattern": "uniform", "rate": 0.18, "packet": 9, "vcs": [0, 1]}
+    assert (tables["cycle"], tables["flit"]) == ("1000 ps", "8 B")
+    assert tables["topology"]["links"] == [{"rate": "8000000000 B/s", "latency": "2000 ps"}]
+    assert found.not_honoured == ("sim_cycles",)
+
+
+def test_injection_rates_are_per_cycle_of_the_nodes() -> None:
+    remarks = load(MESH, OPTIONS).remarks
+    assert any("0.1 packets per cycle of a node are 0.05" in text for text in remarks)
+    assert load(MESH, (*OPTIONS, "sys_clock=2GHz")).remarks == ()
+
+
+def test_patterns_are_those_of_gem5() -> None:
+    assert destinations("transpose", 16)[1] == 4
+    assert destinations("tornado", 16)[:4] == [1, 2, 3, 0]
+    assert destinations("neighbor", 16)[3] == 0
+    assert destinations("bit_complement", 16)[1] == 14
+    assert destinations("bit_reverse", 16)[1] == 8
+    assert destinations("bit_rotation", 16)[:4] == [0, 8, 1, 9]
+    assert destinations("shuffle", 16)[9] == 3
+    for name in ("bit_complement", "bit_reverse", "bit_rotation", "shuffle", "tornado"):
+        assert sorted(destinations(name, 16)) == list(range(16))
+
+
+def test_testers_send_to_directories() -> None:
+    found = load(MESH, ("num_cpus=4", "mesh_rows=2", "num_dirs=1", "inj_vnet=0"))
+    assert found.tables["traffic"]["pattern"].startswith("matrix:0,0,0,0,1;")
+    assert found.tables["traffic"]["pattern"].endswith(";0,0,0,0,0")
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("        open('/etc/passwd')\n", ("some.py:3", "the name `open` is unknown")),
+        ("        import os\n        os.system('x')\n", ("some.py:4", "`os` of gem5")),
+        ("        ().__class__\n", ("some.py:3", "no attribute `__class__`")),
+        ("        with x: pass\n", ("some.py:3", "With are not read", "config.ini")),
+        ("        lambda: 1\n", ("some.py:3", "Lambda")),
+        ("        eval('1')\n", ("the name `eval` is unknown",)),
+        ("        x = [0] * 10 ** 9\n", ("lists are too long",)),
+        ("        x = 10 ** 60\n", ("a number is too large",)),
+        ("        x = 'a' * 10 ** 9\n", ("a str is not a number",)),
+        ("        while 1: pass\n", ("the script is too long",)),
+        ("        self.makeTopology(options, network, IntLink, ExtLink, Router)\n",
+         ("nested too deeply",)),
+        ("        x = options.mesh_rows\n", ("needs the option `mesh_rows`", "mesh_rows=V")),
+        ("        assert options.num_cpus == 7\n", ("some.py:3", "options.num_cpus == 7")),
+        ("        fatal('no')\n", ("the script stops: fatal('no')",)),
+        ("        x = 1 / 0\n", ("some.py:3", "division by zero")),
+        ("        x = range(1 / 1)\n", ("not of integers", "`//`")),
+        ("        pass\n", ("has no router",)),
+        ("        network.routers = [1]\n", ("`network.routers` is not a list of Router",)),
+        (RING.replace("weight=1", "weight=0"), ("some.py:8", "`weight` is 0")),
+        (RING.replace("weight=1", "latency=0"), ("`latency` is 0",)),
+        (RING.replace("router_id=i", "router_id=0"), ("router_id 0 appears twice",)),
+        (RING.replace("(i - 1)", "(i + 1)"), ("a second link from router 0 to router 1",)),
+        (RING.replace("(i - 1)", "(i + 0)"), ("router 0 is linked to itself",)),
+        (RING.replace("self.nodes[i]", "self.nodes[0]"), ("controller 0 has a second",)),
+        (RING.replace("src_node", "node_a"), ("`src_node` is not a router", "old gem5")),
+    ],
+)  # fmt: skip
+def test_scripts_that_are_refused(tmp_path: Path, body: str, words: tuple[str, ...]) -> None:
+    text = refusal(script(tmp_path, body), "num_cpus=4")
+    for word in words:
+        assert word in text
+
+
+def test_all_settings_that_are_not_modelled_are_listed(tmp_path: Path) -> None:
+    body = RING.replace("weight=1", "weight=1, src_cdc=(i == 0), width=32, src_serdes=False")
+    body = body.replace("router_id=i", "router_id=i, latency=1 + i % 2, vcs_per_vnet=2")
+    text = refusal(script(tmp_path, body), "num_cpus=3")
+    assert text.count("width = 32") == 6
+    assert text.count("src_cdc = True") == 2
+    assert text.count("vcs_per_vnet = 2") == 3
+    assert "some.py:4: router latency = 2" in text
+    assert "src_serdes" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("num_cpu=16", "mesh_rows=4"), "has fewer than two controllers"),
+        ((*OPTIONS, "mesh_row=4"), "`mesh_rows`"),
+        ((*OPTIONS, "routing_algorithm=2"), "RoutingUnit.cc"),
+        ((*OPTIONS, "synthetic=hotspot"), "uniform_random, bit_complement"),
+        ((*OPTIONS, "single_dest_id=3"), "single_dest_id"),
+        ((*OPTIONS, "network_fault_model=true"), "fault-free"),
+        ((*OPTIONS, "ruby_clock=fast"), "is not a clock"),
+        ((*OPTIONS, "vcs_per_vnet=0"), 'argument "vcs_per_vnet=0"'),
+        ((*OPTIONS, "link_width_bits=16", "buffers_per_ctrl_vc=2"), "control messages"),
+        (("num_cpus=8", "mesh_rows=2", "synthetic=tornado"), "a square number"),
+        (("num_cpus=8", "mesh_rows=3"), "the assertion fails"),
+        (("x",), "is not KEY=VALUE"),
+    ],
+)
+def test_options_that_are_refused(options: tuple[str, ...], words: str) -> None:
+    assert words in refusal(MESH, *options)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("type=GarnetNetwork", "type=SimpleNetwork", "--network=garnet"),
+        ("weight=2", "weight=none", "`weight` is"),
+        ("src_cdc=false", "src_cdc=true", "src_cdc = True"),
+        ("supported_vnets=", "supported_vnets=1", "supported_vnets = 1"),
+        ("ni_flit_size=16", "ni_flit_size=0", "`ni_flit_size`"),
+        ("routing_algorithm=0", "routing_algorithm=2", "RoutingUnit.cc"),
+        ("traffic_type=uniform_random", "traffic_type=other", "uniform_random"),
+        ("[root]", "[root", "found"),
+    ],
+)
+def test_runs_that_are_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
+    text = RUN.read_text()
+    assert old in text
+    (tmp_path / "config.ini").write_text(text.replace(old, new))
+    assert words in refusal(tmp_path / "config.ini")
+
+
+def test_options_that_a_run_states_have_no_effect() -> None:
+    assert "has no effect" in refusal(RUN, "num_cpus=4")
+    assert load(RUN, ("injectionrate=0.2",)).tables["traffic"][0]["rate"] == pytest.approx(0.1 / 3)
+
+
+def test_files_are_recognised_by_content(tmp_path: Path) -> None:
+    for name in ("mesh.py", "config.ini"):
+        path = EXAMPLES / name
+        assert recognised(path, head(path), option="--from").name == "garnet"
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(as_json(RUN.read_text())))
+    assert recognised(path, head(path), option="--from").name == "garnet"
+
+
+def test_convert_reads_the_graph() -> None:
+    topology, lost = read_topology(MESH, Options(set=OPTIONS))
+    assert (topology.ranks, len(topology.links)) == (16, 48 + 32)
+    assert "weights of links, which select routes" in lost
