@@ -1,7 +1,7 @@
-"""Measures GOAL traces as complete processes, and LogGOPSim if it is installed.
+"""Measures GOAL and Chakra traces as complete processes, and LogGOPSim if it is installed.
 
 LogGOPSim is compared if `LOGGOPSIM` names the folder with the programs LogGOPSim and txt2bin.
-Inputs are those of `goal_traces.py`.
+Inputs are those of `goal_traces.py` and `chakra_traces.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import chakra_traces
 from goal_traces import write
 
 RUNS = 3
@@ -21,6 +22,7 @@ INPUTS = {
     "dissemination of 65,536 ranks": ("dissemination", 65536),
     "ring of 512 ranks": ("ring", 512),
 }
+CHAKRA_NODES = 300_000
 AIMS = {"dissemination of 65,536 ranks, run": "1.3 s, 120 MB"}
 
 
@@ -43,10 +45,16 @@ def traces() -> list[tuple[Any, ...]]:
                 cases[f"{name}, txt2bin"] = [f"{peer}/txt2bin", "-i", str(text), "-o", str(theirs)]
                 cases[f"{name}, LogGOPSim"] = simulate
             for case, command in cases.items():
-                rows += [
-                    ("traces", case, AIMS.get(case), run, *used(command)) for run in range(RUNS)
-                ]
+                rows += _runs(case, command)
+        nodes = Path(folder, "trace.0.et")
+        chakra_traces.write(CHAKRA_NODES, nodes)
+        run = _tutti("trace", "run", nodes, "--algorithm", "ring")
+        rows += _runs(f"Chakra, {CHAKRA_NODES:,} nodes, run", run)
     return rows
+
+
+def _runs(case: str, command: list[str]) -> list[tuple[Any, ...]]:
+    return [("traces", case, AIMS.get(case), run, *used(command)) for run in range(RUNS)]
 
 
 def _tutti(*words: object) -> list[str]:

@@ -9,6 +9,7 @@ import polars as pl
 from prose import bullets, paragraph
 
 from tutti.measured.predict import folds
+from tutti.measured.predict.model import CAUTION
 from tutti.measured.predict.score import score
 
 if TYPE_CHECKING:
@@ -35,14 +36,26 @@ AIMS: Final = {
 NAMES: Final = {
     "covered": "coverage",
     "factor": "factor, median",
-    "factor_p90": "factor, 90 % quantile",
+    "factor_p90": "factor, p90",
     "winner": "winner",
     "regret": "regret, median",
-    "regret_p90": "regret, 90 % quantile",
+    "regret_p90": "regret, p90",
     "inside": "times inside the 90 % interval",
 }
 KINDS: Final = {
     "nodes": "more nodes",
+    "far": "4x nodes",
+    "farther": "16x nodes",
+    "collective": "collective",
+    "machine": "machine",
+    "ranks": "ranks",
+}
+"""The kinds of folds, of :mod:`tutti.measured.predict.folds`."""
+NOVELTIES: Final = {
+    "near": "up to 2 times the nodes",
+    "far": "up to 8 times the nodes",
+    "farther": "more nodes",
+    "ranks": "more ranks per node",
     "collective": "unseen collective",
     "machine": "unseen machine",
 }
@@ -57,13 +70,17 @@ DEFINITIONS = """## Definitions
 - **Coverage**: share of the rows of named algorithms with a prediction. Rows of a library's own
   choice are not predicted.
 - **Factor**: the larger of predicted / measured and measured / predicted. 1.20 is 20 % off.
+- **p90**: the 90 % quantile.
 - **Group**: the algorithms of one job, collective, node count, size, library and memory.
-- **Winner**: share of groups in which the algorithm predicted fastest is the fastest measured, or
-  within the 90 % quantile of the fastest one's repetitions.
-- **Regret**: measured time of the algorithm predicted fastest over the fastest measured, less one.
+- **Winner**: share of groups in which the chosen algorithm is the fastest measured, or within the
+  90 % quantile of the fastest one's repetitions.
+- **Regret**: measured time of the chosen algorithm over the fastest measured, less one.
 - **Default**: the regret of the library's own choice, where it was measured.
 - **Inside**: share of measured times within the 90 % interval. The interval of a fold is scaled by
   the other folds only.
+- **Folds**: `more nodes` predicts each node count from the smaller ones. `4x nodes` and `16x nodes`
+  fit at most a quarter and a sixteenth of the nodes, on all machines. `collective`, `machine` and
+  `ranks` hold out a collective, a machine, or several ranks per node.
 
 `tutti.measured.predict.score` computes them."""
 
@@ -103,6 +120,7 @@ def page(board: Scoreboard, *, command: str) -> str:
         _by_machine(board),
         _carrying(board),
         MODELS + "\n\n" + _models(board),
+        _choices(board),
         machines_worst.section(board.rows, board.validated),
         _questions(board),
         _parameters(board),
@@ -147,7 +165,10 @@ def _reach(board: Scoreboard) -> str:
         + " |"
         for name in AIMS
     ]
-    head = ["| figure | aim | " + " | ".join(KINDS.values()) + " |", "|---|--:|--:|--:|--:|"]
+    head = [
+        "| figure | aim | " + " | ".join(KINDS.values()) + " |",
+        "|---|--:" + "|--:" * len(KINDS) + "|",
+    ]
     every = [(name, one[name]) for name in AIMS for one in columns if one is not None]
     missed = sum(not _reached(name, value) for name, value in every)
     text = f"Missed aims are in italics: {missed} of {len(every)}, here and in the following table."
@@ -275,26 +296,43 @@ def _carrying(board: Scoreboard) -> str:
     return head + text + "\n\n" + _table(names, 6, rows)
 
 
+def _choices(board: Scoreboard) -> str:
+    """What choosing by an upper quantile changes, by kind of fold."""
+    rows = []
+    for kind, name in KINDS.items():
+        found = board.validated.filter(pl.col("kind") == kind)
+        if found.is_empty():
+            continue
+        tests = [one.test for one in folds.folds(board.rows, kinds=(kind,))]
+        guesses = folds.model_predictions(found, "full").drop("kind", "fold")
+        for rule, some in (("median", guesses.drop("choice_us")), ("upper quantile", guesses)):
+            total = score(pl.concat(tests), some).row(-1, named=True)
+            figures = (_number(one, total[one]) for one in ("winner", "regret", "regret_p90"))
+            rows.append([name, rule, f"{total['groups']:,}", *figures])
+    text = paragraph(
+        f"Algorithms are compared by the time that they exceed in 7 of 100 cases: the median times "
+        f"exp({CAUTION:g} s), where s is the standard deviation of its logarithm. An algorithm "
+        "whose time depends on what is not known must promise more than a well-known one. The file "
+        "of predictions has that time as `choice_us`. Shares and regrets are in per cent."
+    )
+    head = ("predicted", "chosen by", "groups", "winner", "regret", "p90")
+    return f"## Choices under uncertainty\n\n{text}\n\n" + _table(head, 4, rows)
+
+
 def _models(board: Scoreboard) -> str:
     rows = []
+    several = {
+        kind for kind, fold in board.comparison.select("kind", "fold").rows() if fold == "all"
+    }
     for one in board.comparison.iter_rows(named=True):
-        if one["covered"] == 0:
+        if one["covered"] == 0 or (one["kind"] in several and one["fold"] != "all"):
             continue
         shown = ("covered", "factor", "factor_p90", "winner", "regret", "regret_p90", "inside")
         name = f"{one['model']} (*)" if one["warranted"] else one["model"]
         figures = (_number(column, one[column]) for column in shown)
-        rows.append([_fold(one["kind"], one["fold"]), name, f"{one['rows']:,}", *figures])
+        rows.append([KINDS[one["kind"]], name, f"{one['rows']:,}", *figures])
     head = ("predicted", "model", "rows", "covered", "factor", "p90", "winner", "regret", "p90")
     return _table((*head, "inside"), 8, rows)
-
-
-def _fold(kind: str, fold: str) -> str:
-    if fold == "all":
-        return {"nodes": "all of more nodes", "collective": "all collectives"}.get(
-            kind, "all machines"
-        )
-    system, *rest = fold.split(", ")
-    return ", ".join([MACHINES.get(system, system), *rest])
 
 
 def _questions(board: Scoreboard) -> str:
@@ -309,30 +347,30 @@ def _questions(board: Scoreboard) -> str:
     rows = [
         [
             MACHINES.get(system, system),
-            KINDS[kind],
+            NOVELTIES[new],
             f"{rows:,}",
             f"{have / rows * 100:.0f} %",
             f"{width:.2f}",
         ]
-        for system, kind, rows, have, width in questions.group_by("system", "kind")
+        for system, new, rows, have, width in questions.group_by("system", "novelty")
         .agg(
             pl.len(),
             pl.col("predicted_us").count().alias("have"),
             (pl.col("high_us") / pl.col("predicted_us")).median().fill_null(0.0),
         )
-        .sort("system", "kind", descending=[False, True])
+        .sort("system", "novelty", descending=[False, True])
         .rows()
     ]
-    scales = ", ".join(f"{value:.2f} ({KINDS[kind]})" for kind, value in board.scales.items())
+    scales = bullets([f"{NOVELTIES[new]}: {value:.2f}" for new, value in board.scales.items()])
     text = paragraph(
         f"`validation/machines/predictions.csv` has {found:,} of the {questions.height:,} "
-        f"questions about named algorithms ({share * 100:.1f} %). The folds that resemble a "
-        f"question scale its standard deviation, by {scales}. The table has the median half-width "
-        "of the 90 % interval as a factor."
+        f"questions about named algorithms ({share * 100:.1f} %). The table has the median "
+        "half-width of the 90 % interval as a factor. What is new about a question scales its "
+        "standard deviation, by factors of the rows of folds with the same novelty:"
     )
     head = ("machine", "predicted", "questions", "covered", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""
-    return f"## Questions\n\n{text}\n\n{_table(head, 3, rows)}\n\n{none}".rstrip()
+    return f"## Questions\n\n{text}\n\n{scales}\n\n{_table(head, 3, rows)}\n\n{none}".rstrip()
 
 
 def _parameters(board: Scoreboard) -> str:

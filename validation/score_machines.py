@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import machines_page
 import polars as pl
-from allocations import read_allocations, with_groups
 from questions import read_questions
 
 from tutti.base.errors import TuttiError
 from tutti.formats.measurements import read_measurements
+from tutti.formats.measurements.allocations import read_allocations, with_groups
 from tutti.measured.predict import folds
 from tutti.measured.predict.catalogue import execution, is_default
 from tutti.measured.predict.curve import DEVIATIONS_90
@@ -54,10 +54,10 @@ class Scoreboard:
         validated: Their cross-validation, of :func:`tutti.measured.predict.folds.cross_validate`.
         comparison: The candidate models, of :func:`tutti.measured.predict.folds.compared`.
         model: The model, calibrated on all rows.
-        scales: By kind of fold, the factor on standard deviations.
-        questions: `question`, `system`, `collective`, `kind`, whether it is `named` (not the choice
-            of the library), `predicted_us`, `low_us`, `high_us` and, where there is no prediction,
-            its `reason`.
+        scales: By novelty, the factor on standard deviations.
+        questions: `question`, `system`, `collective`, `novelty`, whether it is `named` (not the
+            choice of the library), `predicted_us`, `low_us`, `high_us`, `choice_us` and, where
+            there is no prediction, its `reason`.
     """
 
     rows: pl.DataFrame
@@ -85,11 +85,7 @@ def scoreboard(
     """
     rows = rows.with_row_index("index")
     validated = folds.cross_validate(rows, hardware=hardware, workers=workers)
-    scales = {
-        kind: folds.interval_scale(group)
-        for (kind,), group in validated.group_by("kind", maintain_order=True)
-        if isinstance(kind, str)
-    }
+    scales = folds.interval_scales(validated)
     model = calibrate(rows, hardware=hardware, interval_scale=folds.interval_scale(validated))
     return Scoreboard(
         rows=rows,
@@ -104,35 +100,25 @@ def scoreboard(
 def _predicted(
     model: CalibratedModel, rows: pl.DataFrame, questions: pl.DataFrame, scales: dict[str, float]
 ) -> pl.DataFrame:
-    """Predicts questions; the interval is that of the kind of fold that resembles the question."""
+    """Predicts questions; what is new about a question decides the width of its interval."""
     questions = questions.with_row_index("index")
-    systems = rows["system"].unique().to_list()
-    pairs = rows.select("system", "collective").unique()
-    known = questions.join(pairs, on=["system", "collective"], how="semi")["index"].to_list()
-    kind = (
-        pl.when(~pl.col("system").is_in(systems))
-        .then(pl.lit("machine"))
-        .when(~pl.col("index").is_in(known))
-        .then(pl.lit("collective"))
-        .otherwise(pl.lit("nodes"))
-    )
-    found = model.predict(questions).select("index", "predicted_us", "spread")
+    found = model.predict(questions).select("index", "predicted_us", "spread", "choice_us")
     reasons = pl.Series("reason", [_reason(row) for row in questions.iter_rows(named=True)])
-    joined = questions.with_columns(kind.alias("kind"), reasons).join(found, on="index", how="left")
-    scale = pl.col("kind").replace_strict(
-        scales, default=model.interval_scale, return_dtype=pl.Float64
-    )
+    new = folds.novelty(rows, questions)
+    joined = questions.with_columns(new, reasons).join(found, on="index", how="left")
+    scale = pl.col("novelty").replace_strict(scales, return_dtype=pl.Float64)
     half = (DEVIATIONS_90 * scale * pl.col("spread")).exp()
     lacking = pl.when(pl.col("predicted_us").is_null()).then("reason")
     return joined.sort("question").select(
         "question",
         "system",
         "collective",
-        "kind",
+        "novelty",
         (pl.col("reason") != CHOICE).alias("named"),
         pl.col("predicted_us").round_sig_figs(DIGITS),
         (pl.col("predicted_us") / half).round_sig_figs(DIGITS).alias("low_us"),
         (pl.col("predicted_us") * half).round_sig_figs(DIGITS).alias("high_us"),
+        pl.col("choice_us").round_sig_figs(DIGITS),
         lacking.alias("reason"),
     )
 
@@ -164,7 +150,7 @@ def write(board: Scoreboard, *, page: Path, folder: Path, command: str) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     page.parent.mkdir(parents=True, exist_ok=True)
-    columns = ("question", "predicted_us", "low_us", "high_us")
+    columns = ("question", "predicted_us", "low_us", "high_us", "choice_us")
     board.questions.drop_nulls("predicted_us").select(columns).write_csv(folder / "predictions.csv")
     for machine, table in parameters(board.model).items():
         path = folder / "calibration" / f"{machine}.csv"

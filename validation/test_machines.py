@@ -14,6 +14,7 @@ import pytest
 import score_machines
 
 from tutti.measured.predict.model import usable
+from tutti.measured.predict.score import GROUP
 
 ROOT = Path(__file__).parent.parent
 COMMAND = "make machines DATA=path/to/measured"
@@ -68,7 +69,7 @@ def test_predictions_have_an_interval_per_question(
 ) -> None:
     written(board, tmp_path)
     found = pl.read_csv(tmp_path / "predictions.csv")
-    assert found.columns == ["question", "predicted_us", "low_us", "high_us"]
+    assert found.columns == ["question", "predicted_us", "low_us", "high_us", "choice_us"]
     assert found["question"].is_sorted()
     assert found["question"].is_unique().all()
     assert (found["low_us"] < found["predicted_us"]).all()
@@ -101,7 +102,8 @@ def test_page_reports_every_part(board: score_machines.Scoreboard) -> None:
         "Machines and collectives",
         "Comparison with carrying over",
         "Model selection",
-        "Worst predictions",
+        "Choices under uncertainty",
+        "Worst groups",
         "Questions",
         "Calibrated parameters",
         "Definitions",
@@ -113,14 +115,17 @@ def test_page_reports_every_part(board: score_machines.Scoreboard) -> None:
     assert "MIT" in page
 
 
-def test_worst_predictions_are_the_largest_errors(board: score_machines.Scoreboard) -> None:
+def test_worst_groups_name_the_term_that_failed(board: score_machines.Scoreboard) -> None:
     found = machines_worst.worst(board.rows, board.validated)
-    errors = found["error"].abs()
-    assert errors.is_sorted(descending=True)
-    nodes = board.validated.filter(kind="nodes").join(usable(board.rows), on="index", how="semi")
-    largest = (nodes["time_us"] / nodes["predicted_us"]).log().abs().max()
-    assert errors[0] == largest
-    assert not found.select("system", "collective", "library_algorithm").is_duplicated().any()
+    assert {"leonardo"} <= set(found["system"]) <= {"leonardo", "lumi"}
+    for _, some in found.group_by("system"):
+        assert some.height <= machines_worst.SHOWN
+        assert some["regret"].is_sorted(descending=True)
+        assert (some["regret"] > 0).all()
+    assert set(found["term"]) <= set(machines_worst.TERMS)
+    assert not found.select(GROUP).is_duplicated().any()
+    either = (pl.col("failed") == pl.col("chosen")) | (pl.col("failed") == pl.col("fastest"))
+    assert found.select(either.all()).item()
 
 
 def test_calibration_files_state_what_is_determined(board: score_machines.Scoreboard) -> None:

@@ -105,5 +105,6 @@ from .schedules.language import Program as Program
 from .schedules.language import decompile as decompile
 from .sweeps import sweep as sweep
 from .topologies.graph import Topology as Topology
+from .training.capture.capturing import capture as capture
 from .training.endpoint import Npu as Npu
 from .training.step import Step as Step

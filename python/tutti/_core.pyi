@@ -752,6 +752,26 @@ class TraceGraph:
     ) -> tuple[tuple[int, int] | None, tuple[int, int, int] | None, int, int]: ...
     def write_goal(self, path: str, *, binary: bool) -> None: ...
 
+@final
+class ChakraNodes:
+    metadata: bytes
+    ids: bytes
+    types: bytes
+    names: bytes
+    starts: bytes
+    durations: bytes
+    data: bytes
+    ends: bytes
+    parents: bytes
+    attribute_nodes: bytes
+    attributes: bytes
+    distinct_names: list[str]
+    distinct_attributes: list[bytes]
+    dropped: list[bytes]
+    inputs: list[tuple[int, bytes]]
+    tensors: int
+
+def read_chakra(stream: bytes, known: Sequence[str], metadata: int) -> ChakraNodes | None: ...
 def read_goal(path: str, *, binary: bool) -> tuple[TraceGraph, int]: ...
 def lower_schedule(
     schedule: Schedule, *, size: int, element: int, model: Model | None = None
@@ -860,6 +880,9 @@ class FlitNetwork:
     ) -> FlitNetwork: ...
     def check_deadlock(self) -> bool: ...
     def throttled(self, longest: int) -> ThrottledLink | None: ...
+    def channel_loads(self, loads: Sequence[FlitLoad]) -> list[float] | None: ...
+    @property
+    def is_adaptive(self) -> bool: ...
     @property
     def nodes(self) -> int: ...
     def node_names(self) -> list[str]: ...
@@ -882,7 +905,16 @@ class MeshFlits:
 @final
 class FlitLoad:
     def __new__(
-        cls, pattern: str, process: str, *, rate: float, packet: str, priority: int
+        cls,
+        pattern: str,
+        process: str,
+        *,
+        rate: float,
+        packet: str,
+        priority: int,
+        reply: tuple[str, int] | None = None,
+        outstanding: int | None = None,
+        requests: int | None = None,
     ) -> FlitLoad: ...
 
 @final
@@ -934,6 +966,19 @@ class FlitClassResult:
     def quantiles(self) -> list[int]: ...
 
 @final
+class FlitRoundTrips:
+    @property
+    def request_class(self) -> int: ...
+    @property
+    def latency(self) -> tuple[float, float]: ...
+    @property
+    def extremes(self) -> tuple[int, int]: ...
+    @property
+    def quantiles(self) -> list[int]: ...
+    @property
+    def requests(self) -> int: ...
+
+@final
 class FlitStalls:
     @property
     def busy(self) -> int: ...
@@ -958,6 +1003,10 @@ class FlitResult:
     def all(self) -> FlitClassResult: ...
     @property
     def classes(self) -> list[FlitClassResult]: ...
+    @property
+    def round_trips(self) -> list[FlitRoundTrips]: ...
+    @property
+    def last_arrival(self) -> int: ...
     @property
     def vc_grants(self) -> int: ...
     @property

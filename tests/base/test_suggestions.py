@@ -36,3 +36,9 @@ def test_other_names_are_found_by_similarity() -> None:
     assert meant("rign", ["bruck", "ring", "swing"]) == "ring"
     assert meant("alpa_r", ["alpha_p", "alpha_r", "beta"]) == "alpha_r"
     assert meant("xyz", ["bruck", "ring"]) == ""
+
+
+def test_a_beginning_is_the_shortest_name() -> None:
+    known = ["dgx_b200", "gb200_nvl72_cluster", "gb200_nvl72"]
+    assert meant("gb200", known) == "gb200_nvl72"
+    assert meant("gb2", known) == ""

@@ -60,7 +60,8 @@ CASES = {
         tutti.base.glossary tutti.collectives tutti.energy tutti.formats.goal tutti.formats.nccl
         tutti.networks tutti.platforms tutti.schedules.view tutti.topologies tutti.training
         tutti.view tutti.workloads""",
-    "run ring --ranks 4 --size 1KiB --out {folder}": """plotly rich.progress tutti.formats
+    "run ring --ranks 4 --size 1KiB --out {folder}": """google.protobuf matplotlib perfetto plotly
+        rich.progress tutti.formats
         tutti.training tutti.workloads.zoo""",
     "compare examples/01_which_all_reduce/experiment.toml --ranks 4 -a ring --out {folder}": """
         matplotlib.figure numpy plotly rich.progress tutti.formats tutti.training

@@ -133,7 +133,7 @@ def test_the_text_has_the_same_numbers(tmp_path: Path) -> None:
     found = document["result"]
     assert format_time(found["time_ps"]) in text
     assert f"messages:        {found['messages']} with {found['message_bytes']} B" in text
-    assert f"{format_limit(found['of_limit'])} % of the bound" in text
+    assert f"{format_limit(found['of_limit'])} % of this time" in text
     compared = call("compare", "ring", *RING, "-b", "8", "-e", "8", "--json", cwd=tmp_path)
     rows = checked(compared.stdout)["tables"]["fastest"]
     assert [row["time_ps"] for row in rows] == [found["time_ps"]]

@@ -140,7 +140,7 @@ def test_run_shows_a_timeline_and_writes_it(here: Path) -> None:
     assert "waiting" in output or ". wait" in output
     for name in ("ranks.parquet", "timeline.parquet", "messages.parquet", "trace.pftrace"):
         assert (here / "results" / name).stat().st_size > 0
-    assert (here / "results" / "timeline.svg").read_text().lstrip().startswith("<?xml")
+    assert (here / "results" / "timeline.svg").read_text().startswith("<svg")
 
 
 def test_a_schedule_can_be_shown_changed_and_run(here: Path) -> None:

@@ -248,7 +248,7 @@ source = "a datasheet"
     )
     assert built.contention.router.vcs == 2
     assert built.contention.router.speculation is not None
-    assert built.contention.technology is not None
+    assert isinstance(built.contention.technology, Technology)
     assert built.contention.technology.constants["wire_pj_per_bit_mm"].value == 0.05
     run = tutti.simulate(tutti.schedule("ring", ranks=16), built, size="16 KiB")
     # 1 KiB is 16 flits, in three packets of at most seven: 19 with their headers.

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tutti
+from called import call
 from tutti.base.errors import ConfigError, SimulationError
 from tutti.collectives.files.resolve import load_experiment
 from tutti.collectives.view.perfetto import write_trace
 from tutti.energy.errors import EnergyError
+from tutti.energy.technology import Technology
+from tutti.networks.errors import NocError
 from tutti.networks.mesh import SmartMesh
+from tutti.networks.mesh.energy import mesh_energy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -234,3 +238,57 @@ def test_deadlocks_are_reported() -> None:
     platform = machine(columns=2, rows=2)
     with pytest.raises(SimulationError):
         tutti.simulate(build.build(), platform, size="0 B", verify=False)
+
+
+def test_energy_is_that_of_the_event_counts() -> None:
+    chip = Technology(router="smart_45nm", link="smart_45nm")
+    mesh = SmartMesh(design="sfo_greedy", fan_in="complete")
+    given = tutti.MeshFlits(mesh=mesh, technology=chip, tile="2 mm")
+    found = run("in_network", "256 B", tutti.Platform(name="t", model=ENDS, contention=given))
+    counted = mesh_energy(found.mesh_counts, given.carrying, chip, tile="2 mm")
+    assert found.energy() == counted
+    ring = run("ring", "256 B", tutti.Platform(name="t", model=ENDS, contention=given))
+    assert ring.energy().total.nominal > found.energy().total.nominal
+    with pytest.raises(EnergyError, match="the technology of the routers and links of the mesh"):
+        run("in_network", "256 B", machine()).energy()
+
+
+def test_run_reports_the_energy_of_a_mesh(tmp_path: Path) -> None:
+    text = """
+algorithms = ["in_network"]
+collective = "all_reduce"
+ranks = 16
+sizes = "256 B"
+[platform]
+name = "tiles"
+[platform.models.network]
+kind = "loggp"
+L = "0 ns"
+o = "0 ns"
+g = "0 ns"
+G = "0.001 ns/B"
+[platform.mesh]
+design = "sfo_greedy"
+columns = 4
+rows = 4
+fan_in = "complete"
+[platform.mesh.energy]
+router = "smart_45nm"
+link = "smart_45nm"
+"""
+    (tmp_path / "e.toml").write_text(text)
+    done = call("run", "e.toml", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "power:" in done.stdout
+    assert "links" in done.stdout
+    assert (tmp_path / "out" / "energy.parquet").exists()
+    (tmp_path / "e.toml").write_text(text.replace('link = "smart_45nm"', 'link = "x"'))
+    assert "mesh.energy" in call("run", "e.toml", "-o", "out", cwd=tmp_path).stderr
+
+
+def test_large_meshes_have_a_table_entry_per_node() -> None:
+    mesh = SmartMesh(design="sfo_greedy", columns=16, rows=16, fan_in="complete")
+    assert mesh.settings["art_entries"] == 256
+    assert SmartMesh(design="sfo_greedy", fan_in="complete").settings["art_entries"] == 64
+    with pytest.raises(NocError, match="`art_entries` is 64"):
+        SmartMesh(design="sfo_greedy", columns=16, rows=16, fan_in="complete", art_entries=64)

@@ -270,3 +270,24 @@ def test_ten_thousand_rows_are_read_in_a_second(tmp_path: Path) -> None:
     assert read_measurements(path).rows.height == 10_000
     # Processor time, which does not depend on other programs; far above what a slow machine needs.
     assert process_time() - started < 10
+
+
+DETAIL = (
+    "#Nnodes    Message_size basic_linear         tuned\n"
+    "2          1024         64.33(0.94)          107.78(0.61)\n"
+    "4          1024         65.38(1.09)          n/a\n"
+)
+
+
+def test_details_of_tuning(tmp_path: Path) -> None:
+    found = read(tmp_path / "detail.out", DETAIL, collective="gather")
+    columns = ("library_algorithm", "ranks", "size_bytes", "time_us", "statistic", "library")
+    assert found.rows.select(columns).rows() == [
+        ("basic_linear_ompi", 2, 2048, 64.33, "mean", "Open MPI"),
+        ("default_ompi", 2, 2048, 107.78, "mean", "Open MPI"),
+    ]
+    assert reasons(found) == [(3, "expected ranks, size and 2 times such as 64.3(0.9)")]
+    vector = read(tmp_path / "detail.out", DETAIL, collective="all_reduce")
+    assert set(vector.rows["size_bytes"]) == {1024}
+    with pytest.raises(ConfigError, match="does not state its collective"):
+        read(tmp_path / "detail.out", DETAIL)

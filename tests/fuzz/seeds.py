@@ -485,7 +485,7 @@ def benchmarks() -> list[Target]:
 
 
 def measurements() -> list[Target]:
-    """A job log of several tools, and CSV files of PICO and of OSU results."""
+    """Job logs of several tools, CSV files of PICO and of OSU results, and allocations."""
     log = OUTPUTS.with_name("logs") / "job.log"
     tables = {
         "series": (
@@ -501,6 +501,7 @@ def measurements() -> list[Target]:
     series = (EXAMPLES / "22_advise/cluster.csv").read_text("utf-8").splitlines(keepends=True)
     advise = ("--measured-ranks", "4", "--ranks", "64", "-a", "ring", "--out", "o")
     return [
+        *_placements("".join(series[:8])),
         Target("log of a job", {"f.txt": log.read_bytes()}, ("advise", "f.txt", *advise)),
         Target(
             "measurements of a cluster",
@@ -514,6 +515,24 @@ def measurements() -> list[Target]:
                 ("advise", "16_ring_over_int32.csv", "--collective", "all_reduce", *advise),
             )
             for name, text in tables.items()
+        ),
+    ]
+
+
+def _placements(series: str) -> list[Target]:
+    """Means of algorithms, and hosts of measured jobs."""
+    detail = "#Nnodes Message_size linear tuned\n2 64 9.5(0.1) 8.5(0.2)\n4 64 9.9(0.1) 8.8(0.2)\n"
+    hosts = "system,timestamp,rank,host\nleonardo,a,0,lrdn0001\nleonardo,a,1,lrdn0200\n"
+    return [
+        Target(
+            "details of tuning",
+            {"detail.out": detail.encode()},
+            ("advise", "detail.out", "--collective", "gather", "--ranks", "64"),
+        ),
+        Target(
+            "allocations of jobs",
+            {"a.csv": hosts.encode(), "f.csv": series.encode()},
+            ("advise", "f.csv", "--allocations", "a.csv", "--ranks", "64"),
         ),
     ]
 

@@ -149,6 +149,12 @@ def test_routers(text: str, expected: dict[str, Any]) -> None:
         ("traffic = hotspot({{0,1},{3,1}});", {"pattern": "hotspot:0,1/3,1"}),
         ("traffic = hotspot({2});", {"pattern": "hotspot:2"}),
         ("traffic = background({{0,5}});", {"pattern": "background:0,5"}),
+        ("traffic = hotspot({0,15},{1,3});", {"pattern": "hotspot:0"}),
+        ("traffic = hotspot({0,15});", {"pattern": "hotspot:0"}),
+        ("traffic = hotspot(0,15);", {"pattern": "hotspot:0"}),
+        ("traffic = hotspot({{0,15}});", {"pattern": "hotspot:0,15"}),
+        ("traffic = hotspot({{0,15},{2}});", {"pattern": "hotspot:0,15/2,2"}),
+        ("traffic = background({0,5});", {"pattern": "background:0"}),
         ("traffic = randperm(7);", {"pattern": "random_permutation:7"}),
         ("injection_process = on_off; burst_alpha = 0.25;",
          {"process": "on_off:alpha=0.25,beta=0.5"}),
@@ -201,8 +207,12 @@ def test_the_window_is_three_periods_after_warm_up() -> None:
         ("router = chaos;", "router"),
         ("priority = hop_count;", "priority"),
         ("subnets = 2;", "subnets"),
-        ("use_read_write = 1;", "use_read_write"),
-        ("sim_type = batch;", "sim_type"),
+        ("use_read_write = 1; num_vcs = 8;", "read_reply_end_vc"),
+        ("use_read_write = 1; read_request_size = 0;", "read_request_size"),
+        ("use_read_write = 1; write_fraction = 1.5;", "write_fraction"),
+        ("sim_type = batch; batch_count = 3;", "batch_count"),
+        ("sim_type = batch; use_read_write = 1;", "sim_type"),
+        ("traffic = tornado(4,2);", "traffic"),
         ("seed = time;", "seed"),
         ("traffic = all;", "traffic"),
         ("traffic = hotspot;", "traffic"),
@@ -279,3 +289,54 @@ def test_command_writes_a_file(tmp_path: Path) -> None:
     wrong = call("num_vcs")
     assert wrong.returncode == 2
     assert "num_vcs" in wrong.stderr
+
+
+READ_WRITE = (
+    "use_read_write = 1; injection_rate = 0.02; write_fraction = 0.25; read_reply_size = 5; "
+    "write_request_size = 5; num_vcs = 16;"
+)
+
+
+def test_reads_and_writes_are_requests_with_replies() -> None:
+    read, write = traffic(READ_WRITE)
+    assert (read.packet, read.vcs, read.reply) == (1, (0, 5), noc.Reply(packet=5, vcs=(8, 13)))
+    assert (write.packet, write.vcs, write.reply) == (5, (2, 7), noc.Reply(packet=1, vcs=(10, 15)))
+    assert read.rate == pytest.approx(0.02 * 0.75)
+    assert write.rate == pytest.approx(0.02 * 0.25 * 5)
+    # 12 flits for a read and a write.
+    read, write = traffic(READ_WRITE + "injection_rate_uses_flits = 1;")
+    assert read.rate == pytest.approx(0.02 / 6 * 0.75)
+
+
+def test_a_batch_limits_the_packets_of_a_node() -> None:
+    (found,) = traffic("sim_type = batch; batch_size = 50; max_outstanding_requests = 4;")
+    assert (found.requests, found.outstanding, found.rate) == (50, 4, 1)
+    (found,) = traffic("sim_type = batch; batch_size = 50; packet_size = 3;")
+    assert (found.requests, found.outstanding, found.rate) == (50, None, 3)
+
+
+def test_lists_in_one_list_of_parameters_are_remarked() -> None:
+    (remark,) = of(MESH + "traffic = hotspot({0,15},{1,3});").remarks
+    assert "has one node, 0, as in BookSim 2" in remark
+    assert "hotspot({{NODE,...},{WEIGHT,...}})" in remark
+    assert of(MESH + "traffic = hotspot({{0,15},{1,3}});").remarks == ()
+
+
+def test_all_keys_without_a_counterpart_are_listed_with_lines(tmp_path: Path) -> None:
+    text = MESH + "\nfoo = 3;\nbuffer_policy = shared;\nbar = 4;\n"
+    file = tmp_path / "u.cfg"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+    first = MESH.count("\n") + 2
+    for number, key in enumerate(("foo", "buffer_policy", "bar")):
+        assert f"`{key}` (line {first + number})" in str(refused.value)
+    file.write_text(text.replace("buffer_policy = shared;", ""))
+    found = load(str(file), is_lenient=True)
+    assert [text for text in found.remarks if "skipped" in text] == [
+        f"`foo` (line {first}) is not a key of BookSim: skipped",
+        f"`bar` (line {first + 2}) is not a key of BookSim: skipped",
+    ]
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="buffer_policy"):
+        load(file, is_lenient=True)

@@ -77,7 +77,7 @@ def test_paths_of_traces_start_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "n.toml").write_text(GOOD.replace("rate = 0.1\npacket = 4", 'trace = "t.csv"'))
     found = load_noc(tmp_path / "n.toml")
     assert isinstance(found.traffic, noc.Trace)
-    assert noc.run(found.network, found.traffic).all.packets == 0  # all before the window
+    assert noc.run(found.network, found.traffic).all.packets == 1
 
 
 def test_changes_are_toml_values_or_text(tmp_path: Path) -> None:

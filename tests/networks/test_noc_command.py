@@ -90,6 +90,9 @@ def test_a_run_prints_a_summary_in_80_columns(here: Path) -> None:
     assert written == {
         "report.html",
         "results.parquet",
+        "results.csv",
+        "channels.csv",
+        "occupancy.csv",
         "channels.parquet",
         "occupancy.parquet",
     }
@@ -144,7 +147,7 @@ def test_a_deadlocked_run_exits_with_3(here: Path) -> None:
     assert "0 buffer writes" not in output
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     written = {path.name for path in (here / "out" / "noc").iterdir()}
-    assert written == {"report.html", "results.parquet"}
+    assert written == {"report.html", "results.parquet", "results.csv"}
 
 
 def test_small_buffers_on_a_long_link_are_reported(here: Path) -> None:
@@ -161,7 +164,10 @@ def test_a_booksim_configuration_runs(here: Path) -> None:
     (here / "mesh.cfg").write_text(config)
     done = tutti("from-booksim", "mesh.cfg", "seed=3", cwd=here)
     written = {path.name for path in (here / "out" / "noc").iterdir()}
-    assert written == {"report.html", "results.parquet", "channels.parquet", "occupancy.parquet"}
+    frames = ("results", "channels", "occupancy")
+    assert written == {
+        "report.html", *(f"{name}.{suffix}" for name in frames for suffix in ("parquet", "csv"))
+    }  # fmt: skip
     assert "wrote out/noc/report.html" in done.stdout
     loads = ["--loads", "0.05,0.1", "--out", "curve", "--no-saturation"]
     tutti("from-booksim", "mesh.cfg", *loads, cwd=here)
@@ -224,7 +230,7 @@ def test_the_registries_are_listed(here: Path) -> None:
         ),
         (
             ["run", "noc.toml", "--set", 'energy={router="dsent_45nm"}'],
-            "expected: the technology of the links, such as `dsent_45nm`\n",
+            "expected: the technology of the links, such as `dsent_45nm`",
         ),
         (["sweep", "noc.toml", "--loads", "a"], "is not a list of loads"),
         (["sweep", "noc.toml", "--loads", "0.1:0.5"], "is not a range FROM:TO:STEP"),
@@ -322,7 +328,7 @@ def test_a_sweep_that_deadlocks_at_every_load_exits_with_3(here: Path) -> None:
     loads = ["--loads", "0.9", "--no-saturation"]
     done = tutti("sweep", "ring.toml", *loads, cwd=here, code=3)
     row = next(line for line in done.stdout.splitlines() if "deadlocked" in line)
-    assert row.split() == ["0.9", "deadlocked", *["-"] * 6]
+    assert row.split() == ["0.9", "deadlocked", *["-"] * 6, "129", "%"]
     output = " ".join(done.stdout.split())
     assert "-: not measured" in output
     assert "latencies: cycles" in output

@@ -104,7 +104,9 @@ def on_a_switch(detail: str, **given: Any) -> Step:
 
 @pytest.mark.parametrize("kind", ["tensor", "pipeline"])
 def test_groups_of_a_topology_take_as_long_as_all_of_them_at_once(kind: str) -> None:
-    degrees = {kind: 2, **({"micro_batches": 2} if kind == "pipeline" else {})}
+    degrees: dict[str, Any] = {kind: 2}
+    if kind == "pipeline":
+        degrees["micro_batches"] = 2
     # Stages are the outermost dimension.
     rings = (Dimension("data", 4), Dimension(kind, 2))
     given = {

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import networkx as nx
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 import tutti
 from tutti.collectives.view.comparison_plot import plot_comparison
 from tutti.collectives.view.gantt import draw_timeline
+from tutti.collectives.view.notebook import write_timeline
 from tutti.schedules.view.program_graph import draw_program_graph, layout, program_graph
 from tutti.view.errors import ReportError
 from tutti.view.palette import styles
@@ -63,6 +65,20 @@ def test_a_timeline_shows_every_op_and_message(frames: Frames, tmp_path: Path) -
         assert text in drawn
     with pytest.raises(ReportError, match="empty"):
         draw_timeline(tmp_path / "t.svg", frames[0].clear())
+
+
+def test_the_timeline_of_a_run_is_a_file_without_matplotlib(frames: Frames, tmp_path: Path) -> None:
+    drawn = ET.parse(write_timeline(tmp_path / "t.svg", *frames, title="a2,a4 on 8 ranks"))
+    names = [element.tag.rpartition("}")[2] for element in drawn.iter()]
+    bars = frames[0].filter(pl.col("end_ps") > pl.col("start_ps")).height
+    kinds = frames[0].filter(pl.col("end_ps") > pl.col("start_ps"))["kind"].n_unique()
+    assert names.count("rect") == bars + kinds
+    assert names.count("path") == frames[1].height
+    text = "".join(drawn.getroot().itertext())
+    for part in ("a2,a4 on 8 ranks.", "complete after", "send", "wait", "reduce", "message 0 to"):
+        assert part in text
+    with pytest.raises(ReportError, match="empty"):
+        write_timeline(tmp_path / "t.svg", frames[0].clear(), frames[1], title="none")
 
 
 def test_truncated_drawing_has_notes(frames: Frames) -> None:

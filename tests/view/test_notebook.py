@@ -194,5 +194,5 @@ def test_runs_show_their_timeline() -> None:
     assert "<td style='text-align:left'>loggp</td>" in shown
     assert "6 ranks of demo" in shown
     assert f"<title>Timeline, complete after {format_time(run.completion_ps)}</title>" in shown
-    assert shown.count("<line") == run.messages
+    assert shown.count("<path") == run.messages
     assert "&lt;b&gt;" in facts_html([("name", "<b>")])

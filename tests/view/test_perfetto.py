@@ -10,6 +10,7 @@ import pytest
 
 from tutti.collectives.view.perfetto import write_trace
 from tutti.view.errors import ReportError
+from tutti.view.track_events import Event, Track, write_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,6 +122,54 @@ def test_the_same_run_gives_the_same_bytes(frames: Frames, tmp_path: Path) -> No
     first = write_trace(tmp_path / "a.pftrace", *frames).read_bytes()
     shuffled = (frames[0].sample(fraction=1, shuffle=True, seed=1), frames[1].reverse())
     assert write_trace(tmp_path / "b.pftrace", *shuffled).read_bytes() == first
+
+
+def by_package(tracks: list[Track], events: list[Event]) -> bytes:
+    """Returns the trace that the perfetto package writes."""
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
+
+    written = b""
+    for number, track in enumerate(tracks):
+        packet = TracePacket(trusted_packet_sequence_id=1)
+        if number == 0:
+            packet.sequence_flags = packet.SEQ_INCREMENTAL_STATE_CLEARED
+        described = packet.track_descriptor
+        described.uuid, described.name = track.uuid, track.name
+        described.sibling_order_rank = track.order
+        described.child_ordering = described.EXPLICIT
+        if track.parent is not None:
+            described.parent_uuid = track.parent
+        written += Trace(packet=[packet]).SerializeToString()
+    types = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
+    for event in events:
+        packet = TracePacket(trusted_packet_sequence_id=1, timestamp=event.at_ps // 1000)
+        slot = packet.track_event
+        slot.track_uuid, slot.type = event.track, getattr(slot, types[event.type])
+        if event.name:
+            slot.name = event.name
+        if event.category:
+            slot.categories.append(event.category)
+        (slot.terminating_flow_ids if event.ends_flow else slot.flow_ids).extend(event.flows)
+        for key, value in event.arguments:
+            held = {"int_value" if isinstance(value, int) else "string_value": value}
+            slot.debug_annotations.add(name=key, **held)
+        written += Trace(packet=[packet]).SerializeToString()
+    return written
+
+
+def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
+    numbers = [0, 1, 127, 128, 16383, 16384, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -1, -(1 << 63)]
+    arguments = (*((f"n{one}", one) for one in numbers), ("text", "héllo"), ("none", ""))
+    long = tuple((f"key {index}", "x" * index) for index in range(200))
+    tracks = [Track(1, "rank 0", None, 0), Track(1 << 40, "messages", 1, 300)]
+    events = [
+        Event(0, 1, "begin"),
+        Event(999, 1, "begin", "send to 1", "send", (1,), False, arguments),
+        Event(1 << 62, 1 << 40, "instant", "recv", "", (1, 1 << 63), True, long),
+        Event(1 << 62, 1, "end", "", "only a category"),
+    ]
+    path = write_events(tmp_path / "t.pftrace", tracks, events)
+    assert path.read_bytes() == by_package(tracks, events)
 
 
 def test_frames_without_columns_are_refused(frames: Frames, tmp_path: Path) -> None:

@@ -129,9 +129,12 @@ def test_heat_map_and_the_busiest_links(
 def test_large_topologies_have_only_the_table(
     every: dict[str, list[TrainingResult]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tutti.topologies.view import heat_map
+    from tutti.topologies.view import heat_map, pixel_map
 
     monkeypatch.setattr(heat_map, "MOST_DRAWN", 3)
+    _, figures = page(write_training_report(tmp_path / "r.html", every["platform"]))
+    assert [trace["type"] for trace in figures["links"]["data"]] == ["heatmap"] * 2
+    monkeypatch.setattr(pixel_map, "MOST_PIXELS", 3)
     head, figures = page(write_training_report(tmp_path / "r.html", every["platform"]))
     assert "links" not in figures
     assert 'id="links-choice"' not in head

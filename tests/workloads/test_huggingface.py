@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tutti.base.errors import ConfigError
+from tutti.platforms import npu
 from tutti.training.files.step_file import find_model
+from tutti.training.plan.efficiency import setting_of, unmeasured
 from tutti.workloads import build
+from tutti.workloads.zoo.llm import preset_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +96,20 @@ def test_a_config_is_the_preset(fields: dict[str, Any], preset: str, tmp_path: P
     expected = build(f"{preset}:tokens=4096")
     assert read.layers == expected.layers
     assert read.parameters == expected.parameters
+
+
+@pytest.mark.parametrize(("fields", "preset"), [(LLAMA, "llama3_8b"), (QWEN, "qwen3_30b_a3b")])
+def test_a_config_has_the_fitted_factors_of_its_preset(
+    fields: dict[str, Any], preset: str, tmp_path: Path
+) -> None:
+    """Qwen3 states a width of dense layers, which it does not have."""
+    (tmp_path / "own.json").write_text(json.dumps(fields), encoding="utf-8")
+    model = find_model("hf:own.json,tokens=4096", tmp_path)
+    assert model.name.startswith("own:")
+    assert model.decoder is not None
+    assert preset_of(model.decoder) == preset
+    (sentence,) = unmeasured(setting_of(npu("h100"), model, "bf16"), "own")
+    assert sentence == f"own has the shape of {preset}, whose fitted factors apply"
 
 
 def test_the_sequence_length_is_in_the_name(tmp_path: Path) -> None:

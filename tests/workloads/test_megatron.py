@@ -177,6 +177,13 @@ def test_arguments_that_are_not_modelled_are_named(tmp_path: Path) -> None:
     assert idle == "without effect on the time: --seed"
 
 
+def test_a_misspelt_argument_is_asked_about(tmp_path: Path) -> None:
+    text = f"{SMALL} --micro-batch-size 1 --tensor-model-paralel-size 2 --no-such-option 3"
+    (sentence,) = [one for one in read_recipe(text, tmp_path).remarks if "not modelled" in one]
+    assert "paralel-size (did you mean --tensor-model-parallel-size?)" in sentence
+    assert sentence.endswith("--no-such-option")
+
+
 def test_a_file_without_arguments_is_refused(tmp_path: Path) -> None:
     script(tmp_path, "echo nothing\n")
     with pytest.raises(ConfigError, match="has no arguments"):

@@ -20,6 +20,7 @@
 
 pub mod allocator;
 mod carrier;
+mod channel_load;
 pub mod credits;
 pub mod deadlock;
 mod endpoints;
@@ -38,6 +39,7 @@ mod watchdog;
 mod wiring;
 
 pub use carrier::{FlitCarrier, Packing};
+pub use channel_load::{Flow, channel_loads};
 pub use error::FlitError;
 pub use network::{Network, Reason, Waiting};
 pub use packet::{Delivery, Head, Order, Source};

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tutti_noc::measure::{Estimate, Measured, Measurement, Stalls};
+use tutti_noc::measure::{Estimate, Measured, Measurement, RoundTrips, Stalls};
 
 use crate::measure::column;
 
@@ -50,6 +50,35 @@ impl From<&Measured> for FlitClassResult {
     }
 }
 
+/// Requests from creation to the arrival of their replies.
+#[pyclass(frozen, get_all, module = "tutti._core")]
+#[derive(Clone)]
+pub(crate) struct FlitRoundTrips {
+    /// The number of the class of the requests.
+    request_class: usize,
+    /// From the creation of a request to the arrival of its reply.
+    latency: Mean,
+    /// The lowest and the highest.
+    extremes: (u64, u64),
+    /// Percentiles of the latency.
+    quantiles: [u64; 4],
+    /// The number of requests measured.
+    requests: u64,
+}
+
+impl From<&RoundTrips> for FlitRoundTrips {
+    fn from(measured: &RoundTrips) -> FlitRoundTrips {
+        let Estimate { mean, half_width } = measured.latency;
+        FlitRoundTrips {
+            request_class: measured.class,
+            latency: (mean, half_width),
+            extremes: measured.extremes,
+            quantiles: measured.quantiles,
+            requests: measured.requests,
+        }
+    }
+}
+
 /// Why the first flits of VCs were stalled, over all samples.
 #[pyclass(frozen, get_all, module = "tutti._core")]
 #[derive(Clone)]
@@ -79,6 +108,10 @@ pub(crate) struct FlitResult {
     all: FlitClassResult,
     /// Each class.
     classes: Vec<FlitClassResult>,
+    /// Requests with their replies, for each load that has some.
+    round_trips: Vec<FlitRoundTrips>,
+    /// The last cycle in which a packet arrived.
+    last_arrival: u64,
     /// The number of allocated VCs.
     vc_grants: u64,
     /// Causes of stalls.
@@ -119,6 +152,8 @@ impl FlitResult {
             window: measurement.window,
             all: (&measurement.all).into(),
             classes: measurement.classes.iter().map(FlitClassResult::from).collect(),
+            round_trips: measurement.round_trips.iter().map(FlitRoundTrips::from).collect(),
+            last_arrival: measurement.last_arrival,
             vc_grants: measurement.vc_grants,
             stalls: FlitStalls { busy, routing, no_vc, no_credit, switch },
             deadlock_cycle,

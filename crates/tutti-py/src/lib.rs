@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod bypass;
+mod chakra;
 mod coherence;
 mod coherence_result;
 mod endpoint;
@@ -52,6 +53,8 @@ mod _core {
     #[pymodule_export]
     use crate::bypass::{BypassConfiguration, BypassLink, BypassMesh, BypassPort};
     #[pymodule_export]
+    use crate::chakra::{ChakraNodes, read_chakra};
+    #[pymodule_export]
     use crate::coherence::{CoherenceCase, CoherenceTrace, coherence_kernels};
     #[pymodule_export]
     use crate::coherence_result::{CoherenceMean, CoherenceResult, FlowResult, MissResult};
@@ -71,7 +74,7 @@ mod _core {
     #[pymodule_export]
     use crate::fabric_settings::FabricSettings;
     #[pymodule_export]
-    use crate::flit_result::{FlitClassResult, FlitResult, FlitStalls};
+    use crate::flit_result::{FlitClassResult, FlitResult, FlitRoundTrips, FlitStalls};
     #[pymodule_export]
     use crate::measure::measure;
     #[pymodule_export]

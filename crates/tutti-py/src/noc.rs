@@ -7,11 +7,13 @@ use pyo3::prelude::*;
 use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
-use tutti_noc::measure::{self, Ending, Load, Measurement, MeasurementPlan, Phases, Traffic};
+use tutti_noc::measure::{
+    self, Ending, Load, Measurement, MeasurementPlan, Phases, Reply, Requests, Traffic,
+};
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
-    ChannelParameters, End, FlitError, Network, Settings, Speculation, VcRange, Wiring,
+    ChannelParameters, End, FlitError, Flow, Network, Settings, Speculation, VcRange, Wiring,
 };
 use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
@@ -264,6 +266,36 @@ impl FlitNetwork {
         (0..self.wiring.routers()).filter_map(name).collect()
     }
 
+    /// The flits per cycle that the routing sends over each channel in an empty network; `None` if
+    /// there are too many routes to follow. Loads that need replies have them in the next class.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn channel_loads(&self, loads: Vec<PyRef<'_, FlitLoad>>) -> PyResult<Option<Vec<f64>>> {
+        let (nodes, grid) = (self.wiring.nodes(), self.grid.as_deref());
+        let mut flows = Vec::new();
+        for load in &loads {
+            let pattern = Pattern::parse(&load.pattern, nodes, grid).or_raise()?;
+            if let Some((packet, _)) = &load.reply {
+                let size = PacketSize::parse(&load.packet).or_raise()?.mean();
+                let reply = PacketSize::parse(packet).or_raise()?.mean();
+                flows.push((pattern.clone(), load.rate, false));
+                flows.push((pattern, load.rate / size * reply, true));
+            } else {
+                flows.push((pattern, load.rate, false));
+            }
+        }
+        let flows: Vec<Flow<'_>> = flows
+            .iter()
+            .map(|&(ref pattern, rate, is_reply)| Flow { pattern, rate, is_reply })
+            .collect();
+        Ok(tutti_noc::channel_loads(&self.wiring, &self.settings, &*self.routing, &flows))
+    }
+
+    /// Whether routes depend on the state of the network.
+    #[getter]
+    fn is_adaptive(&self) -> bool {
+        self.routing.is_adaptive()
+    }
+
     /// Every channel.
     fn channels(&self) -> Vec<FlitChannel> {
         self.wiring.channels().iter().map(FlitChannel::from).collect()
@@ -286,6 +318,7 @@ fn port_channel(settings: &Settings, cycle: Time) -> ChannelParameters {
 #[derive(Clone)]
 enum Supply {
     Synthetic(Vec<Load>),
+    Requests(Vec<Requests>),
     Recorded(Arc<Trace>),
 }
 
@@ -308,15 +341,30 @@ pub(crate) struct FlitLoad {
     rate: f64,
     packet: String,
     priority: i64,
+    reply: Option<(String, u64)>,
+    outstanding: Option<u32>,
+    requests: Option<u64>,
 }
 
 #[pymethods]
 impl FlitLoad {
-    /// `rate` flits per node and cycle, in packets of the sizes `packet`.
+    /// `rate` flits per node and cycle, in packets of the sizes `packet`. `reply` has the sizes and
+    /// the delay of replies, `outstanding` and `requests` limit the packets of a node.
     #[new]
-    #[pyo3(signature = (pattern, process, *, rate, packet, priority))]
-    fn new(pattern: String, process: String, rate: f64, packet: String, priority: i64) -> FlitLoad {
-        FlitLoad { pattern, process, rate, packet, priority }
+    #[pyo3(signature = (pattern, process, *, rate, packet, priority, reply=None, outstanding=None,
+                        requests=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn new(
+        pattern: String,
+        process: String,
+        rate: f64,
+        packet: String,
+        priority: i64,
+        reply: Option<(String, u64)>,
+        outstanding: Option<u32>,
+        requests: Option<u64>,
+    ) -> FlitLoad {
+        FlitLoad { pattern, process, rate, packet, priority, reply, outstanding, requests }
     }
 }
 
@@ -327,6 +375,22 @@ impl FlitLoad {
         let pattern = Pattern::parse(&self.pattern, nodes, grid).or_raise()?;
         let process = Process::parse(&self.process, self.rate / size.mean()).or_raise()?;
         Ok(Load { pattern, process, size, priority: self.priority })
+    }
+
+    fn requests(&self, network: &FlitNetwork) -> PyResult<Requests> {
+        let reply = match &self.reply {
+            None => None,
+            Some((packet, delay)) => {
+                Some(Reply { size: PacketSize::parse(packet).or_raise()?, delay: *delay })
+            }
+        };
+        let load = self.core(network)?;
+        Ok(Requests { load, reply, outstanding: self.outstanding, count: self.requests })
+    }
+
+    /// Whether packets have replies, or are limited in number.
+    fn is_closed(&self) -> bool {
+        self.reply.is_some() || self.outstanding.is_some() || self.requests.is_some()
     }
 }
 
@@ -363,6 +427,10 @@ impl FlitCase {
         loads: Vec<PyRef<'_, FlitLoad>>,
         plan: &FlitPlan,
     ) -> PyResult<FlitCase> {
+        if loads.iter().any(|load| load.is_closed()) {
+            let loads = loads.iter().map(|load| load.requests(network)).collect::<PyResult<_>>()?;
+            return FlitCase::of(network, Supply::Requests(loads), plan);
+        }
         let loads = loads.iter().map(|load| load.core(network)).collect::<PyResult<_>>()?;
         FlitCase::of(network, Supply::Synthetic(loads), plan)
     }
@@ -396,6 +464,7 @@ impl FlitCase {
         let mut network = Network::new(wiring, settings, Arc::clone(&self.routing))?;
         let traffic = match &self.supply {
             Supply::Synthetic(loads) => Traffic::Synthetic(loads),
+            Supply::Requests(loads) => Traffic::Requests(loads),
             Supply::Recorded(trace) => Traffic::Recorded(trace),
         };
         let measurement = measure::measure(wiring, settings, &mut network, traffic, plan, stop)?;

@@ -16,14 +16,17 @@ _VERY_CLOSE_FILE: Final = 0.9
 """The same for names whose suffixes differ, too."""
 _AROUND: Final = re.compile(r"^(mpi|osu|imb)_?i?|(_?perf|_?block|v)$")
 """Prefixes and suffixes of collectives in MPI and in the benchmarks of OSU, IMB and NVIDIA."""
+_BEGINNING: Final = 4
+"""Least letters of a word that may be the beginning of a name."""
 _SHORT: Final = {"bcast": "broadcast"}
 
 
 def meant(word: str, known: Iterable[str]) -> str:
     """Returns the closest known name, or "".
 
-    Names of collectives in MPI and in benchmarks, such as ``MPI_Ibcast``, ``osu_alltoall`` and
-    ``reduce_perf``, are recognised, although their letters may be closer to another collective.
+    The shortest name that starts with the word comes first. Names of collectives in MPI and in
+    benchmarks, such as ``MPI_Ibcast``, ``osu_alltoall`` and ``reduce_perf``, are recognised,
+    although their letters may be closer to another collective.
     """
     from difflib import get_close_matches
 
@@ -34,6 +37,9 @@ def meant(word: str, known: Iterable[str]) -> str:
         found = bare.get(_bare(_SHORT.get(spelt, spelt)))
         if found:
             return found
+    started = [name for name in names if len(word) >= _BEGINNING and name.startswith(word.lower())]
+    if started:
+        return min(started, key=len)
     close = get_close_matches(word, names, n=1, cutoff=_CLOSE)
     return close[0] if close else ""
 

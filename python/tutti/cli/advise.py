@@ -37,6 +37,7 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
     request = request_of(measured, job)
     rows = read_named(
         measured.files or [], measured.algorithm or [], manifest=measured.manifest,
+        allocations=measured.allocations,
         ranks=measured.measured_ranks,
         ranks_per_node=job.ranks_per_node,
         collective=job.collective[0] if job.collective and len(job.collective) == 1 else None,

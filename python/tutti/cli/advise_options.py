@@ -37,6 +37,12 @@ class MeasuredInput:
             help="TOML or CSV file that lists files, and what they do not state: collective, "
             "ranks, ranks_per_node, library, algorithm, system.")
     ] = None  # fmt: skip
+    allocations: Annotated[
+        Path | None, _measured(
+            "--allocations", metavar="FILE",
+            help="CSV file with the host of each rank of the measured jobs: system, timestamp, "
+            "rank, host. Messages between groups of the network then take longer.")
+    ] = None  # fmt: skip
     algorithm: Annotated[
         list[str] | None, _measured(
             "--algorithm", "-a", metavar="[FILE=]NAME",

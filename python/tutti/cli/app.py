@@ -91,9 +91,17 @@ _IN_GROUPS = {
         "endpoint": "train_endpoint:endpoint",
         "plan": "train_plan:plan",
         "calibrate": "train_calibrate:calibrate_",
+        "capture": "train_capture:capture",
     },
 }
 """Commands of groups that have separate modules, by the place of their function."""
+
+
+_SETTINGS = {
+    "exec": {"allow_interspersed_args": False},
+    "capture": {"ignore_unknown_options": True},
+}
+"""Settings of commands that run a program with options."""
 
 
 class _LazyCommands(Mapping[str, Any]):
@@ -161,9 +169,7 @@ def _in_group(name: str, place: str) -> Any:  # noqa: ANN401 - as above
 def _alone(name: str, function: Any) -> Any:  # noqa: ANN401 - as above
     """Returns the command of a function; those behind the program of `exec` are the program's."""
     # The stdout of `exec` is that of the program, which leaves no place for a document.
-    kind, settings = (
-        (typer.Typer, {"allow_interspersed_args": False}) if name == "exec" else (Commands, None)
-    )
+    kind, settings = typer.Typer if name == "exec" else Commands, _SETTINGS.get(name)
     alone = kind(rich_markup_mode=None, add_completion=False)
     alone.command(name, context_settings=settings)(function)
     return typer.main.get_command(alone)

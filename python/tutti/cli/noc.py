@@ -46,9 +46,10 @@ def run_(definition: NetworkOptions, at: RunOptions) -> None:
     tables = network(definition, at)
     if definition.file is None and not tables.has_rate:
         remark("no load is given (--rate): sweeps the load")
-        _sweep(tables, SweepOptions())
+        _sweep(tables, SweepOptions(), report=definition.report)
         return
-    run_load(read("building the network", tables.resolve), tables.name)
+    experiment = read("building the network", tables.resolve)
+    run_load(experiment, tables.name, report=definition.report)
 
 
 @app.command("sweep")
@@ -69,10 +70,10 @@ def sweep_(definition: NetworkOptions, of: SweepOptions) -> None:
         --set topology.routing=valiant
       tutti noc sweep noc.toml --loads 0.1,0.2 --no-saturation
     """
-    _sweep(network(definition), of)
+    _sweep(network(definition), of, report=definition.report)
 
 
-def _sweep(tables: NetworkTables, of: SweepOptions) -> None:
+def _sweep(tables: NetworkTables, of: SweepOptions, *, report: bool) -> None:
     loads = load_values(of.loads) if of.loads else None
     if of.tolerance is not None and (not of.tolerance > 0 or not math.isfinite(of.tolerance)):
         raise mistake("invalid tolerance", source="--tolerance", value=str(of.tolerance),
@@ -80,5 +81,6 @@ def _sweep(tables: NetworkTables, of: SweepOptions) -> None:
     tables = tables.at(loads[0] if loads else _PLACEHOLDER)
     experiment = read("building the network", tables.resolve)
     sweep_loads(
-        experiment, tables.name, loads, search=of.search, tolerance=of.tolerance, threads=of.threads
-    )
+        experiment, tables.name, loads, search=of.search, tolerance=of.tolerance,
+        threads=of.threads, report=report,
+    )  # fmt: skip

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tutti.cli.grouped import grouped
 from tutti.cli.noc_converted import ConvertedOptions, study_converted
 from tutti.formats.booksim import network as booksim
+
+if TYPE_CHECKING:
+    from tutti.formats.converted import ConvertedNoc
 
 
 @dataclass
@@ -25,6 +28,9 @@ class Input:
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="BookSim keys to override.", show_default=False),
     ] = None
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Skip and list keys that BookSim does not have."),
+    ] = False  # fmt: skip
 
 
 @grouped
@@ -43,4 +49,8 @@ def from_booksim(given: Input, of: ConvertedOptions) -> None:
       tutti noc from-booksim examples/08_latency_under_load/mesh.cfg \\
         --write out/mesh.toml
     """
-    study_converted(given.config, of, lambda: booksim.load(given.config, given.changes or ()))
+
+    def convert() -> ConvertedNoc:
+        return booksim.load(given.config, given.changes or (), is_lenient=given.lenient)
+
+    study_converted(given.config, of, convert)

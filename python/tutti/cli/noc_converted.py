@@ -45,6 +45,7 @@ class ConvertedOptions:
         Path | None,
         typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
     ] = None
+    report: options.Report = True
 
 
 def study_converted(path: Path, of: ConvertedOptions, convert: Callable[[], ConvertedNoc]) -> None:
@@ -64,7 +65,7 @@ def study_converted(path: Path, of: ConvertedOptions, convert: Callable[[], Conv
         return
     experiment = found.noc if of.to is None else replace(found.noc, output=of.to)
     if values is None:
-        run_load(experiment, path, found.remarks)
+        run_load(experiment, path, found.remarks, report=of.report)
     else:
         sweep_loads(experiment, path, values, search=of.search, threads=of.threads,
-                    notes=found.remarks)  # fmt: skip
+                    notes=found.remarks, report=of.report)  # fmt: skip

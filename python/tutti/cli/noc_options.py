@@ -66,6 +66,7 @@ class NetworkOptions:
     ] = None
     changes: options.Changes = None
     to: options.Out = None
+    report: options.Report = True
 
 
 @dataclass

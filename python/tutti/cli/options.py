@@ -153,6 +153,9 @@ Out = Annotated[
     typer.Option("--out", "-o", metavar="FOLDER", help="Output folder, instead of the file's."),
 ]
 ExperimentOut = Annotated[Out, Key("output", read=str)]
+Report = Annotated[
+    bool, typer.Option("--report/--no-report", help="Write report.html, or only the other files.")
+]
 Threads = Annotated[
     int, typer.Option("--threads", min=0, help="Number of threads; 0 is one per core.")
 ]

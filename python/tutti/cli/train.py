@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +66,7 @@ _READ = (
     ("chakra:PREFIX", "ops of each NPU, from the traces PREFIX.RANK.et"),
     ("kineto:FILES", "ops of each NPU, from profiles of PyTorch: a file, pattern or folder"),
     ("hf:FILE", "a decoder, from the config.json of Hugging Face"),
+    ("captured:FOLDER", "a step of a PyTorch program, from `tutti train capture`"),
     ("megatron:FILE", "a decoder, from arguments of Megatron-LM"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
@@ -77,8 +79,13 @@ _NUMBERS = {"layers", "weights", "GFLOP forward"}
 def run_(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The training step (TOML).", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="The training step (TOML), or the folder of a captured step.",
+            show_default=False,
+        ),
     ],
+    platform: options.Platform = None,
     changes: options.Changes = None,
     to: options.Out = None,
     npus: Annotated[
@@ -101,12 +108,15 @@ def run_(
 
     The file's `model` is one of `tutti train list`, or `scalesim:FILE`, `chakra:PREFIX` or
     `kineto:FILES`, which read files of other tools. `[compute]` can read measured times. `tutti
-    train from-astrasim` runs workloads of ASTRA-sim.
+    train from-astrasim` runs workloads of ASTRA-sim. The folder of `tutti train capture` is a step
+    of a PyTorch program; by default it runs on dgx_h100_cluster.
 
     \b
     Examples:
       tutti train run examples/10_training_step/training.toml
       tutti train run examples/10_training_step/training.toml --set batch=64
       tutti train run examples/10_training_step/training.toml --npu 0
+      tutti train run step --platform gb200_nvl72_cluster
     """
-    run_step(load_training(file, changes or (), output=to), npus or [0], threads)
+    chosen = [f"platform={json.dumps(platform)}"] if platform else []
+    run_step(load_training(file, [*chosen, *(changes or ())], output=to), npus or [0], threads)

@@ -59,7 +59,7 @@ def plan(job: JobOptions, degrees: Degrees, output: Shown) -> None:
     if defaults := defaults_of(job, cluster):
         remark(defaults)
     setting = cluster.setting(model)
-    for sentence in unmeasured(setting):
+    for sentence in unmeasured(setting, model.name.partition(":")[0]):
         remark(sentence)
     for sentence in cluster.calibrated.remarks(setting) if cluster.calibrated else ():
         remark(sentence)

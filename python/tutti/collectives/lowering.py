@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -138,15 +138,27 @@ def expand(trace: Trace, algorithm: Algorithm, platform: Platform | None = None)
     launch = 0 if platform is None else platform.model.launch.ps
     ranks = []
     for rank, of in enumerate(trace.ranks):
-        pieces = {}
+        pieces: dict[tuple[int, int], _Piece] = {}
         for at, call in calls[rank].items():
-            members = trace.collectives[call.collective].group
-            index, place = members.index(rank), (first_tag + numbers[call], int(of.streams[at]))
-            parts = lowered[call.collective, call.size]
-            pieces[at] = _in_turn([_placed(part[index], members, *place) for part in parts])
-            pieces[at].durations[0] = launch if len(members) > 1 else 0
-        ranks.append(_joined(of, pieces))
+            key = call.collective, call.size
+            if key not in pieces:
+                members = trace.collectives[call.collective].group
+                index = members.index(rank)
+                block = _in_turn([_enclosed(part[index], members) for part in lowered[key]])
+                block.durations[0] = launch if len(members) > 1 else 0
+                pieces[key] = _Piece(block, [], [])
+            pieces[key].at.append(at)
+            pieces[key].tags.append(first_tag + numbers[call])
+        ranks.append(_joined(of, list(pieces.values())))
     return Trace(name=trace.name, ranks=tuple(ranks))
+
+
+class _Piece(NamedTuple):
+    """The operations of a call: those that start it, and a tag for each."""
+
+    block: Operations
+    at: list[int]
+    tags: list[int]
 
 
 def _calls(trace: Trace, rank: int) -> dict[int, _Call]:
@@ -229,7 +241,7 @@ def _lowered(
 
 
 def _in_turn(blocks: list[Operations]) -> Operations:
-    """Returns blocks of `_placed` as one: each waits for the last operation of the one before."""
+    """Returns blocks of `_enclosed` as one: each waits for the last operation of the one before."""
     if len(blocks) == 1:
         return blocks[0]
     starts = np.cumsum([0, *map(len, blocks)])
@@ -248,8 +260,11 @@ def _in_turn(blocks: list[Operations]) -> Operations:
     )
 
 
-def _placed(block: Operations, members: tuple[int, ...], tag: int, stream: int) -> Operations:
-    """Returns a rank's part of a call, between an empty first and an empty last computation."""
+def _enclosed(block: Operations, members: tuple[int, ...]) -> Operations:
+    """Returns a rank's part of a call, between an empty first and an empty last computation.
+
+    Tags and streams are 0.
+    """
     n = len(block)
     messages = block.kinds != Kind.COMPUTE
     group = np.array(members, np.int32)
@@ -272,50 +287,63 @@ def _placed(block: Operations, members: tuple[int, ...], tag: int, stream: int) 
         sizes=padded(block.sizes, 0),  # type: ignore[arg-type]
         durations=padded(block.durations, 0),  # type: ignore[arg-type]
         peers=padded(peers.astype(np.int32), -1),  # type: ignore[arg-type]
-        tags=padded(np.where(messages, tag, 0), 0),  # type: ignore[arg-type]
-        streams=np.full(n + 2, stream, np.int32),
+        tags=np.zeros(n + 2, np.int64),
+        streams=np.zeros(n + 2, np.int32),
         first_dependency=np.concatenate(([0], np.cumsum(counts))),
         dependencies=np.concatenate((on[order], last)),
         on_start=np.zeros(len(on) + len(last), np.bool_),
     )
 
 
-def _joined(of: Operations, pieces: dict[int, Operations]) -> Operations:
+def _joined(of: Operations, pieces: list[_Piece]) -> Operations:
     """Replaces operations by pieces, each with its dependencies at the first and the last."""
     if not pieces:
         return of.replaced(names=())
     lengths = np.ones(len(of), np.int64)
-    for at, piece in pieces.items():
-        lengths[at] = len(piece)
+    for piece in pieces:
+        lengths[piece.at] = len(piece.block)
     start = np.cumsum(lengths) - lengths
     last = start + lengths - 1
     owner = np.repeat(np.arange(len(of)), np.diff(of.first_dependency))
     # A dependency on the start of a collective is one on the start of its first operation.
     on = np.where(of.on_start, start[of.dependencies], last[of.dependencies])
     owners, targets, starts = [start[owner]], [on], [of.on_start]
-    for at, piece in pieces.items():
-        owners.append(np.repeat(np.arange(len(piece)), np.diff(piece.first_dependency)) + start[at])
-        targets.append(piece.dependencies + start[at])
-        starts.append(piece.on_start)
+    for block, at, _ in pieces:
+        # A row per call.
+        first = start[at][:, None]
+        owner = np.repeat(np.arange(len(block)), np.diff(block.first_dependency))
+        owners.append((owner + first).ravel())
+        targets.append((block.dependencies + first).ravel())
+        starts.append(np.tile(block.on_start, len(at)))
     all_owners = np.concatenate(owners)
     order = np.argsort(all_owners, kind="stable")
-    total = int(lengths.sum())
-    kept = np.setdiff1d(np.arange(len(of)), list(pieces))
-
-    def merged(name: str) -> NDArray[np.generic]:
-        column: NDArray[np.generic] = getattr(of, name)
-        result = np.zeros(total, column.dtype)
-        result[start[kept]] = column[kept]
-        for at, piece in pieces.items():
-            result[start[at] : last[at] + 1] = getattr(piece, name)
-        return result
-
-    names = ("kinds", "sizes", "durations", "peers", "tags", "streams")
-    counts = np.bincount(all_owners, minlength=total)
+    counts = np.bincount(all_owners, minlength=int(lengths.sum()))
     return of.replaced(
-        **{name: merged(name) for name in names},
+        **_merged(of, pieces, start, int(lengths.sum())),
         first_dependency=np.concatenate(([0], np.cumsum(counts))),
         dependencies=np.concatenate(targets)[order],
         on_start=np.concatenate(starts)[order],
         names=(),
     )
+
+
+def _merged(
+    of: Operations, pieces: list[_Piece], start: NDArray[np.int64], total: int
+) -> dict[str, NDArray[Any]]:
+    """Returns the columns of `_joined`, without dependencies; `start` are the first operations."""
+    replaced = [at for piece in pieces for at in piece.at]
+    kept = np.setdiff1d(np.arange(len(of)), replaced)
+    columns: dict[str, NDArray[Any]] = {}
+    for name in ("kinds", "sizes", "durations", "peers", "tags", "streams"):
+        column: NDArray[Any] = getattr(of, name)
+        columns[name] = np.zeros(total, column.dtype)
+        columns[name][start[kept]] = column[kept]
+    for block, at, tags in pieces:
+        # A row per call.
+        places = start[at][:, None] + np.arange(len(block))
+        for name in ("kinds", "sizes", "durations", "peers"):
+            columns[name][places] = getattr(block, name)
+        messages = block.kinds != Kind.COMPUTE
+        columns["tags"][places] = np.where(messages, np.array(tags)[:, None], 0)
+        columns["streams"][places] = of.streams[at][:, None]
+    return columns

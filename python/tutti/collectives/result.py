@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.base.units import Size
+    from tutti.energy.link_classes import Technologies
     from tutti.energy.package import Package
-    from tutti.energy.technology import AreaReport, EnergyReport, Technology
+    from tutti.energy.technology import AreaReport, EnergyReport
     from tutti.networks.flit import Events
     from tutti.networks.flit.events import Powered
+    from tutti.platforms.contention import MeshFlits
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
 
@@ -178,24 +180,27 @@ class Run:
         counts, beyond = used
         return {**counts, "beyond": beyond}
 
-    def energy(self, technology: Technology | None = None) -> EnergyReport:
+    def energy(self, technology: Technologies | None = None) -> EnergyReport:
         """Returns the energy of routers and links: of events, and of leakage until the last rank's
         end.
 
         With packets, the energy follows from the bytes that links carried (`tutti.energy.package`).
 
         Args:
-            technology: The technology; that of the platform's flits or package by default.
+            technology: The technology; that of the platform's flits, mesh or package by default.
 
         Raises:
-            EnergyError: The technology is missing, the platform has neither flits nor packets, or a
-                link has no length.
+            EnergyError: The technology is missing, the platform has neither flits, a mesh nor
+                packets, or a link has no length.
         """
         if self._has_packets:
             return self._package(technology).energy_of(self)
+        contention = self.platform.effective_contention
+        if contention.kind == "mesh":
+            return self._mesh_energy(contention, technology)
         return self._powered.energy(self._technology(technology))
 
-    def area(self, technology: Technology | None = None) -> AreaReport:
+    def area(self, technology: Technologies | None = None) -> AreaReport:
         """Returns the area of routers and links.
 
         Args:
@@ -209,13 +214,30 @@ class Run:
             return self._package(technology).area_of(self.platform.routes.topology)
         return self._powered.area(self._technology(technology))
 
+    def _mesh_energy(self, contention: MeshFlits, given: Technologies | None) -> EnergyReport:
+        from tutti.energy.link_classes import ClassTechnologies
+        from tutti.networks.mesh.energy import mesh_energy
+
+        technology = given or contention.technology
+        if technology is None or isinstance(technology, ClassTechnologies):
+            message = "the technology of the routers and links of the mesh is missing"
+            raise EnergyError(message, kind="no_technology")
+        return mesh_energy(
+            self.mesh_counts, contention.carrying, technology,
+            flit_bits=8 * contention.flit.bytes, tile=contention.tile, cycle=contention.cycle,
+        )  # fmt: skip
+
     @property
     def _has_packets(self) -> bool:
         return self.platform.effective_contention.kind == "packet"
 
-    def _package(self, technology: Technology | None) -> Package:
+    def _package(self, technology: Technologies | None) -> Package:
+        from tutti.energy.link_classes import ClassTechnologies
         from tutti.energy.package import Package
 
+        if isinstance(technology, ClassTechnologies):
+            message = "packages have `technology` and `on_chip` instead of link classes"
+            raise EnergyError(message, kind="no_technology")
         contention = self.platform.effective_contention
         known = contention.package if contention.kind == "packet" else None
         if known is None and technology is None:
@@ -224,7 +246,7 @@ class Run:
         known = known or Package()
         return known.model_copy(update={"technology": technology}) if technology else known
 
-    def _technology(self, given: Technology | None) -> Technology:
+    def _technology(self, given: Technologies | None) -> Technologies:
         contention = self.platform.effective_contention
         known = given or (contention.technology if contention.kind == "flit" else None)
         if known is None:

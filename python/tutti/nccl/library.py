@@ -253,7 +253,8 @@ def _read(notation: str, name: str) -> tuple[str, str]:
     own, _, argument = (part.strip() for part in notation.partition(":"))
     if own != name:
         problem = f"`{own}` is not the library of the platform, which is `{name}`"
-        raise AlgorithmError(problem, kind="argument")
+        hint = f"use {':'.join(filter(None, (name, argument)))}"
+        raise AlgorithmError(problem, kind="argument", hint=hint)
     word, _, protocol = (part.strip() for part in argument.partition(","))
     protocols = {each.lower(): each for each in PROTOCOLS}
     for text, known in ((word, WORDS), (protocol, protocols)):

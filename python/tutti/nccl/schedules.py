@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.p2p import P2P
+from tutti.nccl.relayed import ops_of, relayed_all_to_all
 from tutti.nccl.rings import rings
 from tutti.nccl.sharp import SHARP, sharp
 from tutti.schedules.builder import ScheduleBuilder
@@ -39,6 +40,11 @@ _PIECES = 16
 """Pieces of a chain or tree, such that its ranks work at the same time."""
 _CHAIN_PIECE = 4 * KIB * KIB
 _MOST_CHAIN_PIECES = 64
+_MESSAGE_PIECE = 128 * KIB
+"""The smallest piece of a relayed message. Source: NCCL 2.28, NCCL_P2P_NET_CHUNKSIZE."""
+_MOST_MESSAGE_PIECES = 8
+_MOST_OPS_OF_PIECES = 150_000
+"""Most ops of messages in several pieces: more take long to simulate."""
 CHAINED = ("broadcast", "reduce")
 """The collectives whose ring is a chain."""
 _MOST_PIECES = 256
@@ -87,7 +93,8 @@ def schedule_of(
         AlgorithmError: tutti has no such schedule.
     """
     if algorithm == P2P:
-        return "direct"
+        # Short messages take as long as their latency: routes that cross rails do not matter.
+        return "direct" if protocol == "LL" else _sends_and_receives(collective, layout, size)
     if algorithm in {"NVLSTree", *SHARP}:
         return _by_switches(algorithm, collective, layout, size)
     rotates = layout.nodes > 1 and (not layout.pairs or layout.width <= _MOST_ROTATED)
@@ -107,6 +114,19 @@ def schedule_of(
         raise AlgorithmError(problem, kind="wrong_ranks")
     pieces = max(2, min(_MOST_CHAIN_PIECES, size // _CHAIN_PIECE))
     return notation_of(algorithm, collective, layout, pieces=pieces)
+
+
+def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Schedule:
+    """Returns all messages at once; with NVSwitches, they change rails in the sender's node."""
+    width, nodes = layout.width, layout.nodes
+    is_direct = collective != "all_to_all" or width == 1 or nodes == 1 or layout.pairs
+    ops = ops_of(width, nodes)
+    if is_direct or ops > _MOST_OPS:
+        return "direct"
+    message = size // (width * nodes)
+    most = min(_MOST_MESSAGE_PIECES, _MOST_OPS_OF_PIECES // ops)
+    pieces = max(1, min(most, message // _MESSAGE_PIECE))
+    return relayed_all_to_all(width, nodes, pieces)
 
 
 def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:

@@ -13,11 +13,13 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.overrides import with_changes, with_values
 from tutti.base.files.reader import read_toml
 from tutti.base.units import Size, Time
+from tutti.networks.flit.default_routing import default_routing
 from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.networks.flit.files.tables import LinksTable, RawNoc
 from tutti.networks.mesh.files import RawSmart, resolve_smart
 from tutti.networks.mesh.traffic import Kind
 from tutti.study.console import remark
+from tutti.topologies.graph import link_classes
 from tutti.topologies.notation import is_notation, split
 
 if TYPE_CHECKING:
@@ -48,16 +50,7 @@ MESH_DEFAULTS: dict[str, Any] = {
 }
 """The single-cycle multi-hop mesh without a file."""
 
-_ROUTING = {
-    "mesh": "dimension_order",
-    "torus": "dimension_order",
-    "cmesh": "dimension_order",
-    "flattened_butterfly": "dimension_order",
-    "hyperx": "dimension_order",
-    "dragonfly": "minimal",
-    "fat_tree": "nca",
-}
-"""The default routing without a file; `shortest_path` for other families."""
+_CLASS_KEY = re.compile(r"links\[([0-9]{1,3})\]\.(\w+)")
 _GRID = re.compile(r"mesh:([0-9]{1,4})x([0-9]{1,4})")
 
 
@@ -86,7 +79,8 @@ class NetworkTables:
     def has_rate(self) -> bool:
         """Whether the traffic has a load: a rate, or classes or a trace with their own."""
         traffic = self.tables.get("traffic")
-        return not isinstance(traffic, dict) or "rate" in traffic or "trace" in traffic
+        has_own = {"rate", "trace", "outstanding", "requests"}
+        return not isinstance(traffic, dict) or bool(has_own & traffic.keys())
 
     def at(self, rate: float) -> NetworkTables:
         """Returns the tables at a rate, which a sweep replaces; traffic with a load keeps it."""
@@ -144,9 +138,12 @@ def define(
             )
         tables = _with_links(_with_routing(tables), source=f"{source} with {' '.join(named)}")
         changed = [change.partition("=")[0].strip() for change in changes]
+        tables = _of_trace(tables, {*values, *changed})
         _remark_defaults(tables, [*values, *changed])
-    elif "topology.build" in values:
-        tables = _with_links(tables, source=source)
+    else:
+        if "topology.build" in values:
+            tables = _with_links(tables, source=source)
+        tables = _remarked_routing(tables)
     source = f"{source} with {' '.join(named)}" if named else source
     return NetworkTables(tables, source, file.parent if file else Path(), str(file or source))
 
@@ -166,9 +163,32 @@ def _of_flits(values: Values) -> Values:
     option, text = values.get("topology.build", ("", ""))
     if not option:
         return values
-    build, links = split(text, LinksTable.model_fields, source=option)
-    more: Values = {"topology.links": (option, [links])} if links else {}
+    listed = f"{', '.join(LinksTable.model_fields)}, links[CLASS].KEY"
+    build, given = split(text, [*LinksTable.model_fields, "links"], source=option, listed=listed)
+    more: Values = {"topology.links": (option, _links(build, given, option))} if given else {}
     return {**values, "topology.build": (option, build), **more}
+
+
+def _links(build: str, given: dict[str, str], option: str) -> list[dict[str, str]]:
+    """Returns the tables of links: one for all classes, or one per class with `links[0].rate`."""
+    shared = {key: value for key, value in given.items() if key in LinksTable.model_fields}
+    if len(shared) == len(given):
+        return [shared]
+    try:
+        classes = link_classes(build)
+    except TuttiError as error:
+        raise mistake(error.problem, source=option, hint=error.hint) from None
+    links = [dict(shared) for _ in classes]
+    for key, value in given.items():
+        if key in shared:
+            continue
+        place = _CLASS_KEY.fullmatch(key)
+        if not place or int(place[1]) >= len(links) or place[2] not in LinksTable.model_fields:
+            names = ", ".join(f"links[{number}]: {name}" for number, name in enumerate(classes))
+            raise mistake("there is no such key of links", source=option, key=key,
+                          expected=f"{', '.join(LinksTable.model_fields)} of {names}")  # fmt: skip
+        links[int(place[1])][place[2]] = value
+    return links
 
 
 def _of_mesh(values: Values) -> Values:
@@ -206,9 +226,30 @@ def _with_routing(tables: dict[str, Any]) -> dict[str, Any]:
     topology = tables.get("topology")
     if not isinstance(topology, dict):
         return tables
-    family = str(topology.get("build")).partition(":")[0]
-    routing = {"routing": _ROUTING.get(family, "shortest_path")}
+    routing = {"routing": default_routing(str(topology.get("build")))}
     return {**tables, "topology": routing | topology}
+
+
+def _of_trace(tables: dict[str, Any], given: set[str]) -> dict[str, Any]:
+    """Returns the tables without the defaults that a trace replaces."""
+    traffic = tables.get("traffic")
+    if not isinstance(traffic, dict) or "trace" not in traffic:
+        return tables
+    kept = {
+        name: {key: value for key, value in tables[name].items()
+               if key not in DEFAULTS[name] or {name, f"{name}.{key}"} & given}
+        for name in ("traffic", "measure") if isinstance(tables.get(name), dict)
+    }  # fmt: skip
+    return {**tables, **kept}
+
+
+def _remarked_routing(tables: dict[str, Any]) -> dict[str, Any]:
+    """Returns the tables with the default routing, which it names, if a file states none."""
+    complete = _with_routing(tables)
+    if "mesh" in tables or complete.get("topology") == tables.get("topology"):
+        return tables
+    remark(f"defaults: topology.routing {complete['topology']['routing']}")
+    return complete
 
 
 def _with_links(tables: dict[str, Any], *, source: str) -> dict[str, Any]:

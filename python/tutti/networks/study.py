@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,12 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.networks.experiment import Experiment
+    from tutti.view.view import View
 
 Run = TypeVar("Run", bound=Loaded)
 
 
 def run_load(
-    experiment: Experiment[Any, Any, Any, Run], source: object, notes: Sequence[str] = ()
+    experiment: Experiment[Any, Any, Any, Run],
+    source: object,
+    notes: Sequence[str] = (),
+    *,
+    report: bool = True,
 ) -> None:
     """Runs an experiment at its load, and shows and writes the result.
 
@@ -28,16 +35,18 @@ def run_load(
         experiment: The experiment.
         source: Its file, for messages.
         notes: Sentences that the report shows before the warnings.
+        report: Whether to write the page.
 
     Raises:
         ConfigError: The output folder cannot be created.
-        SimulationError: The run saturated or deadlocked, and so has no latency.
+        SimulationError: The run saturated or deadlocked, and so has no latency, or had no packets.
     """
     remarks = _remarked(experiment)
     study = Study[Run](experiment.output, "load", attrgetter("cycles"))
     run = study.single(experiment.run)
-    study.present(experiment.run_view(run, [*notes, *remarks]))
-    refuse_unstable(run.ending, source)
+    study.present(_shown(experiment.run_view(run, [*notes, *remarks]), report=report))
+    is_empty = run.is_stable and math.isnan(run.latency.mean)
+    refuse_unstable("empty" if is_empty else run.ending, source)
 
 
 def sweep_loads(
@@ -49,6 +58,7 @@ def sweep_loads(
     tolerance: float | None = None,
     threads: int = 0,
     notes: Sequence[str] = (),
+    report: bool = True,
 ) -> None:
     """Runs an experiment at several loads, searches for saturation, and shows and writes all.
 
@@ -60,6 +70,7 @@ def sweep_loads(
         tolerance: Tolerance of the saturation load, in the unit of the loads; None for the default.
         threads: Number of threads; 0 for one per core.
         notes: Sentences that the report shows before the warnings.
+        report: Whether to write the page.
 
     Raises:
         ConfigError: The traffic cannot be swept, or the output folder cannot be created.
@@ -80,22 +91,31 @@ def sweep_loads(
             prefix="saturation: ",
         )
     if runs:
-        study.present(experiment.load_view(runs, saturation, [*notes, *remarks]))
+        view = experiment.load_view(runs, saturation, [*notes, *remarks])
+        study.present(_shown(view, report=report))
     study.end(len(runs), len(values))
     if all(run.ending == "deadlocked" for run in runs):
         refuse_unstable("deadlocked", source)
 
 
+def _shown(view: View, *, report: bool) -> View:
+    """Returns the view, without a page unless there is a report."""
+    return view if report else replace(view, question="")
+
+
 def refuse_unstable(ending: str, source: object) -> None:
-    """Refuses a run that saturated or deadlocked, and so has no latency.
+    """Refuses a run that saturated, deadlocked or had no packets, and so has no latency.
 
     Raises:
-        SimulationError: The run saturated or deadlocked.
+        SimulationError: The run saturated or deadlocked, or no packet was measured.
     """
     if ending == "deadlocked":
         raise SimulationError(f"{source}: the network deadlocks", kind="deadlocked")
+    if ending == "empty":
+        raise SimulationError(f"{source}: no packet arrived in the measurement window",
+                              kind="no_packets")  # fmt: skip
     if ending != "stable":
-        problem = f"{source}: the network saturates at this load, or no packet was measured"
+        problem = f"{source}: the network saturates at this load"
         raise SimulationError(problem, kind="saturated")
 
 

@@ -18,7 +18,8 @@ from tutti import _core
 from tutti.base.declared.groups import FlowParameters, PacketParameters
 from tutti.base.errors import ConfigError
 from tutti.base.parameters import Parameters
-from tutti.base.units import Size, Time
+from tutti.base.units import Length, Size, Time
+from tutti.energy.link_classes import Technologies
 from tutti.energy.package import Package  # noqa: TC001 - pydantic resolves it
 from tutti.energy.technology import Technology
 from tutti.networks.flit.settings import Deadlock, NarrowLinks, Router
@@ -141,7 +142,7 @@ class Flits(Parameters):
     router: Router = Field(default_factory=Router, description="The parameters of all routers.")
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
-    technology: Technology | None = None
+    technology: Technologies | None = None
 
     def network(self, routes: Routes) -> Network:
         """Returns the network of routers on the topology of the routes.
@@ -177,7 +178,7 @@ class Flits(Parameters):
         return network, _core.Contention.flits(flits)
 
     @field_serializer("technology")
-    def _technology_by_name(self, technology: Technology | None) -> str | None:
+    def _technology_by_name(self, technology: Technologies | None) -> str | None:
         return repr(technology) if technology else None
 
 
@@ -191,6 +192,7 @@ class MeshFlits(Parameters):
     Attributes:
         mesh: The mesh. Routers that combine need a `reducer`; they have one unless `mesh` disables
             it.
+        technology: Energy of routers and links; None to report no energy.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -206,6 +208,14 @@ class MeshFlits(Parameters):
     packet: Count = Field(
         1, description="The most flits of a unicast packet, at most the depth of a VC."
     )
+    tile: Length = Field(
+        Length(um=1000), description="Distance of neighbouring routers, for the energy of links."
+    )
+    technology: Technology | None = None
+
+    @field_serializer("technology")
+    def _technology_by_name(self, technology: Technology | None) -> str | None:
+        return repr(technology) if technology else None
 
     @property
     def carrying(self) -> SmartMesh:

@@ -158,7 +158,7 @@ class _Attempt:
         """Yields the run of each step, or why it has none."""
         for place, one in enumerate(self.waiting):
             step = one.step
-            if step.iterations == "stable" and not step.traces:
+            if step.iterations == "stable" and not step.is_recorded:
                 step = replace(step, iterations=self.count)
             self._started[place] = one, step
             case: _core.TrainingCase | TuttiError

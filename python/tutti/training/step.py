@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tutti.formats.chakra.reader import ChakraTrace
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
+    from tutti.training.capture.programs import CapturedWork
     from tutti.training.endpoint import Configuration, Ring
     from tutti.training.fabric import Channels, Dimension
     from tutti.workloads import Model, ModelLayer
@@ -109,6 +110,7 @@ class Step:
         every_npu: Whether to simulate every NPU, instead of one that represents all.
         window: The length of windows for utilisation over time; None records nothing.
         traces: The recorded iteration of each NPU, in place of the model.
+        captured: The captured step of a PyTorch program, in place of the model.
         slowdowns: By NPU, the factor on the time of its passes, at least 1; empty for 1.
     """
 
@@ -133,6 +135,7 @@ class Step:
     every_npu: bool = False
     window: Time | None = None
     traces: tuple[ChakraTrace, ...] = ()
+    captured: CapturedWork | None = None
     slowdowns: tuple[float, ...] = ()
 
     def run(self, configuration: Configuration) -> TrainingResult:
@@ -145,7 +148,7 @@ class Step:
             AlgorithmError: An algorithm does not fit the groups of its collective.
             TraceError: The network does not support a trace.
         """
-        if self.iterations == "stable" and not self.traces:
+        if self.iterations == "stable" and not self.is_recorded:
             return self._until_stable(configuration)
         return self.result(configuration, _core.simulate_training(*self._inputs(configuration)))
 
@@ -208,6 +211,11 @@ class Step:
         )
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether traces or a captured step replace the model."""
+        return bool(self.traces) or self.captured is not None
+
+    @property
     def network(self) -> StepNetwork:
         """The network, and the algorithms of collectives."""
         return StepNetwork(
@@ -259,6 +267,8 @@ class Step:
 
     def _numbers(self, configuration: Configuration) -> list[int]:
         """Returns the number of the trace or stage of each NPU."""
+        if self.captured is not None:
+            return self.captured.numbers()
         if self.traces:
             return list(range(self.npus))
         stages = self._stage_rings(configuration)
@@ -272,7 +282,7 @@ class Step:
 
     def _stage_rings(self, configuration: Configuration) -> tuple[str, ...]:
         """Returns the rings along which the stages of a pipeline lie."""
-        if self.traces:
+        if self.is_recorded:
             return ()
         pipeline = self.divided(configuration).pipeline
         return pipeline.rings if pipeline else ()
@@ -345,6 +355,8 @@ class Step:
         self, slowdown: float, configuration: Configuration, left: Left
     ) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, for NPUs that are slower by this factor."""
+        if self.captured is not None:
+            return self.captured.programs(left, slowdown)
         part = self.divided(configuration)
         times = PassTimes(self.compute, part.samples, self.element, left, slowdown)
         layers = self._layers(part, times)
@@ -388,13 +400,13 @@ class Step:
             configuration.costs(self.npu),
             launch_ps=configuration.launch(self.platform).ps,
             of=equally_fast.numbers(configuration) if len(found) > 1 else [],
-            is_alike=not self.traces or len(found) == 1,
+            is_alike=not self.is_recorded or len(found) == 1,
         )
         return StepBound.of(bound)
 
     def names(self, configuration: Configuration) -> list[str]:
         """Returns the layers of an NPU in order; for traces, the nodes of the first NPU."""
-        if self.traces:
+        if self.is_recorded:
             return list(dict.fromkeys(task.layer for task in self.programs(configuration)[0].tasks))
         return list(dict.fromkeys(layer.name for layer, _ in self.divided(configuration).layers))
 

@@ -53,7 +53,9 @@ def read_config(notation: str, folder: Path) -> Model:
     given = {"tokens": _TOKENS, "mtp": 0} | _options(options, notation)
     shape = _Config(read, str(path)).decoder(**given)
     text = ",".join(f"{key}={value}" for key, value in given.items() if value)
-    return model_of(f"{path.parent.name or path.stem}:{text}", str(path), shape)
+    # The file of a downloaded model lies in a folder with the name of the model.
+    title = path.resolve().parent.name if path.name == "config.json" else path.stem
+    return model_of(f"{title or path.stem}:{text}", str(path), shape)
 
 
 def _options(options: list[str], notation: str) -> dict[str, int]:

@@ -75,8 +75,14 @@ class Rates:
     @classmethod
     def of(cls, npu: NpuPeaks, precision: Precision) -> Rates | None:
         """Returns the peaks of a GPU; None if it does not have the precision."""
-        peaks = {"bf16": npu.bf16_flops, "nvfp4": npu.fp4_flops}
-        flops = peaks.get(precision, npu.fp8_flops)
+        # Tensor cores scale blocks of 32 elements since those that have FP4 (OCP MX).
+        peaks = {
+            "bf16": npu.bf16_flops,
+            "fp8": npu.fp8_flops,
+            "mxfp8": npu.fp8_flops if npu.fp4_flops else None,
+            "nvfp4": npu.fp4_flops,
+        }
+        flops = peaks[precision]
         if flops is None:
             return None
         memory = npu.memory_bandwidth.core.bytes_per_second

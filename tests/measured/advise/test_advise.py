@@ -91,6 +91,7 @@ class Known:
                 "predicted_us": found,
                 "low_us": [one / factor for one in found],
                 "high_us": [one * factor for one in found],
+                "choice_us": found,
             }
         )
 

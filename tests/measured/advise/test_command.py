@@ -301,3 +301,28 @@ def test_rules_that_cannot_be_written_have_no_gain(
     assert "mpich: no rules written: MPICH's stock selections are unknown" in text
     gains = pl.read_csv(tmp_path / "o" / "decisions.csv")["gain"]
     assert gains.to_list() == [0.0] * len(gains)
+
+
+def test_allocations_state_the_groups_of_measured_jobs(tmp_path: Path) -> None:
+    heading = f"system,job,{HEADING}"
+    lines = [f"leo,j/1,{one}\n" for one in TWO]
+    (tmp_path / "t.csv").write_text(heading + "".join(lines))
+    hosts = "".join(f"leo,j,{rank},lrdn{rank // 2 * 200 + 1:04}\n" for rank in range(4))
+    (tmp_path / "a.csv").write_text(f"system,timestamp,rank,host\n{hosts}")
+    plain = run(tmp_path, "t.csv", "--ranks", "64")
+    text = run(tmp_path, "t.csv", "--ranks", "64", "--allocations", "a.csv")
+    assert "a.csv: the network's groups of 2 of 2 rows" in text
+    assert "64" in plain
+    (tmp_path / "a.csv").write_text("system,rank\nleo,0\n")
+    wrong = run(tmp_path, "t.csv", "--allocations", "a.csv", code=2)
+    assert "lacks the columns timestamp, host" in wrong
+
+
+def test_details_of_tuning_need_a_collective(tmp_path: Path) -> None:
+    text = "#Nnodes Message_size linear binomial tuned\n"
+    text += "".join(f"{ranks} 1024 {ranks}.5(0.1) 6.0(0.2) 9.0(0.1)\n" for ranks in (2, 4, 8))
+    (tmp_path / "detail.out").write_text(text)
+    output = run(tmp_path, "detail.out", "--collective", "gather", "--ranks", "64")
+    assert "gather: measured on 2, 4, 8 ranks; predicted on 64 (8x)" in output
+    failed = run(tmp_path, "detail.out", code=2)
+    assert "does not state its collective" in failed

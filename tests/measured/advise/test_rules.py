@@ -40,8 +40,8 @@ def predicted(
         for place, (name, time) in enumerate(sorted(by_name.items(), key=lambda one: one[1]), 1):
             rows.append({
                 "collective": collective, "ranks": ranks, "size_bytes": size, "algorithm": name,
-                "predicted_us": time, "low_us": time / 2, "high_us": time * 2, "place": place,
-                "near_fastest": 0.5, "default_us": (default or {}).get(size),
+                "predicted_us": time, "low_us": time / 2, "high_us": time * 2, "choice_us": time,
+                "place": place, "near_fastest": 0.5, "default_us": (default or {}).get(size),
             })  # fmt: skip
     return pl.DataFrame(rows, schema=PREDICTIONS)
 

@@ -44,7 +44,7 @@ def test_intervals_contain_the_parameters_at_the_nominal_rate() -> None:
         measured = timed(frame, theta, noise=NOISE, seed=seed)
         found = fit_curve(rows, measured["time_us"].to_numpy(), START)
         inside += list(np.abs(found.theta - theta) < 1.645 * found.deviation)
-    # 240 parameters: three standard deviations of a rate of 90 % are 6 %.
+    # 336 parameters: three standard deviations of a rate of 90 % are 5 %.
     assert 0.84 <= np.mean(inside) <= 0.96
 
 

@@ -17,7 +17,9 @@ from tutti.measured.predict.folds import (
     cross_validate,
     folds,
     interval_scale,
+    interval_scales,
     model_predictions,
+    novelty,
 )
 from tutti.measured.predict.model import Hardware
 
@@ -51,10 +53,53 @@ def test_folds_leave_out_a_collective_or_a_machine(kind: str, column: str) -> No
         assert fold.train.height + fold.test.height == measured().height
 
 
+def test_folds_far_away_train_on_a_fraction_of_the_nodes() -> None:
+    (fold,) = folds(measured(), kinds=("far",))
+    assert fold.name == "one, 16 nodes"
+    assert set(fold.train.filter(system="one")["nodes"]) == {4}
+    assert set(fold.train.filter(system="two")["nodes"]) == {8}  # its smallest
+    assert folds(measured(), kinds=("farther",)) == []
+
+
+def test_folds_of_ranks_leave_out_dense_placements() -> None:
+    dense = measured(system="one", nodes=8).with_columns(
+        pl.lit(4, pl.Int64).alias("ranks_per_node")
+    )
+    (fold,) = folds(pl.concat([measured(), dense]), kinds=("ranks",))
+    assert fold.test.height == dense.height
+    assert set(fold.train["ranks_per_node"]) == {1}
+
+
+def test_novelty_is_what_the_model_has_not_seen() -> None:
+    train = measured()
+    targets = cases("one", nodes=(16, 32, 64, 512), sizes=(8,), collectives=("all_reduce",))
+    targets = targets.filter(library_algorithm="ring_ompi")
+    assert novelty(train, targets).to_list() == ["near", "near", "far", "farther"]
+    dense = targets.with_columns(pl.lit(4, pl.Int64).alias("ranks_per_node"))
+    assert set(novelty(train, dense)) == {"ranks"}
+    fewer = train.filter(pl.col("collective") != "all_reduce")
+    assert set(novelty(fewer, targets)) == {"collective"}
+    assert set(novelty(train.filter(system="two"), targets)) == {"machine"}
+
+
+def test_intervals_widen_with_the_distance() -> None:
+    rows = [
+        {"novelty": name, "time_us": 1.0, "predicted_us": math.exp(error), "spread": 0.1}
+        for name, error in (("near", 0.2), ("far", 0.1), ("farther", 0.4), ("machine", 0.3))
+        for _ in range(40)
+    ]
+    scales = interval_scales(pl.DataFrame(rows))
+    assert scales["near"] == scales["far"] == pytest.approx(0.2 / 0.1 / 1.645)
+    assert scales["farther"] == pytest.approx(0.4 / 0.1 / 1.645)
+    narrow = pl.DataFrame(rows).with_columns(pl.lit(2.0).alias("spread"))
+    assert interval_scales(narrow)["farther"] == 1.0
+    assert scales["ranks"] == interval_scale(pl.DataFrame(rows))
+
+
 def test_each_row_is_predicted_at_most_once_per_kind() -> None:
     for kind in KINDS:
-        numbers = pl.concat([one.test["index"] for one in folds(measured(), kinds=(kind,))])
-        assert not numbers.is_duplicated().any()
+        every = [number for one in folds(measured(), kinds=(kind,)) for number in one.test["index"]]
+        assert len(every) == len(set(every))
 
 
 def test_one_machine_collective_and_node_count_has_no_fold() -> None:
@@ -95,11 +140,12 @@ def made(errors: dict[str, list[float]], *, spread: float = 0.1) -> pl.DataFrame
     return frame.select(
         pl.lit("nodes").alias("kind"),
         pl.lit("one, 16 nodes").alias("fold"),
+        pl.lit("near").alias("novelty"),
         "index",
         "time_us",
         pl.lit(spread).alias("spread"),
         *columns,
-    )
+    ).with_columns(pl.col("predicted_us").alias("choice_us"))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ import tutti
 from tutti.measured.predict.catalogue import execution, is_default, known_algorithms
 from tutti.measured.predict.features import sides_of
 from tutti.measured.predict.forms import replaced
-from tutti.measured.predict.sharing import crossing, link_load, negabinary_distance, node_load
+from tutti.measured.predict.sharing import (
+    crossing,
+    link_load,
+    mean_hops,
+    negabinary_distance,
+    node_load,
+)
 from tutti.measured.predict.stages import Stage, closed_form
 from tutti.measured.tune.library_algorithms import every_algorithm
 
@@ -40,15 +46,29 @@ def test_messages_between_groups_of_the_network() -> None:
     halves, apart = bytes([0, 0, 0, 0, 1, 1, 1, 1]), bytes([0, 1] * 4)
     ring = Stage(7, 1, 1 / 8, partners="neighbour")
     steps = [Stage(1, 1, 1.0, partners="doubling", step=step) for step in range(3)]
-    assert crossing(ring, halves) == 2 / 8
-    assert crossing(ring, apart) == 1
-    assert [crossing(one, halves) for one in steps] == [0, 0, 1]
-    assert [crossing(one, apart) for one in steps] == [1, 0, 0]
-    assert crossing(Stage(7, 1, 1 / 8, partners="shift"), halves) == pytest.approx(4 / 7)
-    assert crossing(Stage(1, 7, 1.0, partners="root"), halves) == pytest.approx(4 / 7)
+    assert crossing(ring, halves) == (2 / 8, 1)
+    assert crossing(ring, apart) == (1, 4)
+    assert [crossing(one, halves) for one in steps] == [(0, 0), (0, 0), (1, 4)]
+    assert [crossing(one, apart) for one in steps] == [(1, 4), (0, 0), (0, 0)]
+    shift, busiest = crossing(Stage(7, 1, 1 / 8, partners="shift"), halves)
+    assert shift == pytest.approx(4 / 7)
+    assert busiest == 4 * 4 / 8
+    assert crossing(Stage(1, 7, 1.0, partners="root"), halves)[0] == pytest.approx(4 / 7)
     bine = Stage(1, 1, 1.0, partners="doubling", step=0, alternating=True)
-    assert crossing(bine, halves) == 0
-    assert crossing(ring, bytes(8)) == 0
+    assert crossing(bine, halves) == (0, 0)
+    assert crossing(ring, bytes(8)) == (0, 0)
+
+
+def test_two_sides_count_between_the_box_and_the_plane() -> None:
+    far = Stage(1, 1, 1.0, partners="doubling", step=5)
+    box, plane = (16, 16, 16), (64, 64)
+    low, high = sorted((link_load(far, box), link_load(far, plane)))
+    assert low <= link_load(far, box, plane) <= high
+    assert mean_hops(far, plane) == 31
+    assert mean_hops(far, box) == 1
+    assert mean_hops(far, box, plane) == pytest.approx(math.sqrt(31))
+    assert mean_hops(far, (4096,)) == 0
+    assert mean_hops(Stage(1, 63, 1.0, partners="root"), (4, 4, 4)) == 5
 
 
 def test_equal_steps_are_one_stage() -> None:
@@ -153,6 +173,8 @@ def test_ranks_of_a_node_share_its_interfaces() -> None:
     assert node_load(near, 4) is None
     assert node_load(far, 4) == 4
     assert node_load(Stage(1, 1, 1.0), 4) == 1
+    # 56 ranks per node: pairs at distance 4 start anywhere, so four ranks have one elsewhere.
+    assert node_load(far, 56) == 4
 
 
 @pytest.mark.parametrize("sides", [(4, 4, 4), (8, 8)])

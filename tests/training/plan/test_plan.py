@@ -27,7 +27,7 @@ from tutti.training.plan import (
     ranked,
     search,
 )
-from tutti.training.plan.efficiency import NAMES
+from tutti.training.plan.efficiency import NAMES, rates_of
 from tutti.training.plan.estimate import BLOCKING, least_data
 from tutti.training.plan.explain import exceeds, explained, table_of
 from tutti.training.plan.simulate import simulate
@@ -177,6 +177,24 @@ def test_a_given_efficiency_replaces_the_fitted_ones() -> None:
     names = [name for name, a, b in zip(NAMES, slow, fast, strict=True) if a != b]
     assert names == ["products", "grouped", "attention", "classifier"]
     assert slow[0] == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"), [("h100", "mxfp8"), ("mi300x", "mxfp8"), ("h100", "nvfp4")]
+)
+def test_formats_of_later_gpus_are_refused(name: str, precision: Any) -> None:
+    with pytest.raises(WorkloadError, match=f"{name} has no {precision}: expected bf16 or fp8\n"):
+        rates_of(npu(name), precision)
+    assert rates_of(npu("b200"), precision).flops > rates_of(npu("b200"), "bf16").flops
+
+
+def test_bf16_gradients_take_half_of_the_memory() -> None:
+    model = build("llama3_8b:tokens=2048")
+    first, second = (
+        ranked(model, replace(cluster(8), gradients=size), 16, FixedDegrees(tensor=8)).fitting[0]
+        for size in (4, 2)
+    )
+    assert first.memory.gradients == 2 * second.memory.gradients
 
 
 def test_kernels_take_longer_with_fewer_resources() -> None:
@@ -332,7 +350,7 @@ def test_a_model_that_does_not_fit_is_refused() -> None:
     with pytest.raises(WorkloadError, match=r"llama3_405b does not fit 16 GPUs") as refused:
         search(build("llama3_405b"), cluster(16), 16, fixed=FixedDegrees(tensor=8), simulated=0)
     assert "needs 460.3 GB per GPU (304.4 GB optimizer states" in str(refused.value)
-    assert "states alone need 95 GPUs" in str(refused.value)
+    assert "states alone need 96 GPUs" in str(refused.value)
 
 
 def test_a_batch_without_plans_is_refused() -> None:

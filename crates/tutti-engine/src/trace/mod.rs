@@ -3,13 +3,16 @@
 //! A schedule describes a collective of any size; its steps are generated on access. A trace is the
 //! recorded program of an application: operations on streams, with dependencies between operations
 //! of a rank. [`TraceRun`] executes it on the models of [`tutti_network`], [`goal::read`] reads it
-//! from a file in GOAL, and [`lower()`] turns a schedule of a given size into one.
+//! from a file in GOAL, [`chakra::read`] reads the nodes of Chakra files, and [`lower()`] turns a
+//! schedule of a given size into one.
 
 mod builder;
+pub mod chakra;
 mod channels;
 mod checks;
 pub mod goal;
 mod graph;
+mod labels;
 mod lower;
 mod matching;
 mod narrow;

@@ -1,5 +1,6 @@
 //! Traffic from generators or a trace, and the record of arrivals.
 
+use super::requests::{RequestSupply, RoundTrips};
 use super::tally::Tally;
 use super::{Load, MeasurementPlan, Traffic};
 use crate::packet::{Delivery, Order, Source};
@@ -9,6 +10,8 @@ use crate::traffic::{Injectors, NEVER, Record, load_seed};
 enum Supply {
     /// Classes of synthetic traffic.
     Synthetic(Vec<Class>),
+    /// Classes whose packets have replies, or are limited in number.
+    Requests(RequestSupply),
     /// Records by node and class.
     Recorded {
         /// By node, then class, in order of time, the next one last.
@@ -31,6 +34,8 @@ pub(super) struct Generator {
     pub(super) tallies: Vec<Tally>,
     /// Routers that gave a VC to packets that arrived in the window.
     pub(super) vc_grants: u64,
+    /// The last cycle in which a packet arrived.
+    pub(super) last_arrival: u64,
 }
 
 impl Generator {
@@ -48,6 +53,9 @@ impl Generator {
                 };
                 Supply::Synthetic(loads.iter().enumerate().map(class).collect())
             }
+            Traffic::Requests(loads) => {
+                Supply::Requests(RequestSupply::new(loads, nodes, seed, settings))
+            }
             Traffic::Recorded(trace) => {
                 let mut queues = vec![Vec::new(); nodes as usize * classes];
                 for record in trace.records().iter().rev() {
@@ -58,7 +66,7 @@ impl Generator {
             }
         };
         let tallies = vec![Tally::new(settings, nodes); classes];
-        Generator { supply, tallies, vc_grants: 0 }
+        Generator { supply, tallies, vc_grants: 0, last_arrival: 0 }
     }
 
     /// Visits class and flits of each packet created before `end` that its node has not started to
@@ -72,6 +80,7 @@ impl Generator {
                     });
                 }
             }
+            Supply::Requests(supply) => supply.for_each_waiting(end, visit),
             Supply::Recorded { queues, .. } => {
                 for record in queues.iter().flatten().filter(|record| record.cycle < end) {
                     visit(record.class as usize, u64::from(record.flits));
@@ -103,12 +112,21 @@ impl Generator {
         self.tallies.iter().all(|tally| tally.window.missing == 0) && !self.is_behind(end)
     }
 
+    /// Requests with their replies.
+    pub(super) fn round_trips(&self) -> Vec<RoundTrips> {
+        match &self.supply {
+            Supply::Requests(supply) => supply.round_trips(),
+            Supply::Synthetic(_) | Supply::Recorded { .. } => Vec::new(),
+        }
+    }
+
     /// Whether some node still has a packet to send that was created before `end`.
     fn is_behind(&self, end: u64) -> bool {
         match &self.supply {
             Supply::Synthetic(classes) => {
                 classes.iter().any(|class| class.injectors.earliest() < end)
             }
+            Supply::Requests(supply) => supply.is_behind(end),
             Supply::Recorded { queues, .. } => {
                 queues.iter().any(|queue| queue.last().is_some_and(|record| record.cycle < end))
             }
@@ -119,11 +137,12 @@ impl Generator {
 impl Source for Generator {
     #[inline]
     fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
-        match &self.supply {
+        match &mut self.supply {
             Supply::Synthetic(classes) => {
                 let next = classes.get(usize::from(class))?.injectors.next_at(node);
                 (next != NEVER).then_some(next)
             }
+            Supply::Requests(supply) => supply.next_at(node, class),
             Supply::Recorded { queues, classes } => {
                 let queue = &queues[node as usize * *classes + usize::from(class)];
                 queue.last().map(|record| record.cycle)
@@ -135,6 +154,7 @@ impl Source for Generator {
     fn take(&mut self, node: u32, class: u8) -> Order {
         let order = match &mut self.supply {
             Supply::Synthetic(classes) => classes[usize::from(class)].take(node, class),
+            Supply::Requests(supply) => supply.take(node, class),
             Supply::Recorded { queues, classes } => {
                 let queue = &mut queues[node as usize * *classes + usize::from(class)];
                 let record = queue.pop().expect("next_at returned its cycle");
@@ -158,9 +178,17 @@ impl Source for Generator {
         if self.tallies[usize::from(delivery.class)].arrive(delivery) {
             self.vc_grants += u64::from(delivery.hops);
         }
+        self.last_arrival = self.last_arrival.max(delivery.arrived);
+        if let Supply::Requests(supply) = &mut self.supply {
+            supply.delivered(delivery);
+        }
     }
 
-    fn refilled(&mut self, _: &mut Vec<(u32, u8)>) {}
+    fn refilled(&mut self, queues: &mut Vec<(u32, u8)>) {
+        if let Supply::Requests(supply) = &mut self.supply {
+            supply.refilled(queues);
+        }
+    }
 }
 
 impl Class {

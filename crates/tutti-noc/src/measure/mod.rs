@@ -5,18 +5,18 @@
 //! half-width, by the method of batch means: the window is cut into batches, whose means are taken
 //! as independent (Law, "Simulation Modeling and Analysis", 5th edition, section 9.5).
 //!
-//! `phases`, `statistics` and `window` serve every engine, including [`crate::smart`].
-//!
 //! `phases`, `statistics` and `window` serve every engine, [`crate::smart`] too.
 
 mod generator;
 pub(crate) mod phases;
+mod requests;
 mod run;
 pub(crate) mod statistics;
 mod tally;
 pub(crate) mod window;
 
 pub use phases::{Ending, Phases};
+pub use requests::{Reply, Requests, RoundTrips};
 pub use run::measure;
 pub use statistics::{Estimate, half_width};
 
@@ -40,6 +40,9 @@ pub(crate) fn check_pattern(pattern: &Pattern, nodes: u32) -> Result<(), FlitErr
 pub enum Traffic<'a> {
     /// A load for each class of the settings.
     Synthetic(&'a [Load]),
+    /// Loads whose packets have replies, or are limited in number. Replies have the class after that of
+    /// their requests.
+    Requests(&'a [Requests]),
     /// The packets of a trace; those created in the window are measured.
     Recorded(&'a Trace),
 }
@@ -132,6 +135,10 @@ pub struct Measurement {
     pub all: Measured,
     /// Each class.
     pub classes: Vec<Measured>,
+    /// Requests with their replies, for each load that has some.
+    pub round_trips: Vec<RoundTrips>,
+    /// The last cycle in which a packet arrived.
+    pub last_arrival: u64,
     /// Flits sent over each channel in the window.
     pub sent: Vec<u64>,
     /// The same by channel, then VC; empty without samples.

@@ -8,7 +8,8 @@ use super::phases::{self, Measurable};
 use super::tally::Tally;
 use super::window::falls_short;
 use super::{
-    Ending, Measured, Measurement, MeasurementPlan, Series, Stalls, Traffic, check_pattern,
+    Ending, Load, Measured, Measurement, MeasurementPlan, Requests, Series, Stalls, Traffic,
+    check_pattern,
 };
 use crate::settings::Settings;
 use crate::watchdog::{NetworkWatchdog, Watchdog};
@@ -55,11 +56,20 @@ fn check_traffic(
                 let problem = format!("{} loads for {classes} classes", loads.len());
                 return Err(FlitError::Clash { what: "loads", problem });
             }
-            for load in loads {
-                check_packet(settings, load.size.largest())?;
-                check_pattern(&load.pattern, wiring.nodes())?;
+            loads.iter().try_for_each(|load| check_load(wiring, settings, load))
+        }
+        Traffic::Requests(loads) => {
+            let needed: usize = loads.iter().map(Requests::classes).sum();
+            if needed != classes {
+                let problem = format!("{needed} classes of requests and replies, {classes} given");
+                return Err(FlitError::Clash { what: "loads", problem });
             }
-            Ok(())
+            loads.iter().try_for_each(|requests| {
+                check_load(wiring, settings, &requests.load)?;
+                let reply = requests.reply.as_ref().map_or(1, |reply| reply.size.largest());
+                check_packet(settings, reply)?;
+                check_limits(requests)
+            })
         }
         Traffic::Recorded(trace) => {
             if trace.classes() as usize > classes {
@@ -68,6 +78,23 @@ fn check_traffic(
                 return Err(FlitError::Clash { what: "a trace", problem });
             }
             trace.records().iter().try_for_each(|record| check_packet(settings, record.flits))
+        }
+    }
+}
+
+fn check_load(wiring: &Wiring, settings: &Settings, load: &Load) -> Result<(), FlitError> {
+    check_packet(settings, load.size.largest())?;
+    check_pattern(&load.pattern, wiring.nodes())
+}
+
+/// Rejects limits with which nodes send nothing.
+fn check_limits(requests: &Requests) -> Result<(), FlitError> {
+    let zero =
+        [("outstanding", requests.outstanding == Some(0)), ("requests", requests.count == Some(0))];
+    match zero.into_iter().find(|&(_, is_zero)| is_zero) {
+        None => Ok(()),
+        Some((what, _)) => {
+            Err(FlitError::OutOfRange { what, value: 0, expected: "1 or more".to_owned() })
         }
     }
 }
@@ -213,6 +240,8 @@ impl Run<'_> {
             window: phases.measure,
             all,
             classes,
+            round_trips: self.generator.round_trips(),
+            last_arrival: self.generator.last_arrival,
             sent: self.sent,
             vc_grants: self.generator.vc_grants,
             occupancy: samples.occupancy(),

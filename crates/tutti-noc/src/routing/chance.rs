@@ -42,6 +42,14 @@ impl Choices {
         0
     }
 
+    /// The probability of what has been chosen since the last advance.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "bounds are numbers of ports or nodes")]
+    pub fn probability(&self) -> f64 {
+        let made = self.made.borrow();
+        made.iter().take(self.drawn.get()).map(|&(_, bound)| 1.0 / bound as f64).product()
+    }
+
     /// The next combination; false where all have been visited, and then it starts again.
     pub fn advance(&mut self) -> bool {
         self.drawn.set(0);

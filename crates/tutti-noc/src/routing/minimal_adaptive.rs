@@ -101,6 +101,10 @@ impl Routing for MinimalAdaptive {
         }
     }
 
+    fn is_adaptive(&self) -> bool {
+        true
+    }
+
     fn least_vcs(&self) -> u32 {
         self.escapes() + 1
     }

@@ -111,6 +111,12 @@ pub trait Routing: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether routes depend on the state of the network: on credits in use, or on which of several
+    /// output ports has a free VC.
+    fn is_adaptive(&self) -> bool {
+        false
+    }
+
     /// The fields that the candidates of a packet depend on.
     fn depends_on(&self) -> DependsOn {
         DependsOn::Destination

@@ -87,4 +87,8 @@ impl Routing for NearestAncestor {
         };
         candidates.push(Candidate { port, vcs: place.vcs, priority: 0 });
     }
+
+    fn is_adaptive(&self) -> bool {
+        self.adaptive
+    }
 }

@@ -51,6 +51,10 @@ impl Routing for O1Turn {
         candidates.push(Candidate { port, vcs: place.vcs.half(down), priority: 0 });
     }
 
+    fn is_adaptive(&self) -> bool {
+        self.adaptive
+    }
+
     fn least_vcs(&self) -> u32 {
         2
     }

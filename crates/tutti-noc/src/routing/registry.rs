@@ -114,6 +114,14 @@ pub const REGISTRY: &[Entry] = &[
     },
 ];
 
+/// Other names for routings of [`REGISTRY`], with their arguments.
+const ALIASES: &[(&str, &str)] = &[
+    ("xy", "dimension_order"),
+    ("yx", "dimension_order:yx"),
+    ("dor", "dimension_order"),
+    ("dim_order", "dimension_order"),
+];
+
 /// The threshold of UGAL in BookSim 2's flattened butterfly.
 const THRESHOLD: u32 = 2;
 
@@ -135,6 +143,8 @@ struct Call<'a> {
 /// When there is no such routing, its argument cannot be read, or the graph does not suit it.
 pub fn parse(text: &str, wiring: &Arc<Wiring>) -> Result<Arc<dyn Routing>, FlitError> {
     let text = text.trim();
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == text);
+    let text = alias.map_or(text, |(_, text)| text);
     let (name, argument) = match text.split_once(':') {
         None => (text, None),
         Some((name, argument)) => (name.trim(), Some(argument.trim())),

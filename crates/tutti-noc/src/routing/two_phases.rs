@@ -134,6 +134,10 @@ impl Routing for TwoPhases {
         DependsOn::Via { second: SECOND }
     }
 
+    fn is_adaptive(&self) -> bool {
+        matches!(self.through, Through::Either { .. })
+    }
+
     fn least_vcs(&self) -> u32 {
         self.legs.least_vcs()
     }

@@ -84,6 +84,26 @@ impl Weighted {
         self.values.iter().zip(&self.ends).filter_map(drawn).max().unwrap_or_default()
     }
 
+    /// The probability of a value; values ascend.
+    pub(super) fn share(&self, value: u32) -> f64 {
+        self.values.binary_search(&value).map_or(0.0, |place| self.part(place))
+    }
+
+    /// The probability of each value below `bound`.
+    pub(super) fn shares(&self, bound: u32) -> Vec<f64> {
+        let mut shares = vec![0.0; bound as usize];
+        for (place, &value) in self.values.iter().enumerate() {
+            shares[value as usize] += self.part(place);
+        }
+        shares
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a probability")]
+    fn part(&self, place: usize) -> f64 {
+        let before = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (self.ends[place] - before) as f64 / self.ends[self.ends.len() - 1] as f64
+    }
+
     /// The mean of the values.
     #[expect(clippy::cast_precision_loss, reason = "a mean")]
     pub(super) fn mean(&self) -> f64 {

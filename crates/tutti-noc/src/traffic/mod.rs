@@ -23,7 +23,7 @@ pub use arrivals::Arrivals;
 pub(crate) use draw::{Stream, below, bits};
 pub use error::TrafficError;
 pub(crate) use injectors::{Created, Injectors, NEVER, load_seed};
-pub use pattern::{Entry, Pattern, REGISTRY};
+pub use pattern::{Entry, Pattern, REGISTRY, Shares};
 pub use process::Process;
 pub use size::PacketSize;
 pub use trace::{Record, Trace};

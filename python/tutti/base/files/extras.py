@@ -14,7 +14,6 @@ EXTRAS = {
     "matplotlib": "reports",
     "mpi4py": "mpi",
     "ortools": "optimise",
-    "perfetto": "reports",
     "plotly": "reports",
     "scipy": "calibrate",
     "starlette": "explore",

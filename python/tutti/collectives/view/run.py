@@ -17,8 +17,7 @@ from tutti.view.quantity import count, format_limit, format_rate, format_share, 
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.view import Data, Fact, View, figures_of
 
-from .gantt import draw_timeline
-from .notebook import timeline_svg
+from .notebook import timeline_svg, write_timeline
 from .perfetto import write_trace
 from .text import MARKS, timeline_lines
 
@@ -61,10 +60,10 @@ def _part(name: str, run: Run) -> int:
 
 
 def _limit(run: Run) -> tuple[str, str]:
-    """Returns the lower bound, its dominant part, and the percentage of the bound reached."""
+    """Returns the lower bound, its dominant part, and its share of the completion time."""
     largest = max(_PARTS, key=lambda name: _part(name, run))
     least = _core.format_time(run.bound.at_least_ps)
-    return "lower bound", f"{least} ({largest}): {format_limit(run.of_limit)} % of the bound"
+    return "lower bound", f"{least} ({largest}), {format_limit(run.of_limit)} % of this time"
 
 
 def _bandwidth(run: Run) -> tuple[str, str]:
@@ -137,7 +136,8 @@ def run_view(
     """
     ranks, size = run.schedule.ranks, run.size
     of = f"{run.schedule.collective} of {size} on {ranks:,} ranks of {run.platform.name}"
-    spent = (run.energy(), run.area()) if _has_energy(run) else None
+    energy = run.energy() if _has_energy(run) else None
+    area = run.area() if energy and run.platform.effective_contention.kind != "mesh" else None
     data = [
         Data("ops", lambda: records_of(OPS, _ops(run))),
         Data("ranks", lambda: run.frame, ["ranks.parquet"]),
@@ -153,14 +153,14 @@ def run_view(
             *figures_of(RUN, run),
             Fact("", key="model", value=model or run.platform.network),
             *_events(run),
-            *(energy_facts(*spent, _window_ps(run)) if spent else []),
+            *(energy_facts(energy, area, _window_ps(run)) if energy else []),
             *([_repetitions(repetitions)] if repetitions else []),
             *([_baseline(run, *library)] if library else []),
         ],
-        data=[*data, *(energy_data(*spent) if spent else [])],
+        data=[*data, *(energy_data(energy, area) if energy else [])],
         below=[
             _Printed(lambda _: _tables(run)),
-            *([spent[0].table()] if spent else []),
+            *([energy.table()] if energy else []),
             _Printed(lambda width: _timeline(run, width)),
         ],
         drawings=_drawings(run) if drawn else {},
@@ -187,13 +187,13 @@ def _has_energy(run: Run) -> bool:
     contention = run.platform.effective_contention
     if contention.kind == "packet":
         return contention.package is not None
-    return contention.kind == "flit" and contention.technology is not None
+    return contention.kind in {"flit", "mesh"} and contention.technology is not None
 
 
 def _window_ps(run: Run) -> int:
     """Returns the completion time, in complete cycles if routers have cycles."""
     contention = run.platform.effective_contention
-    if contention.kind != "flit":
+    if contention.kind not in {"flit", "mesh"}:
         return run.completion_ps
     return -(-run.completion_ps // contention.cycle.ps) * contention.cycle.ps
 
@@ -291,8 +291,8 @@ def _drawings(run: Run) -> dict[str, Callable[[Path], Path]]:
     ranks = run.schedule.ranks
     if ranks <= _DRAWN_RANKS:
         title = f"{run.schedule.name}, {ranks} ranks"
-        drawings["timeline.svg"] = lambda path: draw_timeline(
-            path, run.timeline, run.messages_frame, title=title
+        drawings["timeline.svg"] = lambda path: write_timeline(
+            path, run.timeline, run.messages_frame, title
         )
     return drawings
 

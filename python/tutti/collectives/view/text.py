@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _SHOWN_RANKS = 16
 """Ranks in the timeline."""
+_WAIT = "wait"
 MARKS = {
     "launch": "|",
     "send": ">",
@@ -28,19 +29,25 @@ MARKS = {
 
 
 def timeline_lines(timeline: pl.DataFrame, ranks: int, width: int) -> Iterator[str]:
-    """Yields a line per rank and a legend; a column shows the kind of op with the longest time.
+    """Yields a line per rank and a legend.
+
+    A column shows the kind of op with the longest time; waits only without other ops, which are
+    often much shorter than a column. If ranks only wait, there are no lines of ranks.
 
     Args:
         timeline: The timeline frame of a run, times in picoseconds.
         ranks: The number of ranks; the first ones are shown.
         width: The width of a rank's timeline, in characters.
     """
-    shown = min(ranks, _SHOWN_RANKS)
+    kinds = set(timeline["kind"].unique())
     end = int(timeline["end_ps"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
+    if kinds <= {_WAIT}:
+        yield f"       0 to {_core.format_time(end)}: ranks wait; no other op takes time"
+        return
+    shown = min(ranks, _SHOWN_RANKS)
     for rank in range(shown):
         spans = timeline.filter(pl.col("rank") == rank)
         yield f"{rank:>5} |{_line(spans, end, width)}|"
-    kinds = set(timeline["kind"].unique())
     legend = ", ".join(f"{mark} {kind}" for kind, mark in MARKS.items() if kind in kinds)
     yield f"       0 to {_core.format_time(end)}: {legend}"
     if shown < ranks:
@@ -58,5 +65,5 @@ def _line(spans: pl.DataFrame, end: int, width: int) -> str:
 
 
 def _mark(spent: dict[str, int]) -> str:
-    kind = max(spent, key=lambda name: spent[name])
+    kind = max(spent, key=lambda name: (spent[name] > 0, name != _WAIT, spent[name]))
     return MARKS[kind] if spent[kind] else " "

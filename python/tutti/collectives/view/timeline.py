@@ -42,9 +42,9 @@ class Bar(NamedTuple):
         return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Arrow:
-    """One message: its send time, its arrival time and its receive time."""
+    """One message: its send time, its arrival time and its receive time; compared by identity."""
 
     source: int
     destination: int

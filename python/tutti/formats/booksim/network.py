@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.errors import ConfigError
@@ -23,7 +24,7 @@ from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import read_text
 from tutti.formats.booksim import anynet
 from tutti.formats.booksim.equivalents import TABLES
-from tutti.formats.booksim.reader import KEYS, BookSimConfig, parse, repeated_keys
+from tutti.formats.booksim.reader import KEYS, BookSimConfig, lines_of, parse, repeated_keys
 from tutti.formats.booksim.recorded import REPLACED_BY_TRACE
 from tutti.formats.booksim.router import router
 from tutti.formats.booksim.traffic import BookSimInput, traffic
@@ -32,7 +33,6 @@ from tutti.networks.flit.files.network_file import resolve_noc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from tutti.topologies import Topology
 
@@ -49,6 +49,8 @@ def noc_of(
     source: str,
     folder: Path,
     changes: Mapping[str, str] | None = None,
+    lines: Mapping[str, int] | None = None,
+    is_lenient: bool = False,
 ) -> ConvertedNoc:
     """Converts a BookSim configuration.
 
@@ -57,11 +59,14 @@ def noc_of(
         source: The name of the configuration in errors.
         folder: The base of the relative path of a network file.
         changes: Names in errors, by key, of keys that are not from `source`.
+        lines: Lines of keys in `source`, for errors.
+        is_lenient: Whether to skip keys that BookSim does not have.
 
     Raises:
         ConfigError: A value is invalid, or tutti has no equivalent.
     """
-    given = BookSimInput(config=config, source=source, folder=folder, changes=changes or {})
+    given = BookSimInput(config=config, source=source, folder=folder, changes=changes or {},
+                         lines=lines or {}, is_lenient=is_lenient)  # fmt: skip
     tables, file = _tables(given)
     try:
         noc = resolve_noc(tables, source=source, folder=folder, topology=file, texts=given.texts)
@@ -94,16 +99,20 @@ def _tables(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
     return tables, graph
 
 
-def load(path: Path, changes: Sequence[str] = ()) -> ConvertedNoc:
+def load(
+    path: str | Path, changes: Sequence[str] = (), *, is_lenient: bool = False
+) -> ConvertedNoc:
     """Reads a configuration, with keys replaced as on BookSim's command line.
 
     Args:
         path: The file.
         changes: Keys and values, each ``KEY=VALUE``.
+        is_lenient: Whether to skip keys that BookSim does not have.
 
     Raises:
         ConfigError: The file or a change cannot be parsed, or tutti has no equivalent.
     """
+    path = Path(path)
     text = read_text(
         path, limits.Bytes.CONFIG, "a configuration file of BookSim", line=limits.LOG_LINE
     )
@@ -115,7 +124,8 @@ def load(path: Path, changes: Sequence[str] = ()) -> ConvertedNoc:
         places |= dict.fromkeys((*one.given, *one.unknown), place)
     repeated = repeated_keys(text, source=str(path))
     config = parse("\n".join([text, *(f"{change};" for change in changes)]), source=str(path))
-    converted = noc_of(config, source=str(path), folder=path.parent, changes=places)
+    converted = noc_of(config, source=str(path), folder=path.parent, changes=places,
+                       lines=lines_of(text, source=str(path)), is_lenient=is_lenient)  # fmt: skip
     return replace(converted, remarks=(*converted.remarks, *repeated))
 
 
@@ -141,18 +151,37 @@ def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
 
 
 def _refuse_others(given: BookSimInput) -> None:
-    for key in given.config.unknown:
-        hint = did_you_mean(key, KEYS) or "BookSim 2.0 stops, too: remove the line"
-        raise mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
+    errors = [_unknown(given, key) for key in given.config.unknown if not given.is_lenient]
     for key, known in TABLES.must_be.items():
         if getattr(given.config, key) not in known:
-            raise given.refused(key, " or ".join(f"`{value}`" for value in known))
-    if any(given.config.per_class("use_read_write")):
-        raise given.refused("use_read_write", "0: tutti does not simulate replies")
+            errors.append(given.refused(key, " or ".join(f"`{value}`" for value in known)))
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        keys = [str(error.fields["key"]) for error in errors]
+        raise mistake(
+            f"{len(errors)} keys have no counterpart: {', '.join(map(given.with_line, keys))}",
+            source=given.source, expected=_expected(errors),
+            hint="--lenient skips keys that BookSim does not have",
+        )  # fmt: skip
+    given.remarks.extend(
+        f"{given.with_line(key)} is not a key of BookSim: skipped" for key in given.config.unknown
+    )
     if given.config.sim_type == "throughput":
         given.remarks.append("throughput is measured over the same window as latency")
     if not given.config.include_queuing:
         given.remarks.append("`include_queuing = 0` corresponds to the network latency")
+
+
+def _unknown(given: BookSimInput, key: str) -> ConfigError:
+    hint = did_you_mean(key, KEYS) or "BookSim stops, too: remove it, or --lenient"
+    return mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
+
+
+def _expected(errors: Sequence[ConfigError]) -> str:
+    """Returns the supported values of keys of BookSim."""
+    known = [error for error in errors if error.fields.get("expected")]
+    return "; ".join(f"{error.fields['key']}: {error.fields['expected']}" for error in known)
 
 
 def _seed(given: BookSimInput) -> int:

@@ -365,6 +365,15 @@ def repeated_keys(text: str, *, source: str) -> tuple[str, ...]:
     )
 
 
+def lines_of(text: str, *, source: str) -> dict[str, int]:
+    """Returns the line of the last assignment of each key.
+
+    Raises:
+        ConfigError: The text cannot be parsed.
+    """
+    return {key.text: key.line for key, _ in _assignments(text, source)}
+
+
 # --- the text -------------------------------------------------------------------------------------
 
 

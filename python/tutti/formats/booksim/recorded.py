@@ -18,6 +18,7 @@ from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_text
 from tutti.networks.flit.files.matrix import parse_matrix
+from tutti.networks.flit.traces import phases_of
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
@@ -27,14 +28,7 @@ if TYPE_CHECKING:
 
 _HEADER = "cycle,source,destination,flits"
 _COLUMNS = "cycle, source, class, destination and flits, separated by spaces"
-_DRAIN = 20_000
-"""Cycles after the last packet of a trace, in addition to one for each of its flits."""
 _LAST_CYCLE = (1 << 39) - 1
-_SAMPLE = 100
-_MOST_SAMPLES = 10_000
-"""Cycles between samples of the buffers, and how many samples a long trace has."""
-_BATCHES = 20
-"""Batches of the measurement window, which has a cycle for each at least."""
 REPLACED_BY_TRACE = frozenset(
     (
         "injection_process",
@@ -166,13 +160,7 @@ def _packet(words: Sequence[str], line: int, place: str) -> Packet:
 def _window(packets: Sequence[Packet]) -> dict[str, int]:
     """Returns a measurement in which all packets are created, and have time to arrive."""
     last = max(packet.cycle for packet in packets)
-    flits = sum(packet.flits for packet in packets)
-    return {
-        "warmup": 0,
-        "measure": max(last + 1, _BATCHES),
-        "drain": min(_DRAIN + flits, 1 << 40),
-        "sample": max(_SAMPLE, last // _MOST_SAMPLES),
-    }
+    return phases_of(last, sum(packet.flits for packet in packets))
 
 
 def _text(given: BookSimInput, pattern: str, argument: str) -> tuple[str, str]:

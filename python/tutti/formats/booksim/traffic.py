@@ -11,6 +11,7 @@ from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.reader import split
 from tutti.formats.booksim.recorded import matrix_table, trace_table
+from tutti.formats.booksim.requests import batch_keys, read_write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 _ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
 _WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
+_NODES = {
+    "background": "background({{NODE,...}})",
+    "hotspot": "hotspot({{NODE,...},{WEIGHT,...}})",
+}
+"""The forms of patterns with several nodes: a list in the list of parameters."""
 _OF_A_FILE = {"matrix": matrix_table, "trace": trace_table}
 
 _Sizes = int | tuple[int, ...]
@@ -38,6 +44,8 @@ class BookSimInput:
         texts: Contents of matrices and traces, by name.
         window: Keys of the measurement that a trace sets.
         places: File and line of the packets of a trace, by the line in `texts`.
+        lines: Lines of keys in the file.
+        is_lenient: Whether to skip keys that BookSim does not have.
     """
 
     config: BookSimConfig
@@ -48,10 +56,18 @@ class BookSimInput:
     texts: dict[str, str] = field(default_factory=dict)
     window: dict[str, int] = field(default_factory=dict)
     places: dict[int, str] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
+    is_lenient: bool = False
 
     def place(self, key: str) -> str:
         """Returns the argument that assigns a key, or the file."""
         return self.changes.get(key, self.source)
+
+    def with_line(self, key: str) -> str:
+        """Returns a key with its line in the file, or the argument that assigns it."""
+        if key in self.changes:
+            return f"`{key}` ({self.changes[key]})"
+        return f"`{key}` (line {self.lines[key]})" if key in self.lines else f"`{key}`"
 
     def refused(self, key: str, expected: str, *, problem: str = "", hint: str = "") -> ConfigError:
         """Returns the error of a key with an unsupported value."""
@@ -72,22 +88,25 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
     keys = ("traffic", "injection_process", "injection_rate", "class_priority")
     columns = zip(*(config.per_class(key) for key in keys), strict=True)
     sizes = zip(config.per_class("packet_size"), config.per_class("packet_size_rate"), strict=True)
-    for (pattern, process, load, priority), (size, weight) in zip(columns, sizes, strict=True):
+    requests = config.per_class("use_read_write")
+    limits = batch_keys(given) if config.sim_type == "batch" else {}
+    classes = enumerate(zip(columns, sizes, strict=True))
+    for number, ((pattern, process, load, priority), (size, weight)) in classes:
         packet, mean = _packet(given, size, weight)
         if load < 0:
             raise given.refused("injection_rate", "0 or more", problem="is out of range")
         keys_of_pattern = _pattern(given, pattern, topology)
         if "trace" in keys_of_pattern:
             return keys_of_pattern
-        tables.append(
-            {
-                **keys_of_pattern,
-                "process": _process(given, process),
-                "rate": load if config.injection_rate_uses_flits else load * mean,
-                "packet": packet,
-                "priority": priority,
-            }
-        )
+        table = {
+            **keys_of_pattern, "process": _process(given, process), "priority": priority, **limits,
+        }  # fmt: skip
+        if requests[number]:
+            tables += read_write_tables(given, number, table, load)
+            continue
+        rate = load if config.injection_rate_uses_flits else load * mean
+        # A batch is sent as fast as possible.
+        tables.append(table | {"rate": mean if limits else rate, "packet": packet})
     return tables[0] if len(tables) == 1 else tables
 
 
@@ -135,15 +154,15 @@ def _pattern(given: BookSimInput, text: str, topology: dict[str, Any]) -> dict[s
     name, argument = call(text)
     if name in _OF_A_FILE:
         return _OF_A_FILE[name](given, argument)
-    return {"pattern": _named_pattern(given, name, argument, topology)}
+    return {"pattern": _named_pattern(given, name, text, topology)}
 
 
-def _named_pattern(given: BookSimInput, name: str, argument: str, topology: dict[str, Any]) -> str:
+def _named_pattern(given: BookSimInput, name: str, text: str, topology: dict[str, Any]) -> str:
     if name in TABLES.patterns:
         return TABLES.patterns[name]
     if name in _ALONG_A_GRID:
         config = given.config
-        k, n, xr = _numbers(given, argument, (config.k, config.n, config.xr))
+        k, n, xr = _numbers(given, text, (config.k, config.n, config.xr))
         if not 1 <= k * xr < 1 << 32 or not 1 <= n <= 20:
             raise given.refused("traffic", f"{name}(k,n,xr)", problem="has an invalid grid")
         grid = [k * xr] * n
@@ -153,45 +172,85 @@ def _named_pattern(given: BookSimInput, name: str, argument: str, topology: dict
     if name not in _WITH_NODES:
         known = (*TABLES.patterns, *_ALONG_A_GRID, *_WITH_NODES, *_OF_A_FILE)
         raise given.refused("traffic", ", ".join(known), hint=did_you_mean(name, known))
-    return _pattern_with_nodes(given, name, argument)
+    return _pattern_with_nodes(given, name, text)
 
 
-def _pattern_with_nodes(given: BookSimInput, name: str, argument: str) -> str:
+def _pattern_with_nodes(given: BookSimInput, name: str, text: str) -> str:
     config = given.config
     if name == "bad_dragon":
-        k, n = _numbers(given, argument, (config.k, config.n))
+        k, n = _numbers(given, text, (config.k, config.n))
         return f"bad_dragonfly:{2 * k * k}" if n == 1 else _refuse_dragon(given)
     if name == "randperm":
         seed = config.perm_seed if isinstance(config.perm_seed, int) else -1
-        (seed,) = _numbers(given, argument, (seed,))
+        (seed,) = _numbers(given, text, (seed,))
         if seed < 0:
             raise given.refused("perm_seed", "an integer, 0 or more")
         given.remarks.append("`randperm` differs from the permutation of BookSim for the same seed")
         return f"random_permutation:{seed}"
-    lists = split(f"{{{argument}}}") if argument else ()
-    nodes = [part.strip("{}") for part in lists]
-    if not nodes or not all(re.fullmatch(r"[0-9]+(,[0-9]+)*", part) for part in nodes):
-        expected = f"{name}({{NODE,...}}) with explicit nodes"
+    lists = [_integers(part) for part in _parameters(given, text)]
+    if not lists or not all(lists) or min(map(min, lists)) < 0:
+        expected = f"{_NODES[name]} with explicit nodes"
         raise given.refused("traffic", expected, problem="has random nodes or none")
-    if name == "background" or len(nodes) == 1:
-        return f"{name}:{nodes[0]}"
-    count = nodes[0].count(",") + 1
-    weights = nodes[1].split(",")
-    weights = (weights + weights[-1:] * count)[:count]
-    return f"hotspot:{nodes[0]}/{','.join(weights)}"
+    nodes = lists[0]
+    if len(nodes) == 1 and "," in text:
+        given.remarks.append(
+            f"`{text}` has one node, {nodes[0]}, as in BookSim 2; the form of several is "
+            f"{_NODES[name]}"
+        )
+    shown_nodes = ",".join(map(str, nodes))
+    if name == "background" or len(lists) == 1 or len(nodes) == 1:
+        return f"{name}:{shown_nodes}"
+    weights = (lists[1] + lists[1][-1:] * len(nodes))[: len(nodes)]
+    if min(weights) < 1:
+        raise given.refused("traffic", "weights of 1 or more, as BookSim 2 requires")
+    return f"hotspot:{shown_nodes}/{','.join(map(str, weights))}"
 
 
 def _refuse_dragon(given: BookSimInput) -> str:
     raise given.refused("traffic", "bad_dragon of one dimension, n = 1")
 
 
-def _numbers(given: BookSimInput, argument: str, default: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the parameters in parentheses; missing ones have the values of their keys."""
-    parts = argument.split(",") if argument else []
+def _numbers(given: BookSimInput, text: str, default: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the parameters of a pattern; missing ones have the values of their keys."""
+    parts = _parameters(given, text)
     if len(parts) > len(default) or not all(re.fullmatch(r"-?[0-9]{1,9}", one) for one in parts):
-        raise given.refused("traffic", f"at most {len(default)} integers in parentheses")
+        form = f"NAME({{NUMBER,...}}) with at most {len(default)} integers"
+        raise given.refused("traffic", form)
     explicit = [int(part) for part in parts]
     return (*explicit, *default[len(explicit) :])
+
+
+def _parameters(given: BookSimInput, text: str) -> list[str]:
+    """Returns the parameters of a pattern as BookSim 2 reads them.
+
+    They are what is between the first `(` and the last `)`: a single parameter unless it starts
+    with `{`, and otherwise the elements of all braces (`tokenize_str` in `config_utils.cpp`).
+    """
+    start, end = text.find("("), text.rfind(")")
+    data = "" if start < 0 else text[start + 1 : end if end > start else len(text)]
+    if not data.startswith("{"):
+        return [data] if data else []
+    values, start, nested = [], 1, 0
+    for at, mark in enumerate(data):
+        if at == 0 or mark not in "{,}":
+            continue
+        if mark == "{":
+            nested += 1
+        elif mark == "}" and nested:
+            nested -= 1
+        elif not nested:
+            values += [data[start:at]] if at > start else []
+            start = at + 1
+    if nested:
+        raise given.refused("traffic", "matching braces")
+    return values
+
+
+def _integers(text: str) -> list[int]:
+    """Returns the integers of a parameter; a number ends at the first mark that is not a digit."""
+    parts = split(text) if text.startswith("{") and text.endswith("}") else (text,)
+    numbers = (re.match(r"-?[0-9]{1,9}", part) for part in parts)
+    return [int(number[0]) for number in numbers if number]
 
 
 def call(text: str) -> tuple[str, str]:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tutti.base.files.limits import MOST
+from tutti.formats.chakra.columns import load_nodes
 from tutti.formats.chakra.groups import find_groups
-from tutti.formats.chakra.nodes import METADATA, load_nodes
+from tutti.formats.chakra.nodes import METADATA
 from tutti.formats.chakra.order import acyclic, positions, stream_order
 from tutti.formats.chakra.reader import COLLECTIVES, NODE_TYPES, rank_files
 from tutti.formats.chakra.writer import PICOSECONDS, SUMMED, prefix_of

@@ -1,7 +1,7 @@
 """Measured collectives of any tool, in one frame, with every row that was left out and the reason.
 
 Reads logs of OSU micro-benchmarks, IMB and nccl-tests, CSV files of PICO, CSV files of OSU results,
-and results of `tutti mpi bench`.
+`detail.out` of Open MPI's collectives tuning, and results of `tutti mpi bench`.
 
 Examples:
     >>> found = parse_log(
@@ -30,7 +30,7 @@ from tutti.base.files import limits
 from tutti.base.files.log_files import read_log
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_bytes
-from tutti.formats.measurements import bench, osu_frames, pico
+from tutti.formats.measurements import bench, osu_frames, pico, tuning
 from tutti.formats.measurements.logs import parse_log
 from tutti.formats.measurements.schema import MEASUREMENTS, OMITTED, Measurements, concatenated
 from tutti.formats.measurements.tables import header
@@ -141,6 +141,8 @@ def _read(path: Path, given: _Absent) -> Measurements:
         return _read_csv(path, given)
     # A replaced character is never part of a row.
     text = read_log(path, _EXPECTED)
+    if tuning.is_detail(text):
+        return tuning.parse_detail(text, source=str(path), collective=given.collective)
     return parse_log(text, source=str(path), ranks=given.ranks, collective=given.collective)
 
 

@@ -35,15 +35,18 @@ PREDICTIONS: Final[dict[str, type[pl.DataType]]] = {
     "predicted_us": pl.Float64,
     "low_us": pl.Float64,
     "high_us": pl.Float64,
+    "choice_us": pl.Float64,
     "near_fastest": pl.Float64,
     "place": pl.Int64,
     "default_us": pl.Float64,
 }
 """The columns of predictions.
 
-``low_us`` to ``high_us`` is the 90 % interval. ``near_fastest`` is the probability of being within
-5 % of the fastest candidate. ``place`` is 1 for the fastest prediction. ``default_us`` is the
-predicted time of the library's default; null if it was not measured at that size."""
+``low_us`` to ``high_us`` is the 90 % interval. ``choice_us`` is the time by which candidates are
+compared, the upper quantile of :data:`tutti.measured.predict.model.CAUTION`. ``near_fastest`` is
+the probability of being within 5 % of the fastest candidate. ``place`` is 1 for the smallest
+``choice_us``. ``default_us`` is the predicted time of the library's default; null if it was not
+measured at that size."""
 
 _CELL: Final = ("collective", "ranks", "shape", "size_bytes")
 
@@ -201,25 +204,25 @@ def _cell(
         pl.Series("near_fastest", near),
         pl.lit(default, pl.Float64).alias("default_us"),
     )
-    cell = cell.sort("predicted_us", "algorithm").with_columns(
+    cell = cell.sort("choice_us", "algorithm").with_columns(
         pl.int_range(1, pl.len() + 1).alias("place")
     )
     return cell.select(list(PREDICTIONS)).cast(pl.Schema(PREDICTIONS))
 
 
 TIE: Final = 0.02
-"""Share by which a choice may be slower than the fastest prediction, so that ranges are longer."""
+"""Share by which a choice may be slower than the best, so that ranges are longer."""
 
 
 def joined_choices(times: Sequence[Mapping[str, float]]) -> list[str]:
     """Returns the choice of each size, with as few changes between neighbours as possible.
 
-    A choice is at most :data:`TIE` slower than the fastest prediction of its size. Of the
+    A choice is at most :data:`TIE` slower than the smallest time of its size. Of the
     algorithms that hold this over a range of sizes, the one with the smallest geometric mean of the
     times is chosen.
 
     Args:
-        times: predicted time of each algorithm, a mapping for each size; none is empty.
+        times: time of each algorithm that decides, a mapping for each size; none is empty.
 
     Examples:
         >>> joined_choices([{"a": 1.0, "b": 1.01}, {"a": 1.2, "b": 1.0}])
@@ -251,7 +254,7 @@ def decisions(predicted: pl.DataFrame) -> list[Decision]:
     found: list[Decision] = []
     for _, job in predicted.group_by(*_CELL[:-1], maintain_order=True):
         cells = job.sort("size_bytes", "place").partition_by("size_bytes", maintain_order=True)
-        times = [dict(cell.select("algorithm", "predicted_us").iter_rows()) for cell in cells]
+        times = [dict(cell.select("algorithm", "choice_us").iter_rows()) for cell in cells]
         for cell, name in zip(cells, joined_choices(times), strict=True):
             found.append(_decision(cell.to_dicts(), name))
     return found

@@ -16,6 +16,7 @@ from tutti.collectives.sizes import DEALT_OUT
 from tutti.formats.measurements import MEASUREMENTS
 from tutti.measured.advise.scope import CANDIDATE, MOST_RANKS
 from tutti.measured.predict.catalogue import execution, known_algorithms
+from tutti.measured.predict.features import GROUPS
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def _frame(scope: Scope, rows: Sequence[tuple[str, Target, int, str]]) -> pl.Dat
         "gpu": scope.gpu,
         "emulated": False,
     }
-    return pl.DataFrame(
+    frame = pl.DataFrame(
         [
             {
                 "collective": collective,
@@ -308,3 +309,7 @@ def _frame(scope: Scope, rows: Sequence[tuple[str, Target, int, str]]) -> pl.Dat
         ],
         schema=MEASUREMENTS,
     )
+    if GROUPS not in scope.rows.columns:
+        return frame
+    # Where a larger job will run is unknown: its messages cross groups, unlike measured ones.
+    return frame.with_columns(pl.lit(None, pl.Binary).alias(GROUPS))

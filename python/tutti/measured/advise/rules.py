@@ -225,7 +225,10 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
         {row["algorithm"]: row["predicted_us"] for row in rows if _has(target, row)}
         for rows in cells
     ]
-    names = _choices(mine)
+    names = _choices([
+        {row["algorithm"]: row["choice_us"] for row in rows if row["algorithm"] in one}
+        for rows, one in zip(cells, mine, strict=True)
+    ])  # fmt: skip
     stays = _stays(cells, mine, target)
     sizes = [rows[0]["size_bytes"] for rows in cells]
     for place, (rows, name) in enumerate(zip(cells, names, strict=True)):
@@ -244,7 +247,7 @@ def _of_sizes(cells: Sequence[Sequence[Mapping[str, Any]]], target: str) -> Iter
             stays=stays[place],
             time_ps=round(time * 1e6) if name else None,
             method=MODELLED,
-            loss=time / best["predicted_us"] - 1,
+            loss=max(0.0, time / best["predicted_us"] - 1),
             loss_size=sizes[place],
             best=best["algorithm"],
             unruled="" if best["algorithm"] in mine[place] else best["algorithm"],

@@ -12,6 +12,7 @@ import polars as pl
 
 from tutti.base.errors import ConfigError, capped
 from tutti.formats.measurements import NOT_MEASUREMENTS, Measurements, read_measurements
+from tutti.formats.measurements.allocations import read_allocations, with_groups
 from tutti.formats.measurements.schema import concatenated
 from tutti.measured.advise.advice import Advice, advise
 from tutti.measured.advise.manifest import expanded, read_manifest
@@ -41,6 +42,7 @@ def read_named(
     names: Sequence[str],
     *,
     manifest: Path | None = None,
+    allocations: Path | None = None,
     ranks: int | None,
     ranks_per_node: int | None,
     collective: str | None,
@@ -51,6 +53,7 @@ def read_named(
         paths: The files, folders and patterns.
         names: Names of algorithms, `FILE=NAME` for one file; these have precedence.
         manifest: A file that lists further files, and what they do not state.
+        allocations: A file with the host of each rank of jobs.
         ranks: The number of ranks of rows that do not state it.
         ranks_per_node: That of ranks per node.
         collective: The collective of files that do not state it.
@@ -69,13 +72,20 @@ def read_named(
     named = sorted((_named(text, paths) for text in names), key=lambda pair: pair[0] is None)
     for path, algorithm in named:
         is_meant = name.is_null() if path is None else name.is_null() & (pl.col("file") == path)
-        rows = rows.with_columns(
-            pl.when(is_meant).then(pl.lit(algorithm)).otherwise(name).alias("library_algorithm")
-        )
-    measured = replace(measured, rows=rows)
+        meant = pl.when(is_meant).then(pl.lit(algorithm)).otherwise(name)
+        rows = rows.with_columns(meant.alias("library_algorithm"))
+    measured = replace(measured, rows=_placed(rows, allocations) if allocations else rows)
     for line in measured.remarks():
         remark(capped(line.replace("use --ranks N", "use --measured-ranks N")))
     return measured
+
+
+def _placed(rows: pl.DataFrame, allocations: Path) -> pl.DataFrame:
+    """Adds the groups of the network of each rank, and reports how many rows have them."""
+    rows = with_groups(rows, read_allocations(allocations))
+    known = rows["rank_groups"].count()
+    remark(f"{allocations}: the network's groups of {known:,} of {rows.height:,} rows")
+    return rows
 
 
 def _read_each(

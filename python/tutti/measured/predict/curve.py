@@ -1,14 +1,20 @@
 """The structural model: the time of an algorithm from the time of a message and of a reduction.
 
 The time of a run is the sum over its stages. A stage with messages of n bytes takes t(n), and each
-further message of the same rank in the stage adds rho(n) t(n). Messages that share a link add their
-bytes at the rate of the link. A reduced or copied byte takes gamma(S) in a vector of S bytes. All
-three are piecewise linear on logarithmic axes, so that the protocols of a library (eager,
-rendezvous, segments) and caches need no thresholds. Latency grows by the factor e^growth per
-doubling of the nodes, up to 256 nodes, and by another for messages between groups of the network.
+further message of the same rank in the stage adds rho(n) t(n). A stage of m messages takes at least
+m times the gap that a rank needs between messages, however few were measured. Messages that share a
+link add their bytes at the rate of the link, each hop of a torus beyond the first its latency. A
+reduced or copied byte takes gamma(S) in a vector of S bytes. The ranks of a node share its memory.
 
-Parameters are logarithms, except both growths. Each has a prior: from the machine's platform, from
-a measured machine with the same library, or from common hardware.
+The functions t, rho and gamma are piecewise linear on logarithmic axes, so that the protocols of a
+library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by the factor
+e^growth per doubling of the nodes, up to 128 nodes, by another beyond 90 nodes, where libraries
+change their transport, and by another for messages between groups of the network. The time of long
+messages grows by e^congestion per doubling, and by another factor beyond 128 nodes. Links between
+groups are shared like those of a torus.
+
+Parameters are logarithms, except growths. Each has a prior: from the machine's platform, from a
+measured machine with the same library, or from common hardware.
 """
 
 from __future__ import annotations
@@ -37,14 +43,25 @@ _SMALL = 32768.0
 """Bytes above which a message is no longer dominated by its latency."""
 _REFERENCE = 4.0
 """Binary logarithm of the nodes at which latency is the parameter."""
-_SPANNED = 8.0
+_SPANNED = 7.0
 """Binary logarithm of the nodes that span a network's diameter: latency no longer grows beyond."""
+_SWITCHED, _ABRUPTNESS = 6.5, 6.0
+"""Binary logarithm of the nodes beyond which a library changes its transport, and the slope there.
+UCX replaces reliable connections by dynamic ones with many endpoints (UCX_RC_MAX_NUM_EPS). A step
+of a ring on Leonardo takes 1.6 us on 4 to 64 nodes, and 3.9 us on 128 and 200."""
 
 _TIME = slice(0, len(_SIZES))
 _RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
 _GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
 _SHARED = _GAMMA.stop
-_PORT, _CALL, _GROWTH, _HOP = _SHARED + 1, _SHARED + 2, _SHARED + 3, _SHARED + 4
+_PORT, _CALL, _GROWTH, _SWITCH, _HOP = range(_SHARED + 1, _SHARED + 6)
+_CONGESTION, _CROWDED, _GAP, _DISTANCE, _MEMORY, _PAIR = range(_HOP + 1, _HOP + 7)
+_GROWTHS = slice(_GROWTH, _CROWDED + 1)
+_PLAIN = frozenset(range(_GROWTHS.start, _GROWTHS.stop))
+"""Parameters that are not logarithms."""
+_SHARPNESS = 4.0
+"""Exponent of the norm that joins the time of messages and the gaps between them: within 19 % of
+the longer one."""
 
 _RHO_PRIOR = (0.35, 0.6, 0.9)
 _GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
@@ -52,7 +69,14 @@ _GAMMA_PRIOR = (0.08e-3, 0.1e-3, 0.2e-3, 0.35e-3)
 _GROWTH_PRIOR = 0.08
 _HOP_PRIOR = 0.25
 """Two further switches and a long cable add 0.4 to 0.6 us to about 2 us."""
+_CONGESTION_PRIOR, _CROWDED_PRIOR = 0.04, 0.07
+"""Per doubling of the nodes. All_reduce on 1,024 GPUs of Leonardo, 256 nodes, loses up to half of
+its goodput to the traffic of other jobs (De Sensi, SC '24): a factor of 1.07 to 1.3 on 256 to 2,048
+nodes is assumed."""
 _SHARED_EFFICIENCY = 0.8
+_COPY_BYTES, _MEMORY_EFFICIENCY = 3.0, 0.7
+"""Bytes that memory moves per copied byte (read, read for ownership, write); share of the peak
+bandwidth that a copy reaches."""
 _EFFICIENCY = 0.5
 """Share of the bandwidth that a rank reaches in an exchange, as protocols and memory take time."""
 
@@ -72,28 +96,55 @@ NAMES: tuple[str, ...] = (
     "further network interface",
     "call",
     "growth of latency per doubling",
+    "growth of latency beyond 90 nodes",
     "growth of latency between groups",
+    "growth of long messages per doubling",
+    "growth of long messages beyond 128 nodes",
+    "gap between messages of a rank",
+    "hop",
+    "memory shared by ranks, per byte",
+    "links shared between groups, per byte",
 )
 """The parameters in order. Times are in us, reductions in us per byte."""
 
 SPREAD: Floats = np.array(
-    [0.7] * len(_SIZES) + [0.7, 0.5, 0.3] + [0.7] * len(_VECTORS) + [0.3, 1.0, 1.0, 0.1, 0.3]
+    [0.7] * len(_SIZES)
+    + [0.7, 0.5, 0.3]
+    + [0.7] * len(_VECTORS)
+    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.3, 0.04, 0.05, 0.3, 0.4, 0.4, 0.5]
 )
 """Standard deviation of each prior."""
 
 
-def prior(latency_us: float, bytes_per_us: float, shared_bytes_per_us: float) -> Floats:
+def prior(
+    latency_us: float,
+    bytes_per_us: float,
+    shared_bytes_per_us: float,
+    *,
+    gap_us: float = 0.3,
+    hop_us: float = 0.1,
+    memory_bytes_per_us: float = 2e5,
+    taper: float = 1.0,
+) -> Floats:
     """Returns the prior mean for a network of this latency and bandwidth.
 
     Args:
         latency_us: time of a small message between two nodes, in us.
         bytes_per_us: bandwidth of one interface in one direction, in bytes per us.
         shared_bytes_per_us: bandwidth of the link, or of the node's interfaces, that ranks share.
+        gap_us: least time between small messages of a rank, in us.
+        hop_us: latency of a further hop of a torus, in us.
+        memory_bytes_per_us: peak bandwidth of a node's memory, in bytes per us.
+        taper: how much the links between groups of the network limit their messages; 0.01 for a fat
+            tree, whose links are not assigned to pairs of groups.
     """
     times = np.log(latency_us + _SIZES / (_EFFICIENCY * bytes_per_us))
     others = [np.log(_RHO_PRIOR), np.log(_GAMMA_PRIOR)]
     shared = -math.log(_SHARED_EFFICIENCY * shared_bytes_per_us)
-    others.append(np.array([shared, math.log(2.0), 0.0, _GROWTH_PRIOR, _HOP_PRIOR]))
+    growths = [_GROWTH_PRIOR, 0.0, _HOP_PRIOR, _CONGESTION_PRIOR, _CROWDED_PRIOR]
+    memory = math.log(_COPY_BYTES / (_MEMORY_EFFICIENCY * memory_bytes_per_us))
+    floors = [math.log(gap_us), math.log(hop_us), memory, math.log(taper / bytes_per_us)]
+    others.append(np.array([shared, math.log(2.0), 0.0, *growths, *floors]))
     return np.concatenate([times, *others])
 
 
@@ -137,33 +188,90 @@ class Curve:
         self._rho = knot_weights(np.minimum(rows.size, _ISSUES[-1]), _ISSUES)
         self._gamma = knot_weights(np.exp(rows.log_size), _VECTORS)
         small = 1 / (1 + rows.size / _SMALL)
-        spanned = np.minimum(rows.log_nodes, _SPANNED) - _REFERENCE
-        self._growth = small * spanned[rows.row]
-        self._hop = small * rows.crossing
-        self._further = rows.count * rows.messages * rows.size * (rows.load - 1)
+        nodes = rows.log_nodes[rows.row]
+        spanned = np.minimum(nodes, _SPANNED) - _REFERENCE
+        beyond = np.maximum(nodes - _SPANNED, 0.0)
+        switched = 1 / (1 + np.exp(-_ABRUPTNESS * (nodes - _SWITCHED)))
+        short = (spanned, switched, rows.crossing)
+        long = (np.maximum(0.0, spanned), beyond)
+        # In the order of the parameters.
+        exponents = [*(small * one for one in short), *((1 - small) * one for one in long)]
+        self._slower = np.stack(exponents, axis=1)
+        sent = rows.count * rows.messages * rows.size
+        self._further, self._pair = sent * (rows.load - 1), sent * rows.pair
 
     def __call__(self, theta: Floats) -> Floats:
         """Returns the time of each row, in us."""
-        return self._parts(theta)[0]
+        return np.asarray(sum(self.terms(theta).values()))
+
+    def terms(self, theta: Floats) -> dict[str, Floats]:
+        """Returns the parts of the time of each row, in us.
+
+        Returns:
+            `messages`, `gaps` (what the gaps between messages add), `links` and `groups` (what
+            sharing links and interfaces, or links between groups adds), `memory` (what sharing
+            memory adds), `local` (reductions and copies) and `call`.
+        """
+        rows = self._rows
+        ordinary, joined = self._stages(theta)[:2]
+        memory = rows.memory * math.exp(theta[_MEMORY])
+        return {
+            "messages": self._by_row(rows.count * ordinary),
+            "gaps": self._by_row(rows.count * (joined - ordinary)),
+            "links": self._by_row(self._further * math.exp(theta[_SHARED])),
+            "groups": self._by_row(self._pair * math.exp(theta[_PAIR])),
+            "memory": memory,
+            "local": rows.folded * np.exp(np.clip(self._gamma @ theta[_GAMMA], -30, 5)),
+            "call": rows.ports * math.exp(theta[_PORT]) + math.exp(theta[_CALL]),
+        }
 
     def latency_share(self, theta: Floats) -> Floats:
         """Returns the share of latency in the time of each row, from 0 to 1."""
-        total, _ = self._parts(theta)
-        rows = self._rows
+        total = self(theta)
         least = np.minimum(np.exp(theta[0]), np.exp(self._time @ theta[_TIME]))
-        latency = np.bincount(rows.row, rows.count * least, minlength=len(rows))
+        latency = self._by_row(self._rows.count * least)
         return np.clip(latency / np.maximum(total, latency), 0.0, 1.0)
 
-    def _parts(self, theta: Floats) -> tuple[Floats, Floats]:
+    def jacobian(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Returns the logarithm of the time of each row, and its derivatives by parameter."""
+        rows, terms = self._rows, self.terms(theta)
+        total = np.asarray(sum(terms.values()))
+        ordinary, joined, first, further = self._stages(theta)
+        weight = rows.count * (ordinary / joined) ** (_SHARPNESS - 1)
+        gaps = rows.count * joined - weight * ordinary
+        derivative = np.zeros((len(rows), len(theta)))
+        once, repeated = weight * first * (1 + further), weight * first * further
+        by_stage = ((_TIME, self._time, once), (_RHO, self._rho, repeated))
+        for part, knots, values in by_stage:
+            derivative[:, part] = self._by_row_of(knots * values[:, None])
+        derivative[:, _GROWTHS] = self._by_row_of(self._slower * once[:, None])
+        derivative[:, _GAP] = self._by_row(gaps)
+        hops = weight * rows.hops * math.exp(theta[_DISTANCE])
+        derivative[:, _DISTANCE] = self._by_row(hops)
+        derivative[:, _GAMMA] = self._gamma * terms["local"][:, None]
+        for index, name in ((_SHARED, "links"), (_PAIR, "groups"), (_MEMORY, "memory")):
+            derivative[:, index] = terms[name]
+        derivative[:, _PORT] = rows.ports * math.exp(theta[_PORT])
+        derivative[:, _CALL] = math.exp(theta[_CALL])
+        return np.log(total), derivative / total[:, None]
+
+    def _stages(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Time of a stage without and with gaps, of its first message, and of the further ones."""
         rows = self._rows
-        slower = theta[_GROWTH] * self._growth + theta[_HOP] * self._hop
-        times = np.exp(self._time @ theta[_TIME] + slower)
+        slower = self._slower @ theta[_GROWTHS]
+        first = np.exp(self._time @ theta[_TIME] + slower)
         further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
-        stages = rows.count * times * (1 + further) + self._further * math.exp(theta[_SHARED])
-        messages = np.bincount(rows.row, stages, minlength=len(rows))
-        local = rows.folded * np.exp(np.clip(self._gamma @ theta[_GAMMA], -30, 5))
-        rest = rows.ports * math.exp(theta[_PORT]) + math.exp(theta[_CALL])
-        return np.asarray(messages + local + rest), local
+        ordinary = first * (1 + further) + rows.hops * math.exp(theta[_DISTANCE])
+        gaps = np.maximum(rows.messages, 1) * math.exp(theta[_GAP])
+        longer = np.maximum(ordinary, gaps)
+        norm = (ordinary / longer) ** _SHARPNESS + (gaps / longer) ** _SHARPNESS
+        return ordinary, longer * norm ** (1 / _SHARPNESS), first, further
+
+    def _by_row(self, values: Floats) -> Floats:
+        return np.asarray(np.bincount(self._rows.row, values, minlength=len(self._rows)), float)
+
+    def _by_row_of(self, values: Floats) -> Floats:
+        return np.stack([self._by_row(column) for column in values.T], axis=1)
 
 
 @dataclass(frozen=True)
@@ -172,13 +280,28 @@ class CurveFit:
 
     Attributes:
         theta: the values.
-        deviation: the standard deviation of each after the fit.
+        covariance: their joint covariance after the fit.
         prior: the prior means.
     """
 
     theta: Floats
-    deviation: Floats
+    covariance: Floats
     prior: Floats
+
+    @classmethod
+    def unfitted(cls, start: Floats, share: float = 1.0) -> CurveFit:
+        """Returns the prior of parameters without any measurement.
+
+        Args:
+            start: the prior means.
+            share: factor on the standard deviations of the prior.
+        """
+        return cls(start, np.diag((share * SPREAD) ** 2), start)
+
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation of each parameter."""
+        return np.sqrt(np.diag(self.covariance))
 
     @property
     def determined(self) -> NDArray[np.bool_]:
@@ -206,7 +329,7 @@ class CurveFit:
         for index, name in enumerate(NAMES):
             value, half = float(self.theta[index]), DEVIATIONS_90 * float(self.deviation[index])
             ends = (value - half, value, value + half)
-            low, middle, high = ends if index in {_GROWTH, _HOP} else tuple(map(math.exp, ends))
+            low, middle, high = ends if index in _PLAIN else tuple(map(math.exp, ends))
             determined = bool(self.determined[index])
             rows.append(
                 {
@@ -239,12 +362,21 @@ def fit_curve(rows: Features, times_us: Floats, start: Floats) -> CurveFit:
     """
     curve, log_times = Curve(rows), np.log(times_us)
 
+    scale = 1 / SPREAD
+    steps = np.diff(np.eye(len(start)), axis=0)[: _TIME.stop - 1] / _STEP
+    drawn = np.concatenate([np.diag(scale), steps])
+
     def residuals(theta: Floats) -> Floats:
         errors = (np.log(curve(theta)) - log_times) / _NOISE
-        robust = pseudo_huber(errors)
-        steps = np.diff((theta - start)[_TIME]) / _STEP
-        return np.concatenate([robust, (theta - start) / SPREAD, steps])
+        return np.concatenate([pseudo_huber(errors), drawn @ (theta - start)])
 
-    found = least_squares(residuals, start, max_nfev=_EVALUATIONS)
-    covariance = np.linalg.inv(found.jac.T @ found.jac)
-    return CurveFit(found.x, np.sqrt(np.diag(covariance)), start)
+    def jacobian(theta: Floats) -> Floats:
+        logs, derivative = curve.jacobian(theta)
+        errors = (logs - log_times) / _NOISE
+        root = np.sqrt(1 + errors**2)
+        # The derivative of sign(e) sqrt(2 (sqrt(1 + e^2) - 1)), which is 1 at 0.
+        slope = np.sqrt((root + 1) / 2) / root
+        return np.concatenate([derivative * (slope / _NOISE)[:, None], drawn])
+
+    found = least_squares(residuals, start, jacobian, max_nfev=_EVALUATIONS)
+    return CurveFit(found.x, np.linalg.inv(found.jac.T @ found.jac), start)

@@ -10,10 +10,10 @@ import numpy as np
 
 from tutti.measured.predict.catalogue import Execution, execution, is_default
 from tutti.measured.predict.forms import replaced
-from tutti.measured.predict.sharing import crossing, link_load, node_load
+from tutti.measured.predict.sharing import crossing, link_load, mean_hops, node_load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -28,6 +28,10 @@ _SHORT_ON_NODE, _LONG_ON_NODE, _SHORT_BYTES = 0.2, 0.8, 65536.0
 """Time of a message between ranks of a node, relative to one between nodes: short messages save the
 adapter's latency, long ones are copied at about its rate. Assumed; on Leonardo a step of a ring on
 64 nodes takes 1.55 us with one rank per node, 0.53 us with 4 and 0.43 us with 32."""
+
+_NODES_OF_LINKS = 18.0
+"""Nodes whose ranks fill the links between two groups at the rate of one interface: 450 GB/s on
+Leonardo, 500 GB/s on LUMI (docs/machines/facts.md)."""
 
 GROUPS = "rank_groups"
 """Optional column of rows: a byte per rank, the group of the network that its node is in."""
@@ -47,6 +51,8 @@ LABELS = (
     "parity",
 )
 """What rows can have in common."""
+_BY_STAGE = ("count", "messages", "size", "load", "crossing", "pair", "hops")
+_BY_ROW = ("folded", "memory", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,10 @@ class Features:
         size: by stage, bytes of a message.
         load: by stage, messages on its most loaded link.
         crossing: by stage, share of its messages between groups of the network.
+        pair: by stage, further messages that the links between two groups carry, by their load.
+        hops: by stage, hops of a message on a torus beyond the first.
         folded: by row, bytes reduced or copied.
+        memory: by row, bytes that the other ranks of a node move through memory meanwhile.
         ports: by row, additional network interfaces over all stages.
         log_ranks: by row, binary logarithm of the number of ranks.
         log_nodes: by row, binary logarithm of the number of nodes.
@@ -76,7 +85,10 @@ class Features:
     size: Floats
     load: Floats
     crossing: Floats
+    pair: Floats
+    hops: Floats
     folded: Floats
+    memory: Floats
     ports: Floats
     log_ranks: Floats
     log_nodes: Floats
@@ -93,16 +105,12 @@ class Features:
         position = np.full(len(self), -1)
         position[rows] = np.arange(len(rows))
         kept = position[self.row] >= 0
-        by_row = ("folded", "ports", "log_ranks", "log_nodes", "log_size", "log_message", "index")
         return Features(
             row=position[self.row][kept],
-            count=self.count[kept],
-            messages=self.messages[kept],
-            size=self.size[kept],
-            load=self.load[kept],
-            crossing=self.crossing[kept],
             labels={name: values[rows] for name, values in self.labels.items()},
-            **{name: getattr(self, name)[rows] for name in by_row},
+            index=self.index[rows],
+            **{name: getattr(self, name)[kept] for name in _BY_STAGE},
+            **{name: getattr(self, name)[rows] for name in _BY_ROW},
         )
 
     def where(self, label: str, value: str) -> Integers:
@@ -178,41 +186,38 @@ class _Parts:
             return
         per_node = row["ranks_per_node"] or math.ceil(row["ranks"] / nodes)
         position = len(self.rows)
-        groups = _groups(row, sides)
-        shared = [
-            (*one, groups if isinstance(groups, float) else crossing(stage, groups))
-            for stage in stages
-            for one in _shared(stage, sides, per_node, size)
-        ]
+        shared, on_node = _shared_stages(row, stages, sides, per_node)
         self.stages += [(position, *one) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
+        memory = (per_node - 1) * (folded + on_node)
         # A ring uses the same interfaces in every step, and sets them up once.
         ports = sum(
             (1 if one.partners == "neighbour" else one.count) * (one.ports - 1) for one in stages
         )
         message = _mean_log(shared)
         counts = (math.log2(row["ranks"]), math.log2(nodes))
-        self.rows.append((folded, ports, *counts, math.log(size), message, float(index)))
+        self.rows.append((folded, memory, ports, *counts, math.log(size), message, float(index)))
         short = replaced(known.algorithm.torus_form, sides)
         self.labels.append(_labels(row, known, per_node, " on short sides" if short else ""))
 
     def features(self) -> Features:
         """Returns the arrays."""
-        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 6)
-        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 7)
+        stages = np.array(self.stages, dtype=np.float64).reshape(-1, 1 + len(_BY_STAGE))
+        rows = np.array(self.rows, dtype=np.float64).reshape(-1, 1 + len(_BY_ROW))
         labels = np.array(self.labels, dtype=np.str_).reshape(-1, len(LABELS))
-        names = ("folded", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
         return Features(
             row=stages[:, 0].astype(np.int64),
-            count=stages[:, 1],
-            messages=stages[:, 2],
-            size=stages[:, 3],
-            load=stages[:, 4],
-            crossing=stages[:, 5],
             labels={name: labels[:, column] for column, name in enumerate(LABELS)},
-            index=rows[:, 6].astype(np.int64),
-            **{name: rows[:, column] for column, name in enumerate(names)},
+            index=rows[:, -1].astype(np.int64),
+            **{name: stages[:, 1 + column] for column, name in enumerate(_BY_STAGE)},
+            **{name: rows[:, column] for column, name in enumerate(_BY_ROW)},
         )
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    """Returns the sides that a job requested, if it requested two."""
+    sides = tuple(int(side) for side in text.split("x")) if text and "x" in text else ()
+    return sides if len(sides) == 2 else None
 
 
 def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
@@ -227,18 +232,35 @@ def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
     return groups if groups is not None and len(groups) == row["ranks"] else 1.0
 
 
-def _shared(
-    stage: Stage, sides: Sequence[int], per_node: int, size: float
-) -> Iterator[tuple[float, float, float, float]]:
-    """Count, messages and bytes of a stage, and the messages on its most loaded link."""
-    if stage.messages == 0:
-        return
-    bytes_sent = max(1.0, stage.fraction * size)
-    load = node_load(stage, per_node)
-    within = 1.0 if load is None else _within_node(stage, per_node)
-    on_node = stage.count * within * _shared_memory(bytes_sent)
-    count = on_node + stage.count * (1 - within)
-    yield count, stage.messages, bytes_sent, (load or 1.0) * link_load(stage, sides)
+def _shared_stages(
+    row: dict[str, Any], stages: Sequence[Stage], sides: Sequence[int], per_node: int
+) -> tuple[list[tuple[float, ...]], float]:
+    """The numbers of :data:`_BY_STAGE` of each stage, and the bytes that a rank moves on a node."""
+    size, groups, shape = float(row["size_bytes"]), _groups(row, sides), _shape(row["shape"])
+    shared: list[tuple[float, ...]] = []
+    on_node = 0.0
+    for stage in stages:
+        if stage.messages == 0:
+            continue
+        bytes_sent = max(1.0, stage.fraction * size)
+        load = node_load(stage, per_node)
+        within = stage.count * (1.0 if load is None else _within_node(stage, per_node))
+        count = stage.count - within + within * _shared_memory(bytes_sent)
+        across, pair = (groups, 0.0) if isinstance(groups, float) else crossing(stage, groups)
+        links = (load or 1.0) * link_load(stage, sides, shape)
+        others = (across, _between_groups(pair / per_node), mean_hops(stage, sides, shape))
+        shared.append((count, stage.messages, bytes_sent, links, *others))
+        on_node += within * stage.messages * bytes_sent
+    return shared, on_node
+
+
+def _between_groups(nodes: float) -> float:
+    """The further messages on the links between two groups, of which `nodes` nodes use them.
+
+    Minimal routing would send all over the links of the pair, adaptive routing over all links of
+    the group: the load is the geometric mean of both.
+    """
+    return math.sqrt(max(1.0, nodes / _NODES_OF_LINKS)) - 1
 
 
 def _within_node(stage: Stage, per_node: int) -> float:
@@ -251,7 +273,7 @@ def _shared_memory(size: float) -> float:
     return _SHORT_ON_NODE + (_LONG_ON_NODE - _SHORT_ON_NODE) * size / (size + _SHORT_BYTES)
 
 
-def _mean_log(stages: list[tuple[float, float, float, float, float]]) -> float:
+def _mean_log(stages: list[tuple[float, ...]]) -> float:
     weights = [count * messages for count, messages, *_ in stages]
     logs = [math.log(size + 8) for _, _, size, *_ in stages]
     total = sum(weights)

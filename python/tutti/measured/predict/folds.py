@@ -1,9 +1,12 @@
 """Cross-validation: predictions of measurements that the model has not seen.
 
 Folds resemble the questions of users. `nodes` folds predict a machine at one node count from its
-smaller ones and from other machines. `collective` folds predict a collective that no machine has
-measured, `machine` folds a machine without any measurement. In each kind, a row is predicted at
-most once.
+smaller ones and from other machines; `far` and `farther` folds from at most a quarter and a
+sixteenth of the nodes, on all machines. `collective` folds predict a collective that no machine has
+measured, `machine` folds a machine without any measurement, `ranks` folds a machine with several
+ranks per node from its measurements with fewer. In each kind, a row is predicted at most once.
+
+What is new about a row decides the width of its interval, whatever the fold.
 """
 
 from __future__ import annotations
@@ -27,8 +30,19 @@ if TYPE_CHECKING:
     from tutti.measured.predict.discrepancy import Scales
     from tutti.measured.predict.model import Hardware
 
-KINDS: Final = ("nodes", "collective", "machine")
+KINDS: Final = ("nodes", "far", "farther", "collective", "machine", "ranks")
 """The kinds of folds."""
+
+_FACTORS: Final = {"nodes": 1, "far": 4, "farther": 16}
+"""Least ratio of the nodes to predict and those to fit."""
+
+NOVELTIES: Final = ("near", "far", "farther", "ranks", "collective", "machine")
+"""What is new about a row, from the least to the most: more nodes than measured on its machine (up
+to twice, eight times, or beyond), the ranks per node, the collective, or the machine."""
+
+_HORIZONS: Final = (2.0, 8.0)
+_FEWEST: Final = 30
+"""Rows of a novelty that suffice for the width of its intervals."""
 
 MODELS: Final = {
     "carry-over": "carried_us",
@@ -77,25 +91,83 @@ def folds(rows: pl.DataFrame, *, kinds: Sequence[str] = KINDS) -> list[Fold]:
     if "index" not in rows.columns:
         rows = rows.with_row_index("index")
     found = []
-    if "nodes" in kinds:
-        found += _nodes(rows)
+    for kind, factor in _FACTORS.items():
+        if kind in kinds:
+            found += _nodes(rows, kind, factor)
     for kind, column in (("collective", "collective"), ("machine", "system")):
         values = rows[column].drop_nulls().unique().sort().to_list()
         if kind in kinds and len(values) > 1:
             found += [_without(rows, kind, column, value) for value in values]
+    return found + (_ranks(rows) if "ranks" in kinds else [])
+
+
+def _nodes(rows: pl.DataFrame, kind: str, factor: int) -> list[Fold]:
+    """Folds of each node count.
+
+    With a factor, other machines have no larger measurements either, but for their smallest count.
+    """
+    found = []
+    nodes = pl.col("nodes")
+    small = nodes <= pl.max_horizontal(nodes.min().over("system"), pl.lit(0))
+    for system in rows["system"].drop_nulls().unique().sort():
+        here = pl.col("system").eq_missing(system)
+        counts = rows.filter(here)["nodes"].drop_nulls().unique().sort()
+        for count in counts[1:]:
+            given = nodes < count if factor == 1 else nodes * factor <= count
+            others = ~here if factor == 1 else ~here & (given | small)
+            train, test = rows.filter(others | (here & given)), rows.filter(here, nodes == count)
+            if train.filter(here).height:
+                found.append(Fold(kind, f"{system}, {count:,} nodes", train, test))
     return found
 
 
-def _nodes(rows: pl.DataFrame) -> list[Fold]:
+def _ranks(rows: pl.DataFrame) -> list[Fold]:
+    """Folds of machines that were measured with several ranks per node."""
     found = []
     for system in rows["system"].drop_nulls().unique().sort():
-        counts = rows.filter(pl.col("system") == system)["nodes"].drop_nulls().unique().sort()
-        for count in counts[1:]:
-            here = pl.col("system").eq_missing(system)
-            train = rows.filter(~here | (pl.col("nodes") < count))
-            test = rows.filter(here, pl.col("nodes") == count)
-            found.append(Fold("nodes", f"{system}, {count:,} nodes", train, test))
+        here = pl.col("system").eq_missing(system)
+        more = here & (pl.col("ranks_per_node") > rows.filter(here)["ranks_per_node"].min())
+        test = rows.filter(more)
+        if test.height:
+            train = rows.filter(~more.fill_null(value=False))
+            found.append(Fold("ranks", f"{system}, ranks per node", train, test))
     return found
+
+
+def novelty(train: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
+    """Returns what is new about each row, of :data:`NOVELTIES`.
+
+    Args:
+        train: The measurements of the model.
+        rows: Measurements or questions.
+    """
+    system, density = pl.col("system"), pl.col("ranks_per_node").fill_null(1)
+    largest = train.group_by("system").agg(pl.col("nodes").max().alias("_largest"))
+    pairs = train.select("system", "collective").unique().with_columns(_pair=True)
+    # Up to twice the ranks per node that were measured, they share a node in the same manner.
+    densest = train.group_by("system").agg(density.max().alias("_densest"))
+    joined = rows.select("system", "collective", "nodes", "ranks_per_node")
+    for table, on in (
+        (largest, ["system"]),
+        (densest, ["system"]),
+        (pairs, ["system", "collective"]),
+    ):
+        joined = joined.join(table, on=on, how="left", nulls_equal=True, maintain_order="left")
+    ratio = pl.col("nodes") / pl.col("_largest")
+    return joined.select(
+        pl.when(~system.is_in(train["system"].unique().implode(), nulls_equal=True))
+        .then(pl.lit("machine"))
+        .when(pl.col("_pair").is_null())
+        .then(pl.lit("collective"))
+        .when(density > 2 * pl.col("_densest"))
+        .then(pl.lit("ranks"))
+        .when(ratio > _HORIZONS[1])
+        .then(pl.lit("farther"))
+        .when(ratio > _HORIZONS[0])
+        .then(pl.lit("far"))
+        .otherwise(pl.lit("near"))
+        .alias("novelty")
+    )["novelty"]
 
 
 def _without(rows: pl.DataFrame, kind: str, column: str, value: str) -> Fold:
@@ -139,9 +211,9 @@ def cross_validate(
         workers: Processes. The result does not depend on it.
 
     Returns:
-        A row per fold and predicted measurement: `kind`, `fold`, `index` in `rows`, the measured
-        `time_us`, `predicted_us` of the full model and its `spread`, `structural_us`, and
-        `carried_us`, null where the algorithm has no time to carry over.
+        A row per fold and predicted measurement: `kind`, `fold`, its `novelty`, `index` in `rows`,
+        and the measured `time_us`; columns of :meth:`CalibratedModel.predict`; and `carried_us`,
+        null where the algorithm has no time to carry over.
 
     Raises:
         CalibrationError: There is no fold, or its rows to fit are unusable.
@@ -168,18 +240,22 @@ def _predicted(fold: Fold, hardware: dict[str, Hardware], scales: Scales | None)
     model = calibrate(fold.train, hardware=hardware, scales=scales)
     found = model.predict(fold.test)
     numbers = fold.test["index"].gather(found["index"])
-    found = found.with_columns(numbers.alias("index")).join(
+    new = novelty(fold.train, fold.test).gather(found["index"])
+    found = found.with_columns(numbers.alias("index"), new).join(
         fold.test.select("index", "time_us"), on="index"
     )
     found = found.join(carried_over(fold.train, fold.test), on="index", how="left")
     return found.filter(pl.col("time_us") > 0).select(
         pl.lit(fold.kind).alias("kind"),
         pl.lit(fold.name).alias("fold"),
+        "novelty",
         pl.col("index").cast(pl.UInt32),
         "time_us",
         "predicted_us",
         "spread",
+        "choice_us",
         "structural_us",
+        "term",
         "carried_us",
     )
 
@@ -208,26 +284,47 @@ def _spread(model: str) -> pl.Expr:
     return pl.col("spread") if model == "full" else pl.lit(1.0)
 
 
+def interval_scales(predictions: pl.DataFrame, *, model: str = "full") -> dict[str, float]:
+    """Returns the factor on standard deviations for each novelty.
+
+    More nodes never narrow the interval. A novelty with few rows takes the factor of all rows. The
+    factor beyond eight times the nodes is at least 1: folds reach 50 times, jobs 128 times.
+
+    Args:
+        predictions: Rows of :func:`cross_validate`.
+        model: One of :data:`MODELS`.
+    """
+    scales: dict[str, float] = {}
+    every = interval_scale(predictions, model=model)
+    for name in NOVELTIES:
+        some = predictions.filter(pl.col("novelty") == name)
+        scales[name] = interval_scale(some, model=model) if some.height >= _FEWEST else every
+    scales["far"] = max(scales["near"], scales["far"])
+    scales["farther"] = max(scales["far"], scales["farther"], 1.0)
+    return scales
+
+
 def model_predictions(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Returns the predictions of a candidate model, with 90 % intervals.
 
-    The interval of a fold is scaled by the other folds of its kind, or by all other folds where the
-    kind has no other. A fold does not scale the interval that its own times are compared with.
+    The intervals of a fold are scaled by the other folds. A fold does not scale the interval that
+    its own times are compared with.
 
     Args:
         predictions: Rows of :func:`cross_validate`.
         model: One of :data:`MODELS`.
 
     Returns:
-        `kind`, `fold`, `index`, `predicted_us`, `low_us` and `high_us` of the rows that the model
-        predicts.
+        `kind`, `fold`, `index`, `predicted_us`, `low_us`, `high_us` and, of the full model,
+        `choice_us` of the rows that the model predicts.
     """
     column = MODELS[model]
+    choice = ["choice_us"] if model == "full" else []
     rows = []
     for (kind, fold), group in predictions.group_by("kind", "fold", maintain_order=True):
         others = predictions.filter((pl.col("kind") != kind) | (pl.col("fold") != fold))
-        same = others.filter(pl.col("kind") == kind)
-        scale = interval_scale(same if same.height else others, model=model)
+        scales = interval_scales(others, model=model)
+        scale = pl.col("novelty").replace_strict(scales, return_dtype=pl.Float64)
         half = (DEVIATIONS_90 * scale * _spread(model)).exp()
         rows.append(
             group.select(
@@ -237,6 +334,7 @@ def model_predictions(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
                 pl.col(column).alias("predicted_us"),
                 (pl.col(column) / half).alias("low_us"),
                 (pl.col(column) * half).alias("high_us"),
+                *choice,
             )
         )
     return pl.concat(rows).drop_nulls("predicted_us")

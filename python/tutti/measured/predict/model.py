@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tutti.measured.errors import CalibrationError
-from tutti.measured.predict.curve import DEVIATIONS_90, SPREAD, Curve, CurveFit, fit_curve, prior
+from tutti.measured.predict.curve import DEVIATIONS_90, Curve, CurveFit, fit_curve, prior
 from tutti.measured.predict.discrepancy import Discrepancy, Scales
 from tutti.measured.predict.features import Features, features
 
@@ -32,6 +32,15 @@ _WEIGHTS = (_OTHER_SYSTEM, _OTHER_LIBRARY, _OTHER_INTERFACE, 1, 1.1)
 _DENSITY = {"one": 0, "several": 0.9, "many": 2}
 """How different two environments are if they differ in machine, library, interface, ranks per node,
 memory."""
+CAUTION = 1.5
+"""Standard deviations above the median at which algorithms are compared: a time that one of them
+exceeds in 7 of 100 cases. A risky algorithm must promise more than a well-known one."""
+_HORIZON = 0.15
+"""Standard deviation that a doubling of the nodes beyond the measured ones adds to the logarithms
+of all times of a machine: a random walk."""
+_LIKE = 0.5
+"""Share of the standard deviations of priors, if another machine was measured with the same
+library, interface, ranks per node and memory. Assumed."""
 _UNKNOWN = 0.3
 """Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
@@ -47,17 +56,33 @@ class Hardware:
         interfaces: interfaces of a node. No prediction moves more than they carry together.
         link_bytes_per_us: bandwidth of a link that messages of several nodes share; None if that of
             the node's interfaces is the limit.
+        gap_us: least time between small messages of a rank, sent and received, in us.
+        hop_us: latency of a further hop of a torus, in us.
+        memory_bytes_per_us: peak bandwidth of a node's memory, in bytes per us.
+        taper: how much links between groups limit their messages; 0.01 for a fat tree.
     """
 
     latency_us: float = 2.0
     bytes_per_us: float = 12.5e3
     interfaces: int = 1
     link_bytes_per_us: float | None = None
+    gap_us: float = 0.3
+    hop_us: float = 0.1
+    memory_bytes_per_us: float = 2e5
+    taper: float = 1.0
 
     def prior(self) -> Floats:
         """Returns the prior means of the structural model."""
         shared = self.link_bytes_per_us or self.node_bytes_per_us
-        return prior(self.latency_us, self.bytes_per_us, shared)
+        return prior(
+            self.latency_us,
+            self.bytes_per_us,
+            shared,
+            gap_us=self.gap_us,
+            hop_us=self.hop_us,
+            memory_bytes_per_us=self.memory_bytes_per_us,
+            taper=self.taper,
+        )
 
     @property
     def node_bytes_per_us(self) -> float:
@@ -76,6 +101,7 @@ class CalibratedModel:
         interval_scale: factor on standard deviations, from cross-validation.
         used: the number of measurements that were used.
         hardware: what was known of each machine beforehand.
+        largest: binary logarithm of the most nodes measured on each machine.
     """
 
     curves: Mapping[str, CurveFit]
@@ -83,6 +109,7 @@ class CalibratedModel:
     used: int
     interval_scale: float = 1.0
     hardware: Mapping[str, Hardware] = field(default_factory=dict)
+    largest: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Predicts the times of rows.
@@ -93,25 +120,32 @@ class CalibratedModel:
 
         Returns:
             A row per row that can be predicted: its `index` in the frame, `predicted_us`, the 90 %
-            interval `low_us` to `high_us`, the standard deviation `spread` of the logarithm, and
-            `structural_us`, the prediction of the structural model alone.
+            interval `low_us` to `high_us`, and the standard deviation `spread` of the logarithm.
+            Algorithms are to be compared by `choice_us`, the upper quantile of :data:`CAUTION`.
+            `structural_us` is the prediction of the structural model alone, and `term` its largest
+            part.
         """
         rows = features(frame)
-        structural, share = self._structural(rows)
+        curves = self._all(rows)
+        structural, share = _apply(rows, {one: fit.theta for one, fit in curves.items()})
         mean, deviation = structural, np.full(len(rows), _UNKNOWN)
         if self.discrepancy is not None:
             residual, deviation = self.discrepancy(rows, share)
             mean = structural + residual
-        half = DEVIATIONS_90 * self.interval_scale * deviation
+        deviation = np.sqrt(deviation**2 + _of_parameters(rows, curves))
+        spread = np.sqrt(deviation**2 + _HORIZON**2 * self._doublings(rows))
+        half = DEVIATIONS_90 * self.interval_scale * spread
         least = self._least(rows)
         logs = {
             "predicted_us": mean,
             "low_us": mean - half,
             "high_us": mean + half,
+            "choice_us": mean + CAUTION * deviation,
             "structural_us": structural,
         }
         times = {name: np.maximum(np.exp(value), least) for name, value in logs.items()}
-        columns = {"index": rows.index, **times, "spread": deviation}
+        terms = _largest_terms(rows, curves)
+        columns = {"index": rows.index, **times, "spread": spread, "term": terms}
         return pl.DataFrame(columns).with_columns(pl.col("index").cast(pl.UInt32))
 
     def covariance(self, frame: pl.DataFrame) -> Floats:
@@ -126,8 +160,13 @@ class CalibratedModel:
         rows = features(frame)
         if self.discrepancy is None:
             return _UNKNOWN**2 * np.eye(len(rows))
-        share = self._structural(rows)[1]
+        share = _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})[1]
         return self.interval_scale**2 * self.discrepancy.covariance(rows, share)
+
+    def _doublings(self, rows: Features) -> Floats:
+        """Doublings of the nodes beyond the measured ones; none on a machine without any."""
+        known = [self.largest.get(name, math.inf) for name in rows.labels["system"]]
+        return np.asarray(np.maximum(rows.log_nodes - np.array(known), 0.0))
 
     def _least(self, rows: Features) -> Floats:
         """The time in which the interfaces of a node carry what a rank must at least receive."""
@@ -137,21 +176,16 @@ class CalibratedModel:
         share = 1 - np.exp2(-rows.log_ranks)
         return np.asarray(rounds * share * np.exp(rows.log_size) / rates)
 
-    def _structural(self, rows: Features) -> tuple[Floats, Floats]:
-        return _apply(rows, {one: fit.theta for one, fit in self._all(rows).items()})
-
     def _all(self, rows: Features) -> dict[str, CurveFit]:
         """The curves of the rows' environments: fitted, or of the most similar environment."""
         found = dict(self.curves)
         libraries = dict(zip(rows.labels["environment"], rows.labels["library"], strict=True))
         for environment in sorted(libraries):
             if environment not in found:
-                start = self._start(environment)
-                found[environment] = CurveFit(start, SPREAD, start)
+                start = _start(environment, self.curves, self.hardware)
+                share = _prior_share(environment, self.curves)
+                found[environment] = CurveFit.unfitted(start, share)
         return found
-
-    def _start(self, environment: str) -> Floats:
-        return _start(environment, self.curves, self.hardware)
 
 
 def usable(frame: pl.DataFrame) -> pl.DataFrame:
@@ -197,7 +231,12 @@ def calibrate(
         structural, share = _apply(rows, {one: fit.theta for one, fit in curves.items()})
         residuals = np.log(times) - structural
         discrepancy = Discrepancy(rows, share, residuals, scales or Scales())
-    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware)
+    return CalibratedModel(curves, discrepancy, len(rows), interval_scale, hardware, _largest(rows))
+
+
+def _largest(rows: Features) -> dict[str, float]:
+    names = np.unique(rows.labels["system"])
+    return {str(one): float(rows.log_nodes[rows.where("system", one)].max()) for one in names}
 
 
 def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> dict[str, CurveFit]:
@@ -213,8 +252,17 @@ def _curves(rows: Features, times: Floats, hardware: Mapping[str, Hardware]) -> 
         if count >= _FEWEST:
             curves[name] = fit_curve(rows.take(chosen), times[chosen], start)
         else:
-            curves[name] = CurveFit(start, SPREAD, start)
+            curves[name] = CurveFit.unfitted(start, _prior_share(name, curves))
     return curves
+
+
+def _prior_share(environment: str, curves: Mapping[str, CurveFit]) -> float:
+    """How uncertain the prior of an environment is: less, if another machine has its like.
+
+    No two measured machines have the same library, so cross-validation cannot determine it.
+    """
+    _, *stack = _parts(environment)
+    return _LIKE if any(_parts(other)[1:] == stack for other in curves) else 1.0
 
 
 def _start(
@@ -260,3 +308,25 @@ def _apply(rows: Features, thetas: Mapping[str, Floats]) -> tuple[Floats, Floats
         means[chosen] = np.log(curve(thetas[name]))
         shares[chosen] = curve.latency_share(thetas[name])
     return means, shares
+
+
+def _of_parameters(rows: Features, curves: Mapping[str, CurveFit]) -> Floats:
+    """Variances of the logarithms of times, by what is not known of the parameters."""
+    variances = np.zeros(len(rows))
+    for name in sorted(set(rows.labels["environment"].tolist())):
+        chosen = rows.where("environment", name)
+        derivative = Curve(rows.take(chosen)).jacobian(curves[name].theta)[1]
+        covariance = curves[name].covariance
+        variances[chosen] = np.einsum("ij,jk,ik->i", derivative, covariance, derivative)
+    return variances
+
+
+def _largest_terms(rows: Features, curves: Mapping[str, CurveFit]) -> list[str]:
+    """The name of the largest part of each time, of :meth:`Curve.terms`."""
+    names = np.full(len(rows), "messages", dtype="U16")
+    for name in sorted(set(rows.labels["environment"].tolist())):
+        chosen = rows.where("environment", name)
+        terms = Curve(rows.take(chosen)).terms(curves[name].theta)
+        parts = np.array([np.broadcast_to(one, len(chosen)) for one in terms.values()])
+        names[chosen] = np.array(list(terms))[parts.argmax(axis=0)]
+    return [str(one) for one in names]

@@ -75,7 +75,8 @@ def score(
     Args:
         rows: Measurements, as for :func:`joined`.
         predictions: `index` of a row, `predicted_us` in us, and, if intervals are claimed,
-            `low_us` and `high_us`. Rows without a prediction count against coverage only.
+            `low_us` and `high_us`. `choice_us`, if given, decides which algorithm of a group is
+            chosen, else `predicted_us`. Rows without a prediction count against coverage only.
         by: Columns of :data:`GROUP` to report separately.
 
     Returns:
@@ -88,7 +89,7 @@ def score(
           and measured / predicted.
         - `groups`: groups with at least two predicted algorithms. All figures of choices, below,
           are of them.
-        - `winner`: the share whose algorithm of the shortest predicted time is the fastest
+        - `winner`: the share whose algorithm chosen by the prediction is the fastest
           measured, or within the 90 % quantile of the fastest one's repetitions.
         - `regret`, `regret_p90`: median and 90 % quantile of measured[chosen] / measured[fastest]
           - 1.
@@ -113,7 +114,8 @@ def _defaults(rows: pl.DataFrame) -> pl.Series:
 def _choices(named: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Returns a row per group: the best time, the chosen one's, and the library's choice's."""
     fastest = pl.col("measured_p90_us").sort_by("time_us", maintain_order=True).first()
-    chosen = pl.col("time_us").sort_by("predicted_us", maintain_order=True).first()
+    key = "choice_us" if "choice_us" in named.columns else "predicted_us"
+    chosen = pl.col("time_us").sort_by(key, maintain_order=True).first()
     groups = (
         named.drop_nulls("predicted_us")
         .group_by(GROUP, maintain_order=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tutti.measured.predict.stages import Partners, Stage
 
-_UNIFORM = 8
+_UNIFORM = 1 / 8
 """Links of a ring of L nodes carry L / 8 of what a node sends to uniformly chosen nodes."""
 _MEAN_SHIFT = 0.42
 """Mean load of a shift, over all distances, by the longest side."""
@@ -27,7 +27,7 @@ def negabinary_distance(step: int) -> int:
     return max(1, abs(1 - int((-2) ** (step + 1))) // 3)
 
 
-def link_load(stage: Stage, sides: Sequence[int]) -> float:
+def link_load(stage: Stage, sides: Sequence[int], shape: Sequence[int] | None = None) -> float:
     """Returns the messages of a stage on the most loaded link of a torus.
 
     Ranks are numbered along the first side first. Partners of Bine trees use the dimensions in
@@ -36,19 +36,47 @@ def link_load(stage: Stage, sides: Sequence[int]) -> float:
     Args:
         stage: the stage.
         sides: the sides of the torus; one side means an uncongested network.
+        shape: two sides that the job requested, if the torus has more dimensions. How it is folded
+            is unknown, so the load is the geometric mean of both.
     """
-    if len(sides) == 1:
+    if shape is not None:
+        return math.sqrt(link_load(stage, sides) * link_load(stage, shape))
+    if len(sides) == 1 or stage.partners in {"neighbour", "root"}:
         return 1.0
-    if stage.partners == "all":
-        return max(1.0, max(sides) / _UNIFORM)
-    if stage.partners == "shift":
-        return max(1.0, _MEAN_SHIFT * max(sides))
-    if stage.partners in {"neighbour", "root"}:
-        return 1.0
+    if stage.partners in {"all", "shift"}:
+        return max(1.0, max(sides) * (_MEAN_SHIFT if stage.partners == "shift" else _UNIFORM))
     bits = [int(math.log2(side)) for side in sides]
     if stage.alternating:
         return max(1.0, negabinary_distance(_step_in_turn(stage.step, bits)) / 2)
     return _load_of_doubling(stage.step, bits)
+
+
+def mean_hops(stage: Stage, sides: Sequence[int], shape: Sequence[int] | None = None) -> float:
+    """Returns the hops of a message on a torus beyond the first.
+
+    Args:
+        stage: the stage.
+        sides: the sides of the torus; one side means a network whose distance is not known.
+        shape: two sides that the job requested, as in :func:`link_load`.
+    """
+    if shape is not None:
+        return math.sqrt(mean_hops(stage, sides) * mean_hops(stage, shape))
+    if len(sides) == 1 or stage.partners == "neighbour":
+        return 0.0
+    if stage.partners in {"all", "shift", "root"}:
+        # Half of the ring at most, a quarter on average; the root waits for the farthest.
+        share = 2 if stage.partners == "root" else 4
+        return max(0.0, sum(side / share for side in sides) - 1)
+    bits = [int(math.log2(side)) for side in sides]
+    if stage.alternating:
+        within = min(_step_in_turn(stage.step, bits), max(bits))
+        return min(negabinary_distance(within), max(sides) / 2) - 1.0
+    step = stage.step
+    for count in bits:
+        if step < count:
+            return 2.0**step - 1
+        step -= count
+    return 0.0
 
 
 def _step_in_turn(step: int, bits: Sequence[int]) -> int:
@@ -74,7 +102,7 @@ def node_load(stage: Stage, ranks_per_node: int) -> float | None:
         ranks_per_node: consecutive ranks on a node.
 
     Returns:
-        The load; None if partners are on the same node.
+        The load; None if all partners are on the same node.
     """
     if ranks_per_node == 1 or stage.partners in {"neighbour", "root"}:
         return 1.0
@@ -82,28 +110,37 @@ def node_load(stage: Stage, ranks_per_node: int) -> float | None:
         return float(ranks_per_node)
     if stage.alternating:
         return float(max(1, min(negabinary_distance(stage.step), ranks_per_node)))
-    return float(ranks_per_node) if 2**stage.step >= ranks_per_node else None
+    distance = 2**stage.step
+    if distance < ranks_per_node and ranks_per_node & (ranks_per_node - 1):
+        return float(distance)  # Nodes start within pairs: so many of their ranks have one outside.
+    return float(ranks_per_node) if distance >= ranks_per_node else None
 
 
-def crossing(stage: Stage, groups: bytes) -> float:
-    """Returns the share of the messages of a stage between groups of the network.
+def crossing(stage: Stage, groups: bytes) -> tuple[float, float]:
+    """Returns how the messages of a stage use the links between groups of the network.
 
     Args:
         stage: the stage.
         groups: by rank, the group that its node is in: cells or cabinets of a dragonfly, islands.
+
+    Returns:
+        The share of messages between groups, and the messages between the busiest pair of groups.
     """
     return _crossing(stage.partners, stage.step, stage.alternating, groups)
 
 
 @cache
-def _crossing(partners: Partners, step: int, alternating: bool, groups: bytes) -> float:
+def _crossing(
+    partners: Partners, step: int, alternating: bool, groups: bytes
+) -> tuple[float, float]:
     group = np.frombuffer(groups, dtype=np.uint8)
     ranks = len(group)
     if partners in {"all", "shift"}:
         members = np.bincount(group)
-        return 1 - float((members * (members - 1)).sum()) / (ranks * (ranks - 1))
+        largest = float(np.sort(members)[-2:].prod()) / ranks if len(members) > 1 else 0.0
+        return 1 - float((members * (members - 1)).sum()) / (ranks * (ranks - 1)), largest
     if partners == "root":
-        return float(np.mean(group[1:] != group[0]))
+        return float(np.mean(group[1:] != group[0])), 0.0
     rank = np.arange(ranks)
     if partners == "neighbour":
         other = (rank + 1) % ranks
@@ -113,4 +150,6 @@ def _crossing(partners: Partners, step: int, alternating: bool, groups: bytes) -
     else:
         other = rank ^ (1 << step)
         other = np.where(other < ranks, other, rank)
-    return float(np.mean(group != group[other]))
+    away = group != group[other]
+    pairs = np.bincount(group[away].astype(np.int64) * 256 + group[other][away])
+    return float(np.mean(away)), float(pairs.max(initial=0))

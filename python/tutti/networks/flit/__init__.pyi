@@ -1,3 +1,5 @@
+from .capacity import Capacity as Capacity
+from .capacity import capacity as capacity
 from .events import Events as Events
 from .network import Network as Network
 from .network import patterns as patterns
@@ -5,6 +7,7 @@ from .network import routings as routings
 from .results import Estimate as Estimate
 from .results import FlitMeasurement as FlitMeasurement
 from .results import NocRun as NocRun
+from .results import RoundTrips as RoundTrips
 from .results import Stalls as Stalls
 from .runs import Saturation as Saturation
 from .runs import at_load as at_load
@@ -12,6 +15,7 @@ from .runs import run as run
 from .runs import saturation as saturation
 from .runs import sweep as sweep
 from .settings import MeasurementPlan as MeasurementPlan
+from .settings import Reply as Reply
 from .settings import Router as Router
 from .settings import Speculation as Speculation
 from .settings import Trace as Trace

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from tutti.energy.errors import EnergyError
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
     import tutti.energy.technology
     from tutti import _core
+    from tutti.energy.link_classes import ClassTechnologies, Technologies
     from tutti.networks.flit.network import Network
+
+Report = TypeVar("Report", "tutti.energy.EnergyReport", "tutti.energy.AreaReport")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,13 @@ class Events:
     link_flit_mm: float | None
 
 
+def kind_of(channel: _core.FlitChannel) -> str:
+    """Returns whether a channel is an injection channel, a link or an ejection channel."""
+    if not channel.source.is_router:
+        return "injection"
+    return "link" if channel.target.is_router else "ejection"
+
+
 def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: int) -> pl.DataFrame:
     """Returns a row per channel: kind, source, target, flits, utilisation and parameters.
 
@@ -54,8 +65,7 @@ def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: i
     flits_sent = memoryview(sent).cast("Q")
     for channel, flits in zip(made.channels(), flits_sent, strict=True):
         a, b = channel.source, channel.target
-        kind = "link" if b.is_router else "ejection"
-        kind = kind if a.is_router else "injection"
+        kind = kind_of(channel)
         source, target = (ends[end.is_router][end.number] for end in (a, b))
         each = max(channel.flit_time_ps / cycle, 1.0)
         busy = flits * each / window if window else 0.0
@@ -94,7 +104,7 @@ def events_of(channels: pl.DataFrame, vc_grants: int) -> Events:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Powered:
     """The hardware and event counts of a network, for energy and area models.
 
@@ -116,38 +126,71 @@ class Powered:
     cycles: int
     vc_grants: int
 
-    def energy(self, technology: tutti.energy.Technology) -> tutti.energy.EnergyReport:
+    def energy(self, technology: Technologies) -> tutti.energy.EnergyReport:
         """Returns the dynamic and leakage energy.
 
+        Args:
+            technology: One technology, or one per link class, each of which is a component then.
+
         Raises:
-            EnergyError: A link has no length.
+            EnergyError: A link has no length, or its class no technology.
         """
-        from tutti.energy.technology import energy
+        from tutti.energy.link_classes import energy_of_class, energy_of_routers
+        from tutti.energy.technology import Technology, energy
 
-        reports = [energy(network, events, technology) for network, events in self._groups()]
-        total = reports[0]
-        for report in reports[1:]:
-            total += report
-        return total
+        if isinstance(technology, Technology):
+            return _sum([energy(*group, technology) for group in self._groups()])
+        routers = [energy(*group, technology.routers) for group in self._groups()]
+        reports = [energy_of_routers(_sum(routers))]
+        for name in self._classes(technology):
+            chosen = [energy(*group, technology.links[name]) for group in self._groups(name)]
+            reports.append(energy_of_class(_sum(chosen), name))
+        return _sum(reports)
 
-    def area(self, technology: tutti.energy.Technology) -> tutti.energy.AreaReport:
+    def area(self, technology: Technologies) -> tutti.energy.AreaReport:
         """Returns the area of routers and links.
 
-        Raises:
-            EnergyError: A link has no length.
-        """
-        from tutti.energy.technology import area
+        Args:
+            technology: As for `energy`.
 
-        reports = [area(network, technology) for network, _ in self._groups()]
-        total = reports[0]
-        for report in reports[1:]:
-            total += report
-        return total
+        Raises:
+            EnergyError: A link has no length, or its class no technology.
+        """
+        from tutti.energy.link_classes import area_of_class, area_of_routers
+        from tutti.energy.technology import Technology, area
+
+        if isinstance(technology, Technology):
+            return _sum([area(network, technology) for network, _ in self._groups()])
+        routers = [area(network, technology.routers) for network, _ in self._groups()]
+        reports = [area_of_routers(_sum(routers))]
+        for name in self._classes(technology):
+            chosen = [area(network, technology.links[name]) for network, _ in self._groups(name)]
+            reports.append(area_of_class(_sum(chosen), name))
+        return _sum(reports)
+
+    def _classes(self, technology: ClassTechnologies) -> list[str]:
+        """Returns the classes of the links, each of which has a technology."""
+        names = list(dict.fromkeys(self._class_of_links.values()))
+        for name in names:
+            if name not in technology.links:
+                message = f"the links of class `{name}` have no technology"
+                raise EnergyError(message, kind="no_technology")
+        return names
+
+    @cached_property
+    def _class_of_links(self) -> dict[tuple[str, str], str]:
+        from tutti.topologies.link_classes import class_of_links
+
+        return class_of_links(self.network.topology)
 
     def _groups(
-        self,
+        self, name: str | None = None
     ) -> Iterator[tuple[tutti.energy.NetworkHardware, tutti.energy.EventCounts]]:
-        """Yields the hardware and event counts of each group of routers with their links."""
+        """Yields the hardware and event counts of each group of routers with their links.
+
+        Args:
+            name: The class of the links; None for all.
+        """
         from tutti.base.units import Length, Time
         from tutti.energy.technology import EventCounts, LinkHardware, NetworkHardware
 
@@ -157,8 +200,9 @@ class Powered:
         for (ports, group), out, granted in zip(groups.items(), sent, grants, strict=True):
             by_length: dict[int, list[int]] = {}
             for one in group:
-                for length, count in one.wires:
-                    by_length.setdefault(length, []).append(count)
+                for length, count, ends in one.wires:
+                    if name is None or self._class_of_links.get(ends) == name:
+                        by_length.setdefault(length, []).append(count)
             links = tuple(
                 LinkHardware(length=Length(um=um), count=len(flits))
                 for um, flits in by_length.items()
@@ -213,7 +257,7 @@ class Powered:
                 message = f"the length of the link from {source} to {target} is unknown"
                 raise EnergyError(message, kind="no_length")
             home = a.number if a.is_router else b.number
-            routers[home].wires.append((channel.length_um, count))
+            routers[home].wires.append((channel.length_um, count, (source, target)))
         groups: dict[int, list[_Router]] = {}
         for router in routers:
             groups.setdefault(max(router.inputs, router.outputs), []).append(router)
@@ -227,7 +271,14 @@ class _Router:
 
     def __init__(self) -> None:
         self.inputs = self.outputs = self.into = self.out = 0
-        self.wires: list[tuple[int, int]] = []
+        self.wires: list[tuple[int, int, tuple[str, str]]] = []
+
+
+def _sum(reports: list[Report]) -> Report:
+    total = reports[0]
+    for report in reports[1:]:
+        total += report
+    return total
 
 
 def _distribute(count: int, weights: list[int]) -> list[int]:

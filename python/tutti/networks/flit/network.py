@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tutti import _core
 from tutti.base.units import Size, Time
 from tutti.networks.errors import NocError
+from tutti.networks.flit.default_routing import default_routing
 from tutti.networks.flit.settings import Deadlock, NarrowLinks, Router, Trace, Traffic
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class Network:
 
     Attributes:
         topology: The graph. Latencies are rounded up to an integer number of cycles.
-        routing: Routing algorithm, as `name` or `name:argument`; `routings` lists them.
+        routing: Routing algorithm, as `name` or `name:argument`; `routings` lists them. Default:
+            that of the family (`default_routing`), such as dimension order on a mesh.
         router: Parameters of the routers.
         cycle: Cycle time, such as ``"1 ns"``.
         flit: Flit size, such as ``"16 B"``.
@@ -42,7 +44,7 @@ class Network:
     """
 
     topology: Topology
-    routing: str = "shortest_path"
+    routing: str = ""
     router: Router = field(default_factory=Router)
     cycle: str | Time = "1 ns"
     flit: str | Size = "16 B"
@@ -50,6 +52,12 @@ class Network:
     seed: int = 1
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
+
+    def __post_init__(self) -> None:
+        """Selects the default routing."""
+        if not self.routing:
+            name = self.topology.name if self.topology.is_family else ""
+            object.__setattr__(self, "routing", default_routing(name))
 
     @property
     def cycle_ps(self) -> int:
@@ -78,7 +86,7 @@ class Network:
     def remarks(
         self, classes: Sequence[tuple[int, int] | None] = (None,), longest: int = 1
     ) -> list[str]:
-        """Returns warnings: the routing can deadlock, or buffers do not cover a credit round trip.
+        """Returns warnings: deadlock, buffers below a credit round trip, paths by hops.
 
         Args:
             classes: As for `core`.
@@ -88,7 +96,20 @@ class Network:
             NocError: Settings are out of range or conflict, or the routing does not fit.
         """
         built = self._build(classes)
-        return [*self._deadlocks(built), *self._throttled(built, longest)]
+        return [*self._deadlocks(built), *self._throttled(built, longest), *self._by_hops()]
+
+    def _by_hops(self) -> list[str]:
+        """Warns that paths of the fewest hops may not be the fastest."""
+        graph = self.topology
+        if self.routing != "shortest_path" or graph.is_family:
+            return []
+        if len({link.latency for link in graph.links}) < 2:
+            return []
+        remark = (
+            "links differ in latency, and `shortest_path` minimises hops; routing = "
+            '"least_latency" minimises cycles, as anynet of BookSim 2 does'
+        )
+        return [remark]
 
     def _deadlocks(self, built: _core.FlitNetwork) -> list[str]:
         if self.deadlock != "warn":
@@ -148,16 +169,36 @@ def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
     """Returns the first and the last VC of each traffic class."""
     if isinstance(traffic, Trace):
         return [None] if traffic.vcs is None else list(traffic.vcs)
-    return [load.vcs for load in every(traffic)]
+    return [vcs for load in every(traffic) for vcs in _vcs_of(load)]
+
+
+def _vcs_of(load: Traffic) -> list[tuple[int, int] | None]:
+    return [load.vcs, *([load.reply.vcs] if load.reply else [])]
+
+
+def class_names(traffic: Supply) -> list[str]:
+    """Returns the name of each traffic class: its number, and whether it has requests or replies.
+
+    Examples:
+        >>> from tutti.networks.flit.settings import Reply
+        >>> class_names((Traffic(rate=0.1), Traffic(rate=0.1, reply=Reply())))
+        ['0', '1 requests', '1 replies']
+    """
+    if isinstance(traffic, Trace):
+        return [str(number) for number in range(len(classes_of(traffic)))]
+    names = []
+    for number, load in enumerate(every(traffic)):
+        names += [f"{number} requests", f"{number} replies"] if load.reply else [str(number)]
+    return names
 
 
 def longest_of(traffic: Supply) -> int:
     """Returns the flits of the longest packet; 1 for a trace, which is not scanned."""
     if isinstance(traffic, Trace):
         return 1
-    sizes = (
-        size for load in every(traffic) for size in str(load.packet).partition("/")[0].split(",")
-    )
+    packets = [load.packet for load in every(traffic)]
+    packets += [load.reply.packet for load in every(traffic) if load.reply]
+    sizes = (size for packet in packets for size in str(packet).partition("/")[0].split(","))
     return max((int(size) for size in sizes if size.strip().isdecimal()), default=1)
 
 

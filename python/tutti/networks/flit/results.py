@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Literal
 
 from tutti.networks.errors import NocError
 from tutti.networks.flit.events import Powered, channel_frame, events_of
+from tutti.networks.flit.settings import Trace, Traffic
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tutti import _core
-    from tutti.energy.technology import AreaReport, EnergyReport, Technology
+    from tutti.energy.link_classes import Technologies
+    from tutti.energy.technology import AreaReport, EnergyReport
     from tutti.networks.flit.events import Events
     from tutti.networks.flit.network import Network, Supply
     from tutti.networks.flit.settings import MeasurementPlan
 
-Ending = Literal["stable", "saturated", "deadlocked"]
+Ending = Literal["stable", "saturated", "deadlocked", "empty"]
 
 QUANTILES = ("50", "90", "99", "99.9")
 """Percentiles of packet latency, in per cent."""
@@ -30,6 +32,33 @@ class Estimate:
 
     mean: float
     half_width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTrips:
+    """Requests of the window, from their creation to the arrival of their replies, in cycles.
+
+    Attributes:
+        latency: The mean.
+        extremes: The lowest and the highest.
+        quantiles: The 50th, 90th, 99th and 99.9th percentile.
+        requests: Number of requests measured.
+    """
+
+    latency: Estimate
+    extremes: tuple[int, int]
+    quantiles: dict[str, int]
+    requests: int
+
+    @classmethod
+    def of_core(cls, result: _core.FlitRoundTrips) -> RoundTrips:
+        """Converts a result of the core."""
+        return cls(
+            latency=Estimate(*result.latency),
+            extremes=result.extremes,
+            quantiles=dict(zip(QUANTILES, result.quantiles, strict=True)),
+            requests=result.requests,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +75,7 @@ class FlitMeasurement:
         hops: Routers on the route.
         packets: Number of packets measured.
         quantiles: The 50th, 90th, 99th and 99.9th percentile of packet latency.
+        round_trips: Requests until their replies; `None` for a class without.
     """
 
     offered: float
@@ -57,9 +87,12 @@ class FlitMeasurement:
     hops: Estimate
     packets: int
     quantiles: dict[str, int]
+    round_trips: RoundTrips | None = None
 
     @classmethod
-    def of_core(cls, result: _core.FlitClassResult) -> FlitMeasurement:
+    def of_core(
+        cls, result: _core.FlitClassResult, round_trips: _core.FlitRoundTrips | None = None
+    ) -> FlitMeasurement:
         """Converts a result of the core."""
         return cls(
             offered=result.offered,
@@ -71,6 +104,7 @@ class FlitMeasurement:
             hops=Estimate(*result.hops),
             packets=result.packets,
             quantiles=dict(zip(QUANTILES, result.quantiles, strict=True)),
+            round_trips=RoundTrips.of_core(round_trips) if round_trips else None,
         )
 
 
@@ -113,14 +147,15 @@ class NocRun:
         traffic: The traffic.
         plan: The phases of the run.
         ending: `stable`; `saturated`: queues grew, so latencies depend on the length of the run;
-            or `deadlocked`: no flit moved.
+            `deadlocked`: no flit moved; or `empty`: no packet was created in the window.
         cycles: Simulated cycles, with warm-up and drain.
         window: Cycles of the measurement window.
         all: Measured values of all classes together.
         classes: Measured values of each class.
         buffered: Flits in all buffers at each sample.
         stalls: Causes of stalls.
-        load: Requested load in flits per node and cycle; `None` for a trace.
+        load: Requested load in flits per node and cycle, without replies; `None` for a trace.
+        last_arrival: The last cycle in which a packet arrived: the makespan of a batch or a trace.
         deadlock_cycle: The VCs of a cyclic dependency, each waiting for the next and the last for
             the first; empty unless the run deadlocked.
     """
@@ -136,6 +171,7 @@ class NocRun:
     buffered: tuple[int, ...]
     stalls: Stalls
     load: float | None
+    last_arrival: int
     deadlock_cycle: tuple[str, ...]
     _made: _core.FlitNetwork = field(repr=False)
     _result: _core.FlitResult = field(repr=False)
@@ -152,18 +188,26 @@ class NocRun:
         load: float | None,
     ) -> NocRun:
         """Converts a result of the core."""
+        answered = {each.request_class: each for each in result.round_trips}
+        only = next(iter(answered.values())) if len(answered) == 1 else None
         return cls(
             network=network,
             traffic=traffic,
             plan=plan,
-            ending=result.ending,
+            ending="empty"
+            if result.ending == "stable" and not result.all.packets
+            else result.ending,
             cycles=result.cycles,
             window=result.window,
-            all=FlitMeasurement.of_core(result.all),
-            classes=tuple(FlitMeasurement.of_core(each) for each in result.classes),
+            all=FlitMeasurement.of_core(result.all, only),
+            classes=tuple(
+                FlitMeasurement.of_core(each, answered.get(number))
+                for number, each in enumerate(result.classes)
+            ),
             buffered=tuple(memoryview(result.buffered).cast("Q")),
             stalls=Stalls.of_core(result.stalls),
             load=load,
+            last_arrival=result.last_arrival,
             deadlock_cycle=tuple(result.deadlock_cycle),
             _made=core,
             _result=result,
@@ -173,6 +217,19 @@ class NocRun:
     def is_stable(self) -> bool:
         """Whether the network accepted the offered load; latencies are only valid if it did."""
         return self.ending == "stable"
+
+    @property
+    def makespan(self) -> int | None:
+        """The cycle in which the last packet arrived; `None` unless all packets are known.
+
+        A trace, and traffic of which each class has `requests`, end.
+        """
+        supply = self.traffic
+        if not isinstance(supply, Trace):
+            classes = (supply,) if isinstance(supply, Traffic) else supply
+            if not all(each.requests for each in classes):
+                return None
+        return self.last_arrival if self.is_stable else None
 
     @property
     def latency(self) -> Estimate:
@@ -342,18 +399,19 @@ class NocRun:
         """Event counts of the window, for energy models."""
         return events_of(self.channels, self._result.vc_grants)
 
-    def energy(self, technology: Technology) -> EnergyReport:
+    def energy(self, technology: Technologies) -> EnergyReport:
         """Returns the dynamic and leakage energy of the window.
 
         Args:
-            technology: The energy model of routers and links.
+            technology: The energy model of routers and links; with one per link class, each class
+                is a component.
 
         Raises:
             EnergyError: A link has no length.
         """
         return self._powered.energy(technology)
 
-    def area(self, technology: Technology) -> AreaReport:
+    def area(self, technology: Technologies) -> AreaReport:
         """Returns the area of routers and links.
 
         Args:

@@ -10,6 +10,7 @@ from tutti import _core
 from tutti.networks.flit.network import classes_of, every
 from tutti.networks.flit.results import NocRun
 from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
+from tutti.networks.flit.traces import plan_of_trace
 from tutti.networks.loads import Search, measure_all, parts, scaled
 
 if TYPE_CHECKING:
@@ -29,14 +30,17 @@ def run(
     Args:
         network: The network.
         traffic: Traffic of one class or several, or a trace.
-        plan: The phases of the run; default ``MeasurementPlan()``.
+        plan: The phases of the run; default ``MeasurementPlan()``, and for a trace from cycle 0
+            until its last packet arrives.
 
     Raises:
         NocError: The network is invalid, or the traffic does not fit it.
         TrafficError: The traffic is invalid.
     """
     supply = _supply(traffic)
-    return _measured(network, [supply], plan or MeasurementPlan(), None, threads=1)[0]
+    if plan is None:
+        plan = plan_of_trace(supply.text) if isinstance(supply, Trace) else MeasurementPlan()
+    return _measured(network, [supply], plan, None, threads=1)[0]
 
 
 def check(network: Network, traffic: Supply, plan: MeasurementPlan) -> None:
@@ -149,7 +153,7 @@ def saturation(
         return _measured(network, supplies, core_plan, done, threads=threads)
 
     def is_stable(run: NocRun) -> bool:
-        return run.is_stable
+        return run.ending in {"stable", "empty"}
 
     search = Search(measure, known, most=most, tolerance=tolerance)
     low, high = search.bracket(is_stable)

@@ -20,6 +20,7 @@ __all__ = [
     "Deadlock",
     "MeasurementPlan",
     "NarrowLinks",
+    "Reply",
     "Router",
     "Speculation",
     "Trace",
@@ -42,6 +43,7 @@ Deadlock = Annotated[
 ]
 
 Cycles = Annotated[int, Field(ge=0, le=1 << 40)]
+Limit = Annotated[int, Field(ge=1, lt=1 << 32)]
 PacketFlits = Annotated[
     Annotated[int, Field(ge=1, lt=1 << 32), Tag("value")] | Annotated[str, Tag("text")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "value"),
@@ -87,11 +89,32 @@ class Router(RouterParameters):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The packet that a node returns for each request, in a class after that of the requests.
+
+    Attributes:
+        vcs: The first and the last VC of replies; `None` for all. Deadlock-free only if requests
+            have other VCs.
+    """
+
+    packet: PacketFlits = key(
+        1,
+        description='Size of a reply in flits: a number, several equally likely sizes, "1,5", or '
+        'weighted sizes, "1,5/3,1".',
+    )
+    delay: Cycles = key(
+        0, description="Cycles from the arrival of a request to the creation of its reply."
+    )
+    vcs: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """Generated traffic of one class.
 
     Attributes:
         vcs: The first and the last VC of the class; `None` for all.
+        reply: The replies to its packets; `None` for none.
     """
 
     rate: Annotated[
@@ -115,16 +138,43 @@ class Traffic:
         description="Packets of higher priority win arbitration if the routers' priority is "
         "`ordered`.",
     )
+    outstanding: Limit | None = key(
+        None,
+        description="The most packets of a node without a reply or, if there are no replies, in "
+        "flight: a closed loop. Unlimited if absent.",
+    )
+    requests: Limit | None = key(
+        None,
+        description="Packets of a node in the run, which is a batch then: it ends when all "
+        "packets, and their replies, have arrived.",
+    )
+    reply: Reply | None = None
 
-    def core_load(self, share: float = 1.0) -> _core.FlitLoad:
-        """Returns the load for the core, with the rate multiplied by `share`."""
+    def core_load(self, share: float = 1.0, rate: float | None = None) -> _core.FlitLoad:
+        """Returns the load for the core, with the rate, or another one, multiplied by `share`."""
         return _core.FlitLoad(
             self.pattern,
             self.process,
-            rate=self.rate * share,
+            rate=(self.rate if rate is None else rate) * share,
             packet=str(self.packet),
             priority=self.priority,
+            reply=(str(self.reply.packet), self.reply.delay) if self.reply else None,
+            outstanding=self.outstanding,
+            requests=self.requests,
         )
+
+
+def mean_flits(packet: int | str) -> float:
+    """Returns the mean size of packets.
+
+    Examples:
+        >>> mean_flits(4), mean_flits("1,5"), mean_flits("1,5/3,1")
+        (4.0, 3.0, 2.0)
+    """
+    sizes, _, weights = str(packet).partition("/")
+    numbers = [float(size) for size in sizes.split(",")]
+    shares = [float(weight) for weight in weights.split(",")] if weights else [1.0] * len(numbers)
+    return sum(a * b for a, b in zip(numbers, shares, strict=True)) / sum(shares)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

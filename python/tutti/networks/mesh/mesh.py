@@ -109,7 +109,7 @@ class SmartMesh:
         le=1 << 16,
         description="Entries of the aggregation reduction table (ART) of a router with "
         "`fan_in` `complete`, which limit the reductions in flight. The minimum is one per "
-        "root: 4 on private trees, else one per node.",
+        "root: 4 on private trees, else one per node. Default: 64, or that minimum.",
     )
     reducer: bool | None = key(
         None,
@@ -134,7 +134,15 @@ class SmartMesh:
     def core(self) -> _core.SmartMesh:
         """The mesh for the core."""
         given: Any = {one.name: getattr(self, one.name) for one in fields(self)}
-        return _core.SmartMesh(given.pop("design"), given)
+        design = given.pop("design")
+        try:
+            return _core.SmartMesh(design, given)
+        except NocError as error:
+            nodes = self.columns * self.rows
+            if self.art_entries is not None or error.fields.get("what") != "art_entries":
+                raise
+            # The default of the designs has an entry for each of 64 nodes.
+            return _core.SmartMesh(design, given | {"art_entries": nodes})
 
     @property
     def nodes(self) -> int:

@@ -55,12 +55,13 @@ def mesh_of(platform: RawPlatform, *, source: str) -> MeshFlits | None:
 
 
 def _flits(table: TopologyTable, routes: Routes, *, source: str, place: str) -> Flits:
-    from tutti.networks.flit.files.energy_table import check_lengths
+    from tutti.networks.flit.files.energy_table import check_links
 
     assert table.flits is not None  # noqa: S101 - the table selects flits
     flits = flits_of(table.flits, source=source, key=f"{place}.flits")
     if flits.technology is not None:
-        check_lengths(routes.topology, source=source, key=f"{place}.links")
+        check_links(flits.technology, routes.topology, source=source,
+                    key=f"{place}.flits.energy", links=f"{place}.links")  # fmt: skip
     return flits
 
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from tutti.base.errors import TuttiError
 from tutti.base.files.described import described_by
 from tutti.base.files.mistakes import mistake
+from tutti.networks.flit.files.energy_table import single_technology_of
+from tutti.networks.flit.files.tables import EnergyTable
 from tutti.networks.mesh.files import SmartMeshTable, mesh_mistake, mesh_of
 from tutti.platforms.contention import MeshFlits
 
 
-@described_by(MeshFlits, without={"mesh"})
+class MeshEnergyTable(EnergyTable):
+    """Energy of routers and links of a mesh; docs/models/energy.md lists the technologies."""
+
+    link: str = Field(description="The technology of the links, such as `smart_45nm`.")
+
+
+@described_by(MeshFlits, without={"mesh", "technology"})
 class MeshTable(SmartMeshTable):
     """A mesh with several hops per cycle that messages pass; rank i is at node i.
 
     Absent keys take the value of the design, except that combining routers have a `reducer`.
     """
+
+    energy: MeshEnergyTable | None = Field(
+        default=None, description="Energy of events; if absent, energy is not reported."
+    )
 
 
 _PLACES = {"flits of a packet": "packet", "flit": "flit", "cycle": "cycle"}
@@ -32,8 +46,14 @@ def mesh_flits(table: MeshTable, *, source: str, key: str) -> MeshFlits:
         ConfigError: The mesh or the flit parameters are invalid.
     """
     mesh = mesh_of(table, source=source, key=key)
-    names = MeshFlits.model_fields.keys() - {"mesh"}
-    found = MeshFlits(mesh=mesh, **{name: getattr(table, name) for name in names})
+    names = MeshFlits.model_fields.keys() - {"mesh", "technology"}
+    technology = None
+    if table.energy is not None:
+        place = f"{key}.energy"
+        technology = single_technology_of(table.energy, table.energy.link, source=source, key=place)
+    found = MeshFlits(
+        mesh=mesh, technology=technology, **{name: getattr(table, name) for name in names}
+    )
     try:
         found.core  # noqa: B018 - the core checks the flit parameters
     except TuttiError as error:

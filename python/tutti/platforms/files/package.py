@@ -11,7 +11,7 @@ from tutti.base.files.described import described_by
 from tutti.base.files.mistakes import mistake
 from tutti.base.units import Length  # noqa: TC001 - pydantic resolves it
 from tutti.energy.package import Package
-from tutti.networks.flit.files.energy_table import technology_of
+from tutti.networks.flit.files.energy_table import single_technology_of
 from tutti.networks.flit.files.tables import EnergyTable
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def package_of(table: PackageTable, *, source: str, key: str) -> Package:
     Raises:
         ConfigError: The technology is unknown, or a value is invalid.
     """
-    technology = technology_of(table, source=source, key=key)
+    technology = single_technology_of(table, str(table.link), source=source, key=key)
     names = Package.model_fields.keys() & PackageTable.model_fields.keys() - {"on_chip"}
     values = {name: getattr(table, name) for name in names}
     on_chip = None
     if table.on_chip is not None:
-        inside = table.model_copy(update={"link": table.on_chip, "constants": {}})
-        on_chip = technology_of(inside, source=source, key=key)
+        inside = table.model_copy(update={"constants": {}})
+        on_chip = single_technology_of(inside, table.on_chip, source=source, key=key)
     return Package(**values, technology=technology, on_chip=on_chip)
 
 

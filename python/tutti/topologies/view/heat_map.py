@@ -12,6 +12,7 @@ from tutti.view.quantity import format_share
 
 from .graph import MOST_DRAWN
 from .layout import layout
+from .pixel_map import pixel_map
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,10 +49,31 @@ class LinkUse:
     text: str
 
 
+def is_pixel_map(topology: Topology) -> bool:
+    """Whether the heat map of a topology has a pixel per vertex instead of lines."""
+    return len(topology.vertices) > MOST_DRAWN
+
+
+def axes_of(topology: Topology) -> str:
+    """Returns what the heat map of a topology shows, for its caption."""
+    if not is_pixel_map(topology):
+        return (
+            "The topology, without scale: round vertices are NPUs, square ones are other routers. "
+            "Colour: utilisation of a link in each direction, in per cent."
+        )
+    order = "in its column and row" if topology.grid is not None else "by number, row by row"
+    return (
+        f"A pixel per vertex, {order}. Colour: utilisation of the busiest link that leaves it, in "
+        "per cent."
+    )
+
+
 def heat_map(
     topology: Topology, several: Sequence[Iterable[LinkUse]], held: Mapping[str, str] | None = None
 ) -> Figure | None:
     """Returns the topology with links coloured by utilisation; None if it is too large.
+
+    Above `MOST_DRAWN` vertices, it is a grid of pixels (`pixel_map`).
 
     Args:
         topology: The topology.
@@ -59,8 +81,9 @@ def heat_map(
             the first run are visible. All have the same scale.
         held: Further text in the tooltips of vertices.
     """
-    if len(topology.vertices) > MOST_DRAWN:
-        return None
+    if is_pixel_map(topology):
+        bar = COLOUR_BAR | {"title": {"text": "utilisation of the busiest link"}}
+        return pixel_map(topology, several, held or {}, {"colorscale": SCALE, "colorbar": bar})
     placed = layout(topology)
     # The router of an NPU has the NPU's position and is not drawn separately.
     found = [[link for link in links if link.source != link.target] for links in several]

@@ -95,6 +95,8 @@ def _with_npus_around(topology: Topology) -> Layout:
     if sum(size > 1 for size in sizes) < 2:
         return _in_shells(topology)
     switches = [vertex.name for vertex in topology.vertices if vertex.kind != "npu"]
+    if not switches:  # the NPUs are the routers
+        return _on_grid(topology, sizes)
     reach = 1.0 if len(sizes) < 3 else 1.6
     grid = _grid_positions(len(switches), sizes)
     at = {name: (x * reach, y * reach) for name, (x, y) in zip(switches, grid, strict=True)}

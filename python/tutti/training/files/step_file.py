@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tutti.workloads import Model
     from tutti.workloads.compute import ComputeModel
 
+CAPTURED = "captured:"
+"""The start of `model` for the folder of a captured step."""
 _RELATIVE = "paths are relative to the file of the training step"
 _BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4}
 
@@ -63,6 +65,10 @@ def load_training(
     Raises:
         ConfigError: The file or a change is invalid.
     """
+    if path.is_dir():
+        from tutti.training.files.captured import load_captured
+
+        return load_captured(path, changes, output=output)
     example = "batch=64 or torus.rings[0].nodes=8"
     tables, source = read_changed(path, changes, RawTraining, example=example, output=output)
     training = resolve_training(tables, source=source, folder=path.parent)
@@ -98,6 +104,10 @@ def resolve_training(
 def _step(raw: RawTraining, source: str, folder: Path) -> Step:
     from tutti.training.step import Step
 
+    if raw.model.startswith(CAPTURED):
+        from tutti.training.files.captured import captured_step
+
+        return captured_step(raw, source, folder, _algorithms(raw, folder))
     rings, platform = _network(raw, source, folder)
     traces = _traces(raw, source, folder)
     model = _traced(raw, traces) if traces else _model(raw, source, folder)
@@ -289,7 +299,7 @@ def _kernels(given: GpuTable, source: str, folder: Path, model: Model) -> Comput
 
 def _check_division(step: Step, source: str) -> None:
     """Checks the parallelism before the simulation starts."""
-    if step.traces:
+    if step.is_recorded:
         return
     rings = [(ring.name, ring.nodes) for ring in step.rings]
     try:

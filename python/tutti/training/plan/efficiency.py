@@ -191,8 +191,13 @@ def fitted() -> Mapping[str, float]:
     return {**tables["coefficients"], **tables["factors"]}
 
 
-def unmeasured(setting: Setting) -> list[str]:
-    """Returns sentences on what no fitted run has: the GPU, or the model."""
+def unmeasured(setting: Setting, name: str) -> list[str]:
+    """Returns sentences on what no fitted run has, the GPU or the model, and whose factors apply.
+
+    Args:
+        setting: The setting of the model.
+        name: The name of the model, which may be that of a file.
+    """
     known, npu = fitted(), _HOPPER.get(setting.npu, setting.npu)
     model = _LIKE.get(setting.model, setting.model)
     found = []
@@ -200,6 +205,8 @@ def unmeasured(setting: Setting) -> list[str]:
         found.append(f"no published run on {setting.npu} is fitted: efficiencies are means of GPUs")
     if f"model: {model}" not in known:
         found.append(f"no published run of {setting.model} is fitted: its factors are 1")
+    elif setting.model != name:
+        found.append(f"{name} has the shape of {setting.model}, whose fitted factors apply")
     return found
 
 

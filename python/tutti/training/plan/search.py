@@ -209,10 +209,11 @@ def _ranked(
     pieces: Pieces, cluster: Cluster, batch: int, fixed: FixedDegrees | None
 ) -> tuple[list[Ranked], list[Ranked]]:
     """Returns the plans that fit the memory, and those that do not, by estimated time."""
-    known = Known()
+    known, states = Known(), States(gradients=cluster.gradients)
     found: tuple[list[Ranked], list[Ranked]] = ([], [])
     for plan in plans(pieces.decoder, cluster.gpus, batch, cluster.domain, fixed):
-        used = memory(pieces, plan.kinds, data=plan.data, micro_batch=plan.micro_batch)
+        given = {"data": plan.data, "micro_batch": plan.micro_batch}
+        used = memory(pieces, plan.kinds, **given, states=states)
         one = Ranked(plan=plan, memory=used, estimated=estimate(pieces, plan, cluster, known))
         found[used.total > cluster.capacity].append(one)
     for ranked in found:
@@ -276,9 +277,10 @@ def _nothing(
 
 def _relief(model: Model, cluster: Cluster, least: Ranked) -> str:
     """Returns what reduces the memory of the plan that needs the least."""
-    gpus = least_gpus(model, cluster.capacity)
+    domain = cluster.domain
+    gpus = -(-least_gpus(model, cluster.capacity) // domain) * domain
     if gpus > cluster.gpus:
-        return f"states alone need {gpus:,} GPUs of this memory; use more, or a smaller batch"
+        return f"states alone need {gpus:,} GPUs of this memory; use more"
     kinds, used = least.plan.kinds, least.memory
     if used.activations + used.working > used.states:
         possible = {

@@ -28,7 +28,7 @@ def memory_bound(run: TrainingResult) -> float | None:
     None if the times of passes do not follow the roofline of the layers.
     """
     step = run.step
-    if step.traces or not isinstance(step.compute, Roofline):
+    if step.is_recorded or not isinstance(step.compute, Roofline):
         return None
     part = step.divided(run.configuration)
     per_second, memory = step.npu.without(0, None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tutti.training.endpoint import Ring
 from tutti.training.library import lines
 from tutti.training.spans import communication
+from tutti.training.view.captured import captured_facts, captured_headline, captured_remarks
 from tutti.view.palette import GREEN, OLIVE, ORANGE, PINK, others
 from tutti.view.quantity import format_rate, format_share, format_time, plural
 from tutti.view.view import Fact
@@ -102,6 +103,8 @@ def headline(run: TrainingResult) -> str:
     """Returns model, batch, NPUs and iterations of a run on one line."""
     step = run.step
     shape = " x ".join(str(ring.nodes) for ring in step.rings)
+    if step.captured is not None:
+        return captured_headline(step.captured, shape)
     if step.traces:
         return f"{step.model.name}, {len(step.traces)} traces on {shape}"
     what = f"{step.batch} {step.model.samples} on each {replica(step)} of {shape}"
@@ -110,6 +113,8 @@ def headline(run: TrainingResult) -> str:
 
 def inputs(step: Step) -> list[Fact]:
     """Returns the settings of a training step."""
+    if step.captured is not None:
+        return [*captured_facts(step.captured), *_network(step), Fact("NPUs", f"{step.npus:,}")]
     model, npu = step.model, step.npu
     divided = _divided(step.parallelism)
     memory = f"{npu.sms} SMs, memory {rate(npu.memory)}"
@@ -144,6 +149,8 @@ def remarks(runs: Sequence[TrainingResult]) -> Iterator[str]:
     step = runs[0].step
     for trace in step.traces:
         yield from trace.remarks
+    if step.captured is not None:
+        yield from captured_remarks(step.captured)
     if step.platform is not None:
         name = step.platform.name
         replaces = {

@@ -7,6 +7,7 @@ layers unless `--expert-tensor-parallel-size` is 1.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tutti.base.files.reader import parse_count
@@ -14,6 +15,7 @@ from tutti.workloads.megatron.arguments import read_arguments
 from tutti.workloads.megatron.decoder import decoder_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tutti.workloads.megatron.arguments import Arguments
@@ -186,6 +188,12 @@ def _add_experts(given: Arguments, add: Any, options: dict[str, Any]) -> None:  
     add("overlapped", given.has(name) or None, name)
 
 
+def _close(name: str, known: Iterable[str]) -> str:
+    """Returns a question if a name is a misspelt one."""
+    (close,) = get_close_matches(name, known, n=1, cutoff=0.93) or [""]
+    return f" (did you mean --{close}?)" if close else ""
+
+
 def _remarks(given: Arguments, options: dict[str, Any]) -> list[str]:
     found = []
     missing = [
@@ -199,7 +207,7 @@ def _remarks(given: Arguments, options: dict[str, Any]) -> list[str]:
         found.append(f"assumed, although {given.source} does not state it: {'; '.join(missing)}")
     rest = [name for name in given.values if name not in given.used]
     idle = [name for name in rest if name.startswith(_WITHOUT_EFFECT)]
-    unmodelled = [f"--{name}" for name in rest if name not in idle]
+    unmodelled = [f"--{name}{_close(name, given.used)}" for name in rest if name not in idle]
     if unmodelled:
         found.append(f"not modelled: {', '.join(unmodelled)}")
     if idle:

@@ -63,9 +63,13 @@ _PADDED = 1.02
 
 
 def _bare(shape: Decoder) -> Decoder:
-    """Returns a shape without what does not distinguish models."""
+    """Returns a shape without what does not distinguish models.
+
+    Configurations state a width of dense layers also for models without any.
+    """
     head = None if shape.latent else shape.head_width
-    return replace(shape, tokens=0, mtp=0, vocabulary=0, head=head)
+    wide = 0 if shape.experts and not shape.experts.dense else shape.wide
+    return replace(shape, tokens=0, mtp=0, vocabulary=0, head=head, wide=wide)
 
 
 def build(name: str) -> Callable[[str | None], Model]:

@@ -21,7 +21,6 @@
 
 mod binary;
 mod blocks;
-mod labels;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use super::blocks::Blocks;
-use super::labels::Labels;
 use super::words::{Token, Words, number};
 use super::{Goal, ReadError, TraceError, UNIT};
 use crate::trace::builder::GraphBuilder;
 use crate::trace::kind;
+use crate::trace::labels::Labels;
 
 /// The largest tag; larger numbers, like -1, mean any tag.
 const MOST_TAG: u64 = u32::MAX as u64 - 1;

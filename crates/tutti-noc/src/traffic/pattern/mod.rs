@@ -42,6 +42,14 @@ pub const REGISTRY: &[Entry] = &[
     chosen::MATRIX,
 ];
 
+/// Names of BookSim 2 for patterns of [`REGISTRY`].
+const ALIASES: &[(&str, &str)] = &[
+    ("neighbor", "neighbour"),
+    ("bitcomp", "bit_complement"),
+    ("bitrev", "bit_reverse"),
+    ("shuffle", "bit_shuffle"),
+];
+
 /// A line of the registry.
 pub struct Entry {
     /// Its name in configuration files and results.
@@ -98,6 +106,8 @@ impl Pattern {
             None => (text, None),
             Some((name, argument)) => (name.trim(), Some(argument.trim())),
         };
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let name = alias.map_or(name, |(_, name)| name);
         let entry = REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let known: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
             TrafficError::UnknownPattern { name: name.to_owned(), known: known.join(", ") }
@@ -153,8 +163,57 @@ impl Pattern {
         })
     }
 
+    /// The probability of each destination.
+    #[must_use]
+    pub fn shares(&self) -> Shares<'_> {
+        let weights = match &self.rule {
+            Rule::Among(nodes) | Rule::From(_, nodes) => nodes.shares(self.nodes),
+            _ => Vec::new(),
+        };
+        Shares { pattern: self, weights }
+    }
+
     fn fixed(nodes: u32, destination: impl Fn(u32) -> u32) -> Rule {
         Rule::Fixed((0..nodes).map(|source| Some(destination(source))).collect())
+    }
+}
+
+/// The probabilities of the destinations of a pattern.
+pub struct Shares<'a> {
+    pattern: &'a Pattern,
+    /// By destination, where sources share them.
+    weights: Vec<f64>,
+}
+
+impl Shares<'_> {
+    /// The fraction of the packets of `source` for a destination; 0 from a node that does not send.
+    #[must_use]
+    pub fn of(&self, source: u32, destination: u32) -> f64 {
+        let nodes = self.pattern.nodes;
+        let of_several = |is_one: bool, several: u32| {
+            if is_one { 1.0 / f64::from(several) } else { 0.0 }
+        };
+        match &self.pattern.rule {
+            Rule::Fixed(all) => of_several(all[source as usize] == Some(destination), 1),
+            Rule::Uniform => 1.0 / f64::from(nodes),
+            Rule::Others => of_several(source != destination, nodes - 1),
+            Rule::From(only, _) if source != *only => 0.0,
+            Rule::Among(_) | Rule::From(..) => self.weights[destination as usize],
+            Rule::Rows(rows) => {
+                rows[source as usize].as_ref().map_or(0.0, |row| row.share(destination))
+            }
+            Rule::Diagonal => skewed::diagonal_share(source, destination, nodes),
+            Rule::Asymmetric => of_several(
+                destination % (nodes / 2) == source % (nodes / 2) && destination < nodes / 2 * 2,
+                2,
+            ),
+            Rule::Taper64 => skewed::taper64_share(source, destination),
+            Rule::NextGroup(group) => {
+                let next = (source / group + 1) % (nodes / group);
+                of_several(destination / group == next, *group)
+            }
+            Rule::Yarc(side) => of_several(destination % side == source / side, *side),
+        }
     }
 }
 

@@ -75,3 +75,17 @@ pub(super) fn next_group(bits: u64, source: u32, nodes: u32, group: u32) -> u32 
     let next = if next == nodes / group { 0 } else { next };
     next * group + below(bits, group)
 }
+
+/// The probability of a destination of [`diagonal`].
+pub(super) fn diagonal_share(source: u32, destination: u32, nodes: u32) -> f64 {
+    let thirds =
+        u32::from(destination == (source + 1) % nodes) + 2 * u32::from(destination == source);
+    f64::from(thirds) / 3.0
+}
+
+/// The probability of a destination of [`taper64`].
+pub(super) fn taper64_share(source: u32, destination: u32) -> f64 {
+    let beyond = (destination + 64 + 9 - source) % 64;
+    let is_near = beyond / 8 < 3 && beyond % 8 < 3;
+    0.5 / 64.0 + if is_near { 0.5 / 9.0 } else { 0.0 }
+}

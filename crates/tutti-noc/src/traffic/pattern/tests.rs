@@ -227,8 +227,8 @@ fn every_pattern_is_in_the_registry_and_round_trips() {
 #[test]
 fn invalid_patterns_are_rejected() {
     assert_eq!(
-        message("bitcomp", 8, None),
-        "unknown traffic pattern `bitcomp`: expected one of uniform, uniform_others, background, \
+        message("bit_flip", 8, None),
+        "unknown traffic pattern `bit_flip`: expected one of uniform, uniform_others, background, \
          transpose, bit_complement, bit_reverse, bit_shuffle, tornado, neighbour, bad_yarc, diagonal, \
          asymmetric, taper64, bad_dragonfly, random_permutation, permutation, destinations, hotspot, \
          one_to_many, many_to_one, matrix"
@@ -323,4 +323,51 @@ fn lists_that_do_not_fit_are_rejected() {
 #[should_panic(expected = "source 4 is not below 4 nodes")]
 fn a_nonexistent_source_panics() {
     let _ = pattern("uniform", 4).destination(0, 4, 0);
+}
+
+#[test]
+fn names_of_booksim_are_aliases() {
+    for (alias, name) in super::ALIASES {
+        let [alias, pattern] = [alias, name].map(|name| Pattern::parse(name, 16, Some(&[4, 4])));
+        let (alias, pattern) = (alias.unwrap(), pattern.unwrap());
+        let all = |pattern: &Pattern| (0..16).map(|node| pattern.destination(1, node, 0)).collect();
+        let (by_alias, by_name): (Vec<_>, Vec<_>) = (all(&alias), all(&pattern));
+        assert_eq!(by_alias, by_name, "{name}");
+    }
+}
+
+#[test]
+fn shares_are_the_frequencies_of_destinations() {
+    let draws = 20_000;
+    for text in [
+        "uniform",
+        "uniform_others",
+        "background:0,5",
+        "transpose",
+        "diagonal",
+        "asymmetric",
+        "taper64",
+        "bad_dragonfly:8",
+        "bad_yarc",
+        "hotspot:3,9/1,4",
+        "one_to_many:2/7,8",
+        "many_to_one:5",
+    ] {
+        let pattern = Pattern::parse(text, 64, Some(&[8, 8])).unwrap();
+        let shares = pattern.shares();
+        for source in [0, 2, 5, 63] {
+            let mut counts = [0_u32; 64];
+            for serial in 0..draws {
+                if let Some(destination) = pattern.destination(7, source, serial) {
+                    counts[destination as usize] += 1;
+                }
+            }
+            for (destination, &count) in (0..).zip(&counts) {
+                let share = shares.of(source, destination);
+                #[expect(clippy::cast_precision_loss, reason = "a small count")]
+                let found = f64::from(count) / draws as f64;
+                assert!((share - found).abs() < 0.015, "{text}: {source} to {destination}");
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,20 +13,21 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.overrides import read_changed
 from tutti.base.files.reader import read_text
 from tutti.networks.experiment import Experiment
-from tutti.networks.flit.files.energy_table import check_lengths, technology_of
+from tutti.networks.flit.files.energy_table import check_links, technology_of
 from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
 from tutti.networks.flit.files.tables import MeasureTable, RawNoc
 from tutti.networks.flit.network import Network, classes_of, longest_of
-from tutti.networks.flit.settings import Router, Trace
+from tutti.networks.flit.settings import Reply, Router, Trace, mean_flits
+from tutti.networks.flit.traces import plan_of_trace
 from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.topologies.table import topology_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tutti.energy.technology import Technology
+    from tutti.energy.link_classes import Technologies
     from tutti.networks.flit import MeasurementPlan, NocRun, Traffic
-    from tutti.networks.flit.files.tables import TrafficTable
+    from tutti.networks.flit.files.tables import ReplyTable, TrafficTable
     from tutti.topologies import Topology
     from tutti.view.view import View
 
@@ -46,7 +47,7 @@ class Noc(Experiment[Network, "tuple[Traffic, ...] | Trace", "MeasurementPlan", 
 
     package = "tutti.networks.flit"
 
-    technology: Technology | None
+    technology: Technologies | None
 
     @property
     def default_loads(self) -> list[float]:
@@ -129,17 +130,18 @@ def resolve_noc(
         topology = topology or topology_of(raw.topology, folder)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="topology", hint=error.hint) from None
+    traffic = _traffic(raw, source, folder, _Files(texts or {}, topology.ranks))
     found = Noc(
         source=source,
         title=raw.title,
         network=_network(raw, topology),
-        traffic=_traffic(raw, source, folder, _Files(texts or {}, topology.ranks)),
-        plan=_plan(raw.measure),
+        traffic=traffic,
+        plan=_plan(raw.measure, traffic),
         technology=technology_of(raw.energy, source=source, key="energy"),
         output=Path(raw.output),
     )
     if found.technology is not None:
-        check_lengths(topology, source=source, key="topology.links")
+        check_links(found.technology, topology, source=source, key="energy", links="topology.links")
     _check(found)
     return found
 
@@ -147,7 +149,7 @@ def resolve_noc(
 def _network(raw: RawNoc, topology: Topology) -> Network:
     return Network(
         topology=topology,
-        routing=raw.topology.routing,
+        routing=raw.topology.routing or "",
         router=raw.router,
         cycle=raw.cycle,
         flit=raw.flit,
@@ -158,10 +160,15 @@ def _network(raw: RawNoc, topology: Topology) -> Network:
     )
 
 
-def _plan(table: MeasureTable) -> MeasurementPlan:
+def _plan(table: MeasureTable, traffic: tuple[Traffic, ...] | Trace) -> MeasurementPlan:
     from tutti.networks.flit import MeasurementPlan
 
-    return MeasurementPlan(**table.model_dump())
+    plan = MeasurementPlan(**table.model_dump())
+    if isinstance(traffic, Trace):
+        return plan_of_trace(traffic.text, plan, table.model_fields_set)
+    if all(load.requests for load in traffic) and "warmup" not in table.model_fields_set:
+        return replace(plan, warmup=0)  # a batch has no steady state
+    return plan
 
 
 class _Files(NamedTuple):
@@ -206,16 +213,34 @@ def _traffic(raw: RawNoc, source: str, folder: Path, files: _Files) -> tuple[Tra
         return Trace(text=text, vcs=ranges)
     loads = []
     for table, name in zip(tables, names, strict=True):
-        if table.rate is None:
-            raise mistake("`rate` is missing", source=source, key=f"{name}.rate",
-                          expected="flits per node and cycle, such as 0.1")  # fmt: skip
-        values = table.model_dump(exclude={"trace", "vcs", "matrix"})
+        values = table.model_dump(exclude={"trace", "vcs", "matrix", "reply"})
+        values["rate"] = _rate(values, name, source)
+        if table.reply is not None:
+            values["reply"] = _reply(table.reply)
         if table.matrix is not None:
             _refuse_pattern(table, name, source)
             values["pattern"] = files.pattern(table.matrix, folder)
         vcs = None if table.vcs is None else (table.vcs[0], table.vcs[1])
         loads.append(Traffic(**values, vcs=vcs))
     return tuple(loads)
+
+
+def _rate(values: dict[str, Any], name: str, source: str) -> float:
+    """Returns the rate of a class; with a limit, a packet per cycle if none is given."""
+    if values["rate"] is not None:
+        return float(values["rate"])
+    if values["outstanding"] is None and values["requests"] is None:
+        raise mistake("`rate` is missing", source=source, key=f"{name}.rate",
+                      expected="flits per node and cycle, such as 0.1")  # fmt: skip
+    try:
+        return mean_flits(values["packet"])
+    except (ValueError, ZeroDivisionError):
+        return 1.0  # the core refuses the size
+
+
+def _reply(table: ReplyTable) -> Reply:
+    vcs = None if table.vcs is None else (table.vcs[0], table.vcs[1])
+    return Reply(**table.model_dump(exclude={"vcs"}), vcs=vcs)
 
 
 def _refuse_pattern(table: TrafficTable, name: str, source: str) -> None:

@@ -11,8 +11,19 @@ from tutti.base.files.described import Count, Positive, described_by, table_of
 from tutti.base.files.sourced import PerByteParameter, TimeParameter
 from tutti.base.files.tables import Table, kind_of
 from tutti.base.units import Length, Size, Time
-from tutti.networks.flit.settings import Deadlock, MeasurementPlan, NarrowLinks, Router, Traffic
+from tutti.networks.flit.settings import (
+    Deadlock,
+    MeasurementPlan,
+    NarrowLinks,
+    Reply,
+    Router,
+    Traffic,
+)
 
+LinkNames = Annotated[
+    Annotated[dict[str, str], Field(min_length=1), Tag("table")] | Annotated[str, Tag("value")],
+    Discriminator(lambda value: "table" if isinstance(value, dict) else "value"),
+]
 VcRange = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
@@ -31,7 +42,11 @@ class EnergyTable(Table):
     """Energy and area of routers and links; docs/models/energy.md lists the technologies."""
 
     router: str = Field(description="The technology of the routers, such as `dsent_45nm`.")
-    link: str = Field(description="The technology of the links, such as `dsent_45nm`.")
+    link: LinkNames = Field(
+        description="The technology of the links, such as `dsent_45nm`; a table with one for each "
+        "link class where classes differ, such as "
+        '`{ on-chip = "dsent_45nm", die-to-die = "ucie_advanced" }`.'
+    )
     constants: dict[str, ConstantTable] = Field(
         default_factory=dict, description="Constants to replace, by name."
     )
@@ -60,9 +75,11 @@ class NocTopology(Table):
         default_factory=list,
         description="For a family: one table for all links, or one per link class.",
     )
-    routing: str = Field(
-        default="shortest_path",
-        description="The routing, as `name` or `name:argument`; docs/models/flit.md lists them.",
+    routing: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The routing, as `name` or `name:argument`; docs/models/flit.md lists them. "
+        "If absent, the best deadlock-free one of the family, such as `dimension_order` on a mesh.",
     )
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
@@ -84,6 +101,17 @@ class NocTopology(Table):
         return self
 
 
+@described_by(Reply)
+class ReplyTable(Table):
+    """The replies to the packets of a traffic class."""
+
+    vcs: VcRange | None = Field(
+        default=None,
+        description="First and last VC of replies; all VCs if absent. Deadlock-free only if "
+        "requests have other VCs.",
+    )
+
+
 @described_by(Traffic)
 class TrafficTable(Table):
     """The packets of a traffic class: generated, or from a trace."""
@@ -91,6 +119,10 @@ class TrafficTable(Table):
     rate: Annotated[float | None, table_of(Traffic).model_fields["rate"]] = None
     vcs: VcRange | None = Field(
         default=None, description="First and last VC of the class; all VCs if absent."
+    )
+    reply: ReplyTable | None = Field(
+        default=None,
+        description="The packet that a node returns for each packet that arrives; none if absent.",
     )
     trace: str | None = Field(
         default=None,

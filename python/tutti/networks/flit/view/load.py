@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tutti.networks.flit.capacity import capacity
+from tutti.networks.flit.network import every
+from tutti.networks.flit.settings import Trace
 from tutti.networks.view import curves_svg, load_sections, sorted_by_load
 from tutti.view.charts import Axis, Curve, LoadChart, draw_loads
 from tutti.view.page import SORTING, Section
@@ -13,19 +16,27 @@ from tutti.view.quantity import estimate, number, sentence
 from tutti.view.tables import ReportTable, of_scope
 from tutti.view.view import Fact, View, results
 
-from .quantities import QUANTITIES, RATE, Part, cycles
+from .quantities import (
+    CAPTION,
+    QUANTITIES,
+    RATE,
+    Part,
+    capacity_text,
+    cycles,
+    share_of,
+    with_class,
+)
 from .run import CONVENTIONS, KICKER, UNITS, deadlock, phases
 from .text import describe_network, describe_traffic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tutti.networks.flit import NocRun, Saturation
+    from tutti.networks.flit import Capacity, NocRun, Saturation
 
 _ACCEPTED = "accepted throughput"
-_CAPTION = (
-    f"load, accepted: {RATE}; latencies: cycles; hops: routers on the route; ±: 95 % CI half-width"
-)
+_FARTHEST = 1.5
+"""The largest ratio of a marked capacity to the loads."""
 
 
 def load_view(
@@ -46,15 +57,18 @@ def load_view(
     by_load = {run.load: run for run in [*(saturation.runs if saturation else ()), *runs]}
     ordered = [by_load[load] for load in sorted(by_load, key=lambda load: load or 0.0)]
     network = ordered[0].network
+    ideal = capacity(network, ordered[0].traffic)
+    columns = [*QUANTITIES, *share_of(ideal)]
     name = f"{network.topology.name}, {network.routing}"
     saturations = {name: saturation} if saturation else {}
+    parts = [part for run in runs for part in Part.every(run)]
     unmeasured = "; -: not measured" if any(run.ending == "deadlocked" for run in runs) else ""
     return View(
         kind="network_load",
         kicker=KICKER,
         title=title,
         question=f"At which load does {network.topology.name} saturate?",
-        answer=_answer(ordered, saturation),
+        answer=_answer(ordered, saturation, ideal),
         remarks=remarks,
         headline=Fact("network", describe_network(network)),
         inputs=[
@@ -62,30 +76,47 @@ def load_view(
               for line in describe_traffic(ordered[0].traffic)),
             Fact("measured", phases(ordered[0])),
         ],
-        facts=_facts(ordered, saturation),
-        tables=[ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs)),
-                            caption=f"{_CAPTION}{unmeasured}")],
-        data=[results(QUANTITIES, list(map(Part.complete, ordered)),
+        facts=_facts(ordered, saturation, ideal),
+        tables=[ReportTable(of_scope(with_class(columns, parts), "runs"), parts,
+                            caption=f"{CAPTION}{unmeasured}{_classes(runs)}")],
+        data=[results(with_class(columns, parts),
+                      [part for run in ordered for part in Part.every(run)],
                       suffixes=[".parquet", ".csv"])],
         drawings={"latency.svg": lambda path: draw_loads(path, [
-            _chart({name: ordered}, {name: quantity}, saturations)
+            _chart({name: ordered}, {name: quantity}, saturations, ideal)
             for quantity in ("latency", "accepted")
         ])},
         inline=lambda: curves_svg({network.routing: sorted_by_load(ordered)},
                                   f"offered load, {RATE}"),
-        sections=partial(_sections, ordered, saturation),
+        sections=partial(_sections, ordered, saturation, ideal),
         conventions=CONVENTIONS,
     )  # fmt: skip
 
 
-def _facts(runs: Sequence[NocRun], saturation: Saturation | None) -> list[Fact]:
+def _classes(runs: Sequence[NocRun]) -> str:
+    """Returns how a load is divided among several classes, for a caption."""
+    traffic = runs[0].traffic if runs else ()
+    if isinstance(traffic, Trace) or len(every(traffic)) < 2:
+        return ""
+    total = sum(load.rate for load in every(traffic))
+    shares = (f"class {at} {load.rate / total:.3g}" for at, load in enumerate(every(traffic)))
+    return f"; a load is the sum of all classes, of which {', '.join(shares)}"
+
+
+def _facts(
+    runs: Sequence[NocRun], saturation: Saturation | None, ideal: Capacity | None
+) -> list[Fact]:
     facts = []
+    if ideal:
+        load = saturation.load if saturation else None
+        facts.append(Fact("ideal capacity", capacity_text(ideal, load), "capacity", ideal))
     if saturation:
         value = {
             "load": saturation.load,
             "unstable_load": saturation.below,
             "accepted": saturation.accepted,
             "deadlocks": saturation.deadlocks,
+            "capacity_share": saturation.load / ideal.load if ideal else None,
         }
         facts.append(Fact("saturation", _saturation(saturation), "saturation", value))
     deadlocked = [run for run in runs if run.ending == "deadlocked"]
@@ -109,7 +140,9 @@ def _saturation(saturation: Saturation) -> str:
     )
 
 
-def _answer(runs: Sequence[NocRun], saturation: Saturation | None) -> list[str]:
+def _answer(
+    runs: Sequence[NocRun], saturation: Saturation | None, ideal: Capacity | None
+) -> list[str]:
     """Returns the saturation load, or the range that contains it, and the lowest latency."""
     stable = [run for run in runs if run.is_stable]
     unstable = [run.load for run in runs if not run.is_stable]
@@ -121,18 +154,24 @@ def _answer(runs: Sequence[NocRun], saturation: Saturation | None) -> list[str]:
         if unstable:
             end = f"; the first unstable load is {number(unstable[0])}."
         lines = [f"{last or 'Stable at no simulated load'}{end}"]
+    if ideal:
+        lines.append(sentence(f"ideal capacity: {capacity_text(ideal)}"))
     if stable:
         latency = cycles(stable[0].latency, stable[0].network.cycle_ps)
         lines.append(f"Mean latency at {number(stable[0].load)} {RATE}: {latency}.")
     return lines
 
 
-def _sections(runs: Sequence[NocRun], saturation: Saturation | None) -> list[Section]:
+def _sections(
+    runs: Sequence[NocRun], saturation: Saturation | None, ideal: Capacity | None
+) -> list[Section]:
     saturations = {"latency": saturation, _ACCEPTED: saturation} if saturation else {}
     quantities = {"latency": "latency", "network latency": "network_latency"}
-    latency = _chart(dict.fromkeys(quantities, runs), quantities, saturations)
-    throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, saturations)
-    table = ReportTable(of_scope(QUANTITIES, "runs"), list(map(Part.complete, runs)))
+    latency = _chart(dict.fromkeys(quantities, runs), quantities, saturations, ideal)
+    throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, saturations, ideal)
+    parts = [part for run in runs for part in Part.every(run)]
+    columns = with_class([*QUANTITIES, *share_of(ideal)], parts)
+    table = ReportTable(of_scope(columns, "runs"), parts)
     every = Section("All runs", f"{UNITS} {SORTING}", table=table)
     return [*load_sections("network", latency, throughput), every]
 
@@ -141,8 +180,12 @@ def _chart(
     lines: Mapping[str, Sequence[NocRun]],
     quantities: Mapping[str, str],
     saturations: Mapping[str, Saturation],
+    ideal: Capacity | None,
 ) -> LoadChart:
-    """Returns quantities against load, one curve per line; latencies at stable loads only."""
+    """Returns quantities against load, one curve per line; latencies at stable loads only.
+
+    A dashed line marks the ideal capacity if it is not far beyond the loads.
+    """
     chosen = styles(lines)
     most = max((run.load or 0.0 for runs in lines.values() for run in runs), default=1.0)
     accepted = "accepted" in quantities.values()
@@ -157,4 +200,5 @@ def _chart(
     y = Axis(_ACCEPTED if accepted else "mean latency", unit, zero=True)
     reference = ("offered load", [0.0, most], [0.0, most]) if accepted else None
     x = Axis("offered load", RATE, zero=True)
-    return LoadChart(curves, x, y, reference, most=most)
+    limit = ideal.load if ideal and ideal.load <= _FARTHEST * most else None
+    return LoadChart(curves, x, y, reference, limit, most=max(most, limit or 0.0))

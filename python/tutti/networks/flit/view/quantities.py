@@ -6,18 +6,28 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.networks.flit.network import class_names
 from tutti.networks.flit.results import QUANTILES
-from tutti.view.quantity import count, estimate, format_time, mean, number, three
-from tutti.view.tables import Column, frame_of
+from tutti.view.quantity import count, estimate, format_share, format_time, mean, number, three
+from tutti.view.tables import Column, ReportTable, frame_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import polars as pl
 
-    from tutti.networks.flit.results import Estimate, FlitMeasurement, NocRun
+    from tutti.networks.flit.capacity import Capacity
+    from tutti.networks.flit.results import Estimate, FlitMeasurement, NocRun, RoundTrips
 
 RATE = "flits per node and cycle"
+CAPTION = (
+    f"load, accepted: {RATE}; latencies: cycles; hops: routers on the route; ±: 95 % CI half-width"
+)
+_OF_CLASSES = {
+    "offered", "accepted", "latency", "latency_99", "hops", "round_trip",
+}  # fmt: skip
+"""Quantities of the table of classes in the terminal."""
+_OF_LOOPS = {"round_trip", "round_trip_99", "makespan"}
 
 
 class Part(NamedTuple):
@@ -38,6 +48,14 @@ class Part(NamedTuple):
         """Returns all classes of a run together."""
         return cls(run, "all", run.all)
 
+    @classmethod
+    def every(cls, run: NocRun) -> list[Part]:
+        """Returns all classes of a run together, and each if there are several."""
+        classes = run.classes if len(run.classes) > 1 else ()
+        names = class_names(run.traffic)
+        each = (cls(run, name, measured) for name, measured in zip(names, classes, strict=False))
+        return [cls.complete(run), *each]
+
 
 def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     """Returns a row per run, by ascending load; times in cycles, rates in flits per node and cycle.
@@ -47,6 +65,44 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     """
     ordered = sorted(runs, key=lambda run: run.load or 0.0)
     return frame_of(QUANTITIES, map(Part.complete, ordered))
+
+
+def with_class(columns: Sequence[Column[Part]], parts: Sequence[Part]) -> list[Column[Part]]:
+    """Returns the columns of parts of runs, with the class if a run has several.
+
+    Columns of closed loops and batches are left out if no part has a value.
+    """
+    several = any(part.name != "all" for part in parts)
+    shown = [
+        column for column in columns
+        if column.key not in _OF_LOOPS or any(column.value(part) is not None for part in parts)
+    ]  # fmt: skip
+    return [*([CLASS] if several else []), *shown]
+
+
+def capacity_text(found: Capacity, load: float | None = None) -> str:
+    """Returns the ideal capacity, its bottleneck, and the share of it that a load is."""
+    share = (
+        "" if load is None else f"; {number(load, 4)} is {format_share(load / found.load)} of it"
+    )
+    return (
+        f"{number(found.load, 4)} {RATE}, bounded by the channel load of {found.bottleneck}{share}"
+    )
+
+
+def share_of(found: Capacity | None) -> list[Column[Part]]:
+    """Returns the column of the offered load as a share of the ideal capacity."""
+    if found is None:
+        return []
+    capacity = found.load
+    return [Column("share of the ideal capacity", lambda part: (part.run.load or 0) / capacity,
+                   format_share, key="capacity_share", short="ideal")]  # fmt: skip
+
+
+def by_class(parts: Sequence[Part]) -> ReportTable[Part]:
+    """Returns a table of one run for the terminal, with a row per class."""
+    columns = [column for column in QUANTITIES if column.key in _OF_CLASSES]
+    return ReportTable(with_class(columns, parts), parts, caption=CAPTION)
 
 
 def cycles(value: Estimate, cycle_ps: int) -> str:
@@ -63,6 +119,8 @@ def state(run: NocRun) -> str:
             "deadlocked: packets were in flight, but no flit moved after cycle "
             f"{max(run.cycles - run.plan.patience, 0):,}"
         )
+    if run.ending == "empty":
+        return "empty: no packet was created in the measurement window, so nothing was measured"
     undefined = "; queues grow without bound, so latency is undefined"
     return (
         f"{run.ending}: offered load {number(run.offered)}, accepted throughput "
@@ -76,6 +134,22 @@ def _moved(part: Part) -> bool:
 
 def _stable(part: Part) -> bool:
     return part.run.is_stable
+
+
+def _answered(part: Part) -> bool:
+    return part.run.is_stable and part.measured.round_trips is not None
+
+
+def _trips(part: Part) -> RoundTrips:
+    """Returns the round trips of requests that have replies."""
+    assert part.measured.round_trips is not None  # noqa: S101 - `when` of the columns
+    return part.measured.round_trips
+
+
+def _round_trip(part: Part) -> str:
+    """Returns the time from a request to its reply."""
+    trips = _trips(part)
+    return f"{_cycles(part, trips.latency)}, p99 {trips.quantiles['99']:,} cycles"
 
 
 def _quantile(name: str, part: Part) -> int:
@@ -97,16 +171,19 @@ def _percentiles(part: Part) -> tuple[str, str]:
     return "percentiles", f"{', '.join(values)}, maximum {most:,} cycles"
 
 
+CLASS: Column[Part] = Column("traffic class", lambda part: part.name, key="traffic_class",
+                             short="class", fact=False)  # fmt: skip
+"""The class of a row; files and `--json` have it if a run has several classes."""
+
 QUANTITIES: tuple[Column[Part], ...] = (
     Column("topology", lambda part: part.run.network.topology.name, key="topology", scope="file"),
     Column("routing", lambda part: part.run.network.routing, key="routing", scope="file"),
-    Column("traffic class", lambda part: part.name, scope="run"),
     Column("offered load", lambda part: part.run.load, number, key="load", scope="runs",
            short="load", exported=RATE),
     Column("state", lambda part: part.run.ending, key="ending", scope="runs",
            fact=lambda part: ("state", state(part.run))),
     Column("offered load", lambda part: part.measured.offered, number, key="offered", scope="run",
-           when=_moved, fact=False, exported=RATE),
+           when=_moved, fact=False, short="offered", exported=RATE),
     Column("accepted throughput", lambda part: part.measured.accepted, estimate, key="accepted",
            when=_moved, fact=False, short="accepted", exported=RATE),
     Column("lowest throughput of a node", lambda part: part.measured.accepted_extremes[0], three,
@@ -129,6 +206,13 @@ QUANTITIES: tuple[Column[Part], ...] = (
            fact=lambda part: ("network latency", _cycles(part, part.measured.network_latency))),
     Column("hops", lambda part: part.measured.hops, mean, key="hops", when=_stable, terminal=three,
            fact=lambda part: ("hops", f"{estimate(part.measured.hops)} routers on the route")),
+    Column("round trip", lambda part: _trips(part).latency, estimate,
+           key="round_trip", when=_answered, exported="cycles",
+           fact=lambda part: ("round trip", _round_trip(part))),
+    Column("p99 round trip", lambda part: _trips(part).quantiles["99"], count,
+           key="round_trip_99", scope="file", when=_answered, exported="cycles"),
+    Column("makespan", lambda part: part.run.makespan, count, key="makespan", scope="run",
+           when=lambda part: part.name == "all", exported="cycles"),
     Column("packets", lambda part: part.measured.packets, count, key="packets", when=_moved,
            terminal=False),
     Column("cycles", lambda part: part.run.cycles, count, key="cycles", scope="file"),

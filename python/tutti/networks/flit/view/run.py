@@ -6,14 +6,29 @@ from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tutti.networks.flit.capacity import capacity as ideal_capacity
+from tutti.networks.flit.network import class_names, every
+from tutti.networks.flit.settings import Trace
 from tutti.networks.view import events_section
+from tutti.topologies.coordinates import with_coordinates
+from tutti.topologies.view.heat_map import axes_of
+from tutti.topologies.view.pixel_map import MOST_PIXELS
 from tutti.view.page import Section, captioned
-from tutti.view.quantity import count, estimate, format_share, number, sentence
+from tutti.view.quantity import count, format_share, number, sentence
 from tutti.view.tables import Column, ReportTable, of_scope
 from tutti.view.view import Data, Fact, View, facts_of, results
 
 from . import charts as noc_charts
-from .quantities import QUANTITIES, RATE, Part, cycles, state
+from .quantities import (
+    QUANTITIES,
+    RATE,
+    Part,
+    by_class,
+    capacity_text,
+    cycles,
+    state,
+    with_class,
+)
 from .text import (
     channel,
     counts,
@@ -28,7 +43,10 @@ from .text import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.energy.technology import AreaReport, EnergyReport, Interval, Technology
+    from rich.console import RenderableType
+
+    from tutti.energy.link_classes import Technologies
+    from tutti.energy.technology import AreaReport, EnergyReport, Interval
     from tutti.networks.flit import NocRun
 
 _MOST_LINKS = 40
@@ -79,7 +97,7 @@ _NOTHING = "nothing, as throughput and latency are undefined in a deadlock"
 def run_view(
     run: NocRun,
     *,
-    technology: Technology | None = None,
+    technology: Technologies | None = None,
     title: str = "",
     remarks: Sequence[str] = (),
 ) -> View:
@@ -94,8 +112,11 @@ def run_view(
     Raises:
         EnergyError: `technology` is set, and a link has no length.
     """
-    complete = Part.complete(run)
-    data, facts, below = [results(QUANTITIES, [complete])], facts_of(QUANTITIES, complete), []
+    complete, parts = Part.complete(run), Part.every(run)
+    topology = run.network.topology
+    shown = with_class(QUANTITIES, parts)
+    data, facts = [results(shown, parts, suffixes=[".parquet", ".csv"])], facts_of(shown, complete)
+    below: list[RenderableType] = []
     if run.ending == "deadlocked":
         facts += _deadlock_facts(run)
         sections = partial(_waiting, run)
@@ -103,13 +124,22 @@ def run_view(
         spent = (run.energy(technology), run.area(technology)) if technology else None
         facts += _facts(run)
         data += [
-            Data("channels", lambda: run.channels, ["channels.parquet"]),
-            Data("", lambda: run.occupancy, ["occupancy.parquet"]),
+            Data(
+                "channels",
+                lambda: with_coordinates(run.channels, topology),
+                ["channels.parquet", "channels.csv"],
+            ),
+            Data(
+                "",
+                lambda: with_coordinates(run.occupancy, topology),
+                ["occupancy.parquet", "occupancy.csv"],
+            ),
         ]
         if spent and technology:
             facts += energy_facts(*spent, run.window * run.network.cycle_ps)
             data += energy_data(*spent)
             below = [spent[0].table()]
+        below = [*([by_class(parts)] if len(parts) > 1 else []), *below]
         sections = partial(_sections, run, technology, spent)
     return View(
         kind="network",
@@ -143,22 +173,23 @@ def deadlock(run: NocRun) -> str:
     return f"{state(run)}; each waits for the next and the last for the first: {held}"
 
 
-def energy_facts(energy: EnergyReport, area: AreaReport, window_ps: int) -> list[Fact]:
-    """Returns mean power over a window, and area."""
-    low, nominal, high = (value / 1e6 for value in area.total_um2)
+def energy_facts(energy: EnergyReport, area: AreaReport | None, window_ps: int) -> list[Fact]:
+    """Returns mean power over a window, and area, if a model has it."""
     watts = energy.total.nominal / (window_ps * 1e-12)
+    facts = [Fact("power", power(energy, window_ps), "mean_power_w", watts)]
+    if area is None:
+        return facts
+    low, nominal, high = (value / 1e6 for value in area.total_um2)
     return [
-        Fact("power", power(energy, window_ps), "mean_power_w", watts),
+        *facts,
         Fact("area", f"{nominal:.4g} mm2, range {low:.4g} to {high:.4g}"),
     ]
 
 
-def energy_data(energy: EnergyReport, area: AreaReport) -> list[Data]:
-    """Returns energy and area by component."""
-    return [
-        Data("energy", lambda: energy.frame, ["energy.parquet"]),
-        Data("area", lambda: area.frame),
-    ]
+def energy_data(energy: EnergyReport, area: AreaReport | None) -> list[Data]:
+    """Returns energy by component, and area, if a model has it."""
+    found = [Data("energy", lambda: energy.frame, ["energy.parquet"])]
+    return found if area is None else [*found, Data("area", lambda: area.frame)]
 
 
 def _inputs(run: NocRun) -> list[Fact]:
@@ -173,15 +204,11 @@ def _inputs(run: NocRun) -> list[Fact]:
 
 
 def _facts(run: NocRun) -> list[Fact]:
-    classes = run.classes if run.is_stable and len(run.classes) > 1 else ()
-    facts = [
-        Fact(
-            f"class {index}",
-            f"{estimate(measured.accepted)} accepted, latency {estimate(measured.latency)}",
-        )
-        for index, measured in enumerate(classes)
-    ]
-    facts.append(Fact("busiest", _busiest(run)))
+    facts = [Fact("busiest", _busiest(run))]
+    ideal = ideal_capacity(run.network, run.traffic)
+    if ideal:
+        text = capacity_text(ideal, _requested(run))
+        facts.append(Fact("ideal capacity", text, "capacity", ideal))
     if run.buffered:
         held = fmean(run.buffered)
         capacity = run.occupancy.height * run.network.router.buffer
@@ -192,6 +219,18 @@ def _facts(run: NocRun) -> list[Fact]:
         ]
     events = ", ".join(f"{value:,.0f} {name}" for name, value in counts(run.events))
     return [*facts, Fact("events", events, "events", run.events)]
+
+
+def _requested(run: NocRun) -> float | None:
+    """Returns the offered load without replies; in a closed loop or a batch, the measured one."""
+    supply = run.traffic
+    if run.load is None or isinstance(supply, Trace):
+        return None
+    if not any(load.outstanding or load.requests for load in every(supply)):
+        return run.load
+    names = class_names(supply)
+    return sum(measured.offered for name, measured in zip(names, run.classes, strict=True)
+               if not name.endswith("replies"))  # fmt: skip
 
 
 def _busiest(run: NocRun) -> str:
@@ -240,17 +279,13 @@ def _answer(run: NocRun) -> list[str]:
 
 
 def _sections(
-    run: NocRun, technology: Technology | None, spent: tuple[EnergyReport, AreaReport] | None
+    run: NocRun, technology: Technologies | None, spent: tuple[EnergyReport, AreaReport] | None
 ) -> list[Section]:
-    classes = run.classes if len(run.classes) > 1 else ()
-    parts = [
-        Part.complete(run),
-        *(Part(run, str(at), measured) for at, measured in enumerate(classes)),
-    ]
+    parts = Part.every(run)
     lead = "Events of the energy model in all routers and links, in the window."
     return [
         Section("Latency and throughput", UNITS,
-                table=ReportTable(of_scope(QUANTITIES, "run"), parts)),
+                table=ReportTable(of_scope(with_class(QUANTITIES, parts), "run"), parts)),
         _links(run),
         *(section for section in _buffers(run) if section.drawn),
         events_section(lead, counts(run.events)),
@@ -288,10 +323,11 @@ def _links(run: NocRun) -> Section:
         f"Link utilisation in the window; mean {format_share(fmean(order['utilisation']))}. The "
         f"table lists the {len(rows)} channels of {order.height:,} with the highest utilisation."
     )
+    if len(run.network.topology.vertices) > MOST_PIXELS:
+        lead += f" There is no heat map above {MOST_PIXELS:,} vertices: channels.csv has the links."
     heat = captioned(
         noc_charts.heat_map(run),
-        "The topology, without scale: round vertices are NPUs, square ones are other routers. "
-        "Colour: utilisation of a link in each direction, in per cent.",
+        axes_of(run.network.topology),
         "the links with the highest utilisation, which saturate first.",
         "links",
     )
@@ -347,7 +383,9 @@ _SPENT: tuple[Column[_Spent], ...] = tuple(
 )
 
 
-def _energy(run: NocRun, technology: Technology, energy: EnergyReport, area: AreaReport) -> Section:
+def _energy(
+    run: NocRun, technology: Technologies, energy: EnergyReport, area: AreaReport
+) -> Section:
     """Returns the section on the energy of the window and the area of the hardware."""
     lead = (
         f"Mean power with router model {technology.router} and link model {technology.link}: "

@@ -11,9 +11,12 @@ from tutti.view.quantity import format_share, plural
 from .quantities import RATE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tutti.energy.technology import EnergyReport
     from tutti.networks.flit import Events, Network, NocRun
     from tutti.networks.flit.network import Supply
+    from tutti.networks.flit.settings import Traffic
 
 _LONGEST_PATTERN = 60
 """Characters of a traffic pattern that are shown."""
@@ -38,7 +41,20 @@ def describe_traffic(traffic: Supply) -> list[str]:
         size = f"{load.packet} flits" if str(load.packet) != "1" else "1 flit"
         rate = f"{load.rate:g} {RATE}"
         lines.append(f"{_shortened(load.pattern)}, {load.process}, {rate}, packet size {size}{on}")
+        lines[-1] += "".join(_loop(load))
     return lines
+
+
+def _loop(load: Traffic) -> Iterator[str]:
+    """Yields the limits and replies of a class."""
+    if load.outstanding:
+        yield f", at most {load.outstanding:,} outstanding per node"
+    if load.requests:
+        yield f", {load.requests:,} packets per node"
+    if load.reply:
+        on = f" on VCs {load.reply.vcs[0]} to {load.reply.vcs[1]}" if load.reply.vcs else ""
+        later = f" after {load.reply.delay:,} cycles" if load.reply.delay else ""
+        yield f"; replies of {load.reply.packet} flits{on}{later}"
 
 
 def _shortened(pattern: str) -> str:

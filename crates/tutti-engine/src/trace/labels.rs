@@ -1,4 +1,4 @@
-//! The labels of a rank.
+//! Tables of texts, such as the labels of a rank.
 
 /// The fewest slots of a table.
 const LEAST: usize = 64;
@@ -23,6 +23,11 @@ pub(super) struct Labels {
 }
 
 impl Labels {
+    /// A table without labels.
+    pub(super) fn empty() -> Labels {
+        Labels { round: 1, ..Labels::default() }
+    }
+
     /// Forgets all labels.
     pub(super) fn clear(&mut self) {
         self.used = 0;

@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from allocations import group_of, read_allocations, spanned, with_groups
 
 from tutti.base.errors import ConfigError
+from tutti.formats.measurements.allocations import (
+    group_of,
+    read_allocations,
+    spanned,
+    with_groups,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

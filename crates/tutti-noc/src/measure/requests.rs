@@ -1,0 +1,327 @@
+//! Requests and replies: packets that nodes return for others, and nodes that wait for them.
+
+use std::collections::VecDeque;
+
+use super::statistics::Estimate;
+use super::window::WindowTally;
+use super::{Load, MeasurementPlan};
+use crate::packet::{Delivery, Order};
+use crate::traffic::{Injectors, NEVER, PacketSize, load_seed};
+
+/// A load whose packets may have replies, and whose nodes may have a limited number of them.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// The packets: requests if there are replies.
+    pub load: Load,
+    /// The replies, in the class after that of the requests.
+    pub reply: Option<Reply>,
+    /// The most packets of a node without a reply or, if there are no replies, in flight. A node
+    /// with that many creates its next packet after one of them ends.
+    pub outstanding: Option<u32>,
+    /// The packets of a node in the run; then it creates no more.
+    pub count: Option<u64>,
+}
+
+/// The packet that a node sends back for each request.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// Its size, drawn for each request.
+    pub size: PacketSize,
+    /// Cycles from the arrival of the request to the creation of the reply.
+    pub delay: u64,
+}
+
+impl Requests {
+    /// The classes that it uses.
+    pub(super) fn classes(&self) -> usize {
+        1 + usize::from(self.reply.is_some())
+    }
+}
+
+/// Requests from creation to the arrival of their replies.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RoundTrips {
+    /// The class of the requests.
+    pub class: usize,
+    /// From the creation of a request to the arrival of its reply, in cycles.
+    pub latency: Estimate,
+    /// The minimum and maximum.
+    pub extremes: (u64, u64),
+    /// Latencies that 50, 90, 99 and 99.9 % of the requests do not exceed.
+    pub quantiles: [u64; 4],
+    /// The number of these requests.
+    pub requests: u64,
+}
+
+/// What the packets of a class are.
+#[derive(Clone, Copy)]
+enum Role {
+    /// Those that the load of this number creates.
+    Request(usize),
+    /// The replies to those of the load of this number.
+    Reply(usize),
+}
+
+/// A reply that a node has to send.
+struct Pending {
+    /// The cycle from which it may be sent.
+    ready: u64,
+    destination: u32,
+    flits: u32,
+    /// When its request was created.
+    requested: u64,
+}
+
+/// The state of a load.
+struct Requesters {
+    requests: Requests,
+    /// The class of its packets.
+    class: u8,
+    seed: u64,
+    injectors: Injectors,
+    /// By node: packets that have not ended, packets created, and when the last one ended.
+    open: Vec<u32>,
+    created: Vec<u64>,
+    ended: Vec<u64>,
+    round_trips: WindowTally,
+}
+
+/// The source of packets of loads with replies or limits.
+pub(super) struct RequestSupply {
+    loads: Vec<Requesters>,
+    roles: Vec<Role>,
+    /// By node, then class: replies to send.
+    replies: Vec<VecDeque<Pending>>,
+    /// By node, then class: queues that had no packet when the network requested one.
+    idle: Vec<bool>,
+    refilled: Vec<(u32, u8)>,
+}
+
+impl RequestSupply {
+    pub(super) fn new(
+        loads: &[Requests],
+        nodes: u32,
+        seed: u64,
+        settings: &MeasurementPlan,
+    ) -> RequestSupply {
+        let (mut roles, mut requesters) = (Vec::new(), Vec::new());
+        for (number, requests) in loads.iter().enumerate() {
+            let class = u8::try_from(roles.len()).unwrap_or(u8::MAX);
+            let seed = load_seed(seed, roles.len());
+            requesters.push(Requesters::new(requests.clone(), class, nodes, seed, settings));
+            roles.push(Role::Request(number));
+            roles.extend(requests.reply.is_some().then_some(Role::Reply(number)));
+        }
+        let queues = nodes as usize * roles.len();
+        RequestSupply {
+            loads: requesters,
+            replies: (0..queues).map(|_| VecDeque::new()).collect(),
+            idle: vec![false; queues],
+            refilled: Vec::new(),
+            roles,
+        }
+    }
+
+    fn queue(&self, node: u32, class: u8) -> usize {
+        node as usize * self.roles.len() + usize::from(class)
+    }
+
+    pub(super) fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
+        let queue = self.queue(node, class);
+        let next = match self.roles[usize::from(class)] {
+            Role::Request(load) => self.loads[load].next_at(node),
+            // A node that receives the last flit in a cycle sends from the next one on.
+            Role::Reply(_) => self.replies[queue].front().map(|reply| reply.ready + 1),
+        };
+        self.idle[queue] = next.is_none();
+        next
+    }
+
+    pub(super) fn take(&mut self, node: u32, class: u8) -> Order {
+        let queue = self.queue(node, class);
+        match self.roles[usize::from(class)] {
+            Role::Request(load) => self.loads[load].take(node),
+            Role::Reply(load) => {
+                let reply = self.replies[queue].pop_front().expect("next_at returned its cycle");
+                Order {
+                    created: reply.ready,
+                    destination: reply.destination,
+                    flits: reply.flits,
+                    class,
+                    priority: self.loads[load].requests.load.priority,
+                    tag: reply.requested,
+                }
+            }
+        }
+    }
+
+    pub(super) fn delivered(&mut self, delivery: &Delivery) {
+        match self.roles[usize::from(delivery.class)] {
+            Role::Request(load) => match self.loads[load].reply_to(delivery) {
+                None => self.end(load, delivery.source, delivery.arrived),
+                Some(reply) => {
+                    let class = delivery.class + 1;
+                    let queue = self.queue(delivery.destination, class);
+                    self.replies[queue].push_back(reply);
+                    self.refill(delivery.destination, class);
+                }
+            },
+            Role::Reply(load) => {
+                self.loads[load].round_trips.end(delivery.tag, delivery.arrived);
+                self.end(load, delivery.destination, delivery.arrived);
+            }
+        }
+    }
+
+    /// A packet of a node has ended: it has arrived, or its reply has.
+    fn end(&mut self, load: usize, node: u32, now: u64) {
+        let requesters = &mut self.loads[load];
+        requesters.open[node as usize] -= 1;
+        requesters.ended[node as usize] = now;
+        let class = requesters.class;
+        self.refill(node, class);
+    }
+
+    /// Names a queue that the network believes empty.
+    fn refill(&mut self, node: u32, class: u8) {
+        let queue = self.queue(node, class);
+        if std::mem::take(&mut self.idle[queue]) {
+            self.refilled.push((node, class));
+        }
+    }
+
+    pub(super) fn refilled(&mut self, queues: &mut Vec<(u32, u8)>) {
+        queues.append(&mut self.refilled);
+    }
+
+    /// Visits class and flits of each packet created before `end` that its node has not started to
+    /// inject. Packets of nodes with a limit are created when they are sent.
+    pub(super) fn for_each_waiting(&self, end: u64, mut visit: impl FnMut(usize, u64)) {
+        for requesters in self.loads.iter().filter(|one| one.is_unlimited()) {
+            let (load, class) = (&requesters.requests.load, usize::from(requesters.class));
+            requesters.injectors.for_each_before(end, |node, serial| {
+                visit(class, u64::from(load.size.draw(requesters.seed, node, serial)));
+            });
+        }
+        for (queue, replies) in self.replies.iter().enumerate() {
+            let class = queue % self.roles.len();
+            for reply in replies.iter().filter(|reply| reply.ready < end) {
+                visit(class, u64::from(reply.flits));
+            }
+        }
+    }
+
+    /// Whether a packet that was created before `end` has not been sent, or a request of the window
+    /// has no reply yet. Loads with a number of packets have to send all.
+    pub(super) fn is_behind(&self, end: u64) -> bool {
+        self.loads.iter().any(|requesters| requesters.is_behind(end))
+            || self.replies.iter().flatten().any(|reply| reply.ready < end)
+    }
+
+    pub(super) fn round_trips(&self) -> Vec<RoundTrips> {
+        let answered = self.loads.iter().filter(|one| one.requests.reply.is_some());
+        answered.map(Requesters::measured).collect()
+    }
+}
+
+impl Requesters {
+    fn new(
+        requests: Requests,
+        class: u8,
+        nodes: u32,
+        seed: u64,
+        settings: &MeasurementPlan,
+    ) -> Requesters {
+        let senders: Vec<u32> =
+            (0..nodes).filter(|&node| requests.load.pattern.sends(node)).collect();
+        Requesters {
+            class,
+            seed,
+            injectors: Injectors::new(requests.load.process, &senders, seed),
+            open: vec![0; nodes as usize],
+            created: vec![0; nodes as usize],
+            ended: vec![0; nodes as usize],
+            round_trips: WindowTally::new(settings.phases, settings.batches),
+            requests,
+        }
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.requests.outstanding.is_none() && self.requests.count.is_none()
+    }
+
+    fn next_at(&self, node: u32) -> Option<u64> {
+        let place = node as usize;
+        let has_all = self.requests.count.is_some_and(|count| self.created[place] >= count);
+        let is_full = self.requests.outstanding.is_some_and(|most| self.open[place] >= most);
+        let next = self.injectors.next_at(node);
+        (!has_all && !is_full && next != NEVER).then(|| next.max(self.earliest(place)))
+    }
+
+    /// The cycle from which a node may create packets: with a limit, after the last one ended.
+    fn earliest(&self, node: usize) -> u64 {
+        match self.requests.outstanding {
+            Some(_) if self.ended[node] > 0 => self.ended[node] + 1,
+            _ => 0,
+        }
+    }
+
+    fn take(&mut self, node: u32) -> Order {
+        let place = node as usize;
+        let created = self.injectors.take(node);
+        let cycle = created.cycle.max(self.earliest(place));
+        self.open[place] += 1;
+        self.created[place] += 1;
+        if self.requests.reply.is_some() {
+            self.round_trips.create(cycle, 1);
+        }
+        let load = &self.requests.load;
+        Order {
+            created: cycle,
+            destination: load.pattern.destination(self.seed, node, created.serial).unwrap_or(node),
+            flits: load.size.draw(self.seed, node, created.serial),
+            class: self.class,
+            priority: load.priority,
+            tag: created.serial,
+        }
+    }
+
+    /// The reply to a request that has arrived, if there are replies.
+    fn reply_to(&self, delivery: &Delivery) -> Option<Pending> {
+        let reply = self.requests.reply.as_ref()?;
+        Some(Pending {
+            ready: delivery.arrived + reply.delay,
+            destination: delivery.source,
+            // Apart from the draws of the requests.
+            flits: reply.size.draw(!self.seed, delivery.source, delivery.tag),
+            requested: delivery.created,
+        })
+    }
+
+    fn is_behind(&self, end: u64) -> bool {
+        if self.round_trips.missing > 0 {
+            return true;
+        }
+        match self.requests.count {
+            Some(count) => {
+                let senders = (0..self.injectors.sources())
+                    .filter(|&node| self.injectors.next_at(node) != NEVER);
+                senders
+                    .into_iter()
+                    .any(|node| self.created[node as usize] < count || self.open[node as usize] > 0)
+            }
+            None => self.is_unlimited() && self.injectors.earliest() < end,
+        }
+    }
+
+    fn measured(&self) -> RoundTrips {
+        let WindowTally { latency, histogram, .. } = &self.round_trips;
+        RoundTrips {
+            class: usize::from(self.class),
+            latency: latency.estimate(),
+            extremes: histogram.extremes(),
+            quantiles: histogram.quantiles(),
+            requests: latency.total().1,
+        }
+    }
+}

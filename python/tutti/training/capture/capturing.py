@@ -1,0 +1,218 @@
+"""Captures programs: `tutti.capture` around code of this process, and scripts by file.
+
+PyTorch is imported when a capture starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import runpy
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutti.base.files.extras import check_extra
+from tutti.training.capture.files import write_step
+from tutti.training.capture.record import CapturedStep, Role
+from tutti.training.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import CodeType
+
+    from tutti.training.capture.distributed import Mailbox
+
+__all__ = ["Capturing", "capture", "capture_script"]
+
+MOST_ROLES = 256
+"""The most roles that are captured without being named."""
+
+
+@dataclass
+class Capturing:
+    """A step that is captured: its result, once the block has ended."""
+
+    world_size: int
+    _step: CapturedStep | None = field(default=None, repr=False)
+
+    @property
+    def result(self) -> CapturedStep:
+        """The captured step.
+
+        Raises:
+            CaptureError: The block has not ended.
+        """
+        if self._step is None:
+            message = "the step has not ended: expected its result after the `with` block"
+            raise CaptureError(message, kind="no_step")
+        return self._step
+
+    def write(self, folder: str | Path) -> Path:
+        """Writes the captured step to a folder, for `tutti train run FOLDER`."""
+        return write_step(Path(folder), self.result)
+
+
+@contextlib.contextmanager
+def capture(
+    world_size: int, rank: int = 0, *, step: int = 1, values: float | None = None
+) -> Iterator[Capturing]:
+    """Captures the training step of the code in a `with` block.
+
+    Args:
+        world_size: The number of ranks of the job.
+        rank: The rank that the code runs as.
+        step: The captured step, from 1. If the block has one step, this is it; of several, the
+            second has the steady state.
+        values: What values of tensors that the code reads are; None refuses to read them.
+
+    Raises:
+        ConfigError: PyTorch is not installed.
+        CaptureError: The code cannot be captured.
+    """
+    check_extra("torch")
+    import torch
+
+    from tutti.training.capture.session import recording
+
+    capturing = Capturing(world_size)
+    start = time.monotonic()
+    with recording(world_size, rank, step=step, value=values) as captured:
+        yield capturing
+    if captured.role is None:
+        raise _without_step("the block")
+    capturing._step = CapturedStep(
+        script="tutti.capture",
+        world_size=world_size,
+        torch=torch.__version__,
+        roles=(captured.role,),
+        compiled=captured.compiled,
+        seconds=time.monotonic() - start,
+    )
+
+
+def capture_script(
+    script: Path,
+    arguments: Sequence[str],
+    world_size: int,
+    *,
+    ranks: Sequence[int] = (),
+    step: int = 2,
+    values: float | None = None,
+    node: int = 8,
+    done: Callable[[Role], object] = lambda _: None,
+) -> CapturedStep:
+    """Captures a training step of a script: one rank of each role.
+
+    Rank 0 is captured first, then the ranks with which captured ones exchange messages.
+
+    Args:
+        script: The Python file.
+        arguments: Its arguments.
+        world_size: The number of ranks of the job.
+        ranks: The captured ranks; by default one of each pipeline stage.
+        step: The captured step, from 1.
+        values: What values of tensors that the program reads are; None refuses to read them.
+        node: The GPUs of a node.
+        done: Called with each captured role.
+
+    Raises:
+        ConfigError: PyTorch is not installed, or the script cannot be read.
+        CaptureError: The program cannot be captured.
+    """
+    check_extra("torch")
+    import torch
+
+    from tutti.training.capture.distributed import Mailbox
+
+    start, mailbox = time.monotonic(), Mailbox()
+    waiting = list(ranks) or [0]
+    roles: dict[int, Role] = {}
+    compiled = False
+    code = compiled_script(script)
+    while waiting:
+        rank = waiting.pop(0)
+        role, was_compiled = _captured(script, code, arguments, world_size, rank, step=step,
+                                       values=values, node=node, mailbox=mailbox)  # fmt: skip
+        roles[rank], compiled = role, compiled or was_compiled
+        done(role)
+        if not ranks:
+            waiting += [peer for peer in role.peers if peer not in roles and peer not in waiting]
+            _check_roles(len(roles) + len(waiting), world_size)
+    return CapturedStep(
+        script=" ".join([script.name, *arguments]),
+        world_size=world_size,
+        torch=torch.__version__,
+        roles=tuple(roles[rank] for rank in sorted(roles)),
+        compiled=compiled,
+        seconds=time.monotonic() - start,
+    )
+
+
+def _check_roles(count: int, world_size: int) -> None:
+    if count > MOST_ROLES:
+        message = f"{count} of {world_size:,} ranks have different roles: expected up to "
+        raise CaptureError(f"{message}{MOST_ROLES}", kind="roles")
+
+
+def compiled_script(script: Path) -> CodeType:
+    """Returns the code of a script.
+
+    Raises:
+        CaptureError: The file cannot be read, or is not Python.
+    """
+    try:
+        return compile(script.read_bytes(), str(script), "exec", dont_inherit=True)
+    except (OSError, SyntaxError, ValueError) as error:
+        message = f"{script}: {error}: expected a Python program"
+        raise CaptureError(message, kind="program", hint="name the file of the program") from None
+
+
+def _captured(
+    script: Path,
+    code: CodeType,
+    arguments: Sequence[str],
+    world_size: int,
+    rank: int,
+    *,
+    step: int,
+    values: float | None,
+    node: int,
+    mailbox: Mailbox,
+) -> tuple[Role, bool]:
+    """Returns the role of a rank, and whether the program compiles its model."""
+    from tutti.training.capture.session import recording
+
+    with (
+        _arguments(script, arguments),
+        recording(world_size, rank, script=str(script), step=step, value=values, leaves=True,
+                  node=node, mailbox=mailbox) as captured,
+    ):  # fmt: skip
+        try:
+            runpy._run_code(  # type: ignore[attr-defined]
+                code, {"__name__": "__main__", "__file__": str(script)}, mod_name="__main__"
+            )
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                message = f"{script} exits with {error.code}"
+                raise CaptureError(message, kind="program") from None
+    if captured.role is None:
+        raise _without_step(str(script))
+    return captured.role, captured.compiled
+
+
+def _without_step(what: str) -> CaptureError:
+    message = f"{what} ends without a training step: expected `optimizer.step()`"
+    return CaptureError(message, kind="no_step")
+
+
+@contextlib.contextmanager
+def _arguments(script: Path, arguments: Sequence[str]) -> Iterator[None]:
+    """Sets `sys.argv` and the folder of imports as Python does for a script."""
+    argv, path = sys.argv, list(sys.path)
+    sys.argv, sys.path[:] = [str(script), *arguments], [str(script.parent), *path]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, path

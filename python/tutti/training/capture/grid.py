@@ -1,0 +1,116 @@
+"""Process groups as dimensions of the ranks.
+
+A group of a device mesh has the ranks that differ in some digits of their number, in a mixed-radix
+notation that all groups share. The engine of a step knows groups by these digits.
+
+Examples:
+    >>> pairs_of((0, 1, 8, 9))
+    (0, [(1, 2), (8, 2)])
+    >>> [(one.stride, one.nodes) for one in Grid.of(16, [(0, 1), (0, 8)]).digits]
+    [(1, 2), (2, 4), (8, 2)]
+    >>> Grid.of(16, [(0, 1), (0, 8)]).mask((0, 8))
+    4
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutti.training.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Digit", "Grid", "pairs_of", "ranks_of"]
+
+
+@dataclass(frozen=True)
+class Digit:
+    """A digit of the ranks.
+
+    Attributes:
+        stride: The difference of ranks that differ by one in this digit.
+        nodes: The values of the digit.
+    """
+
+    stride: int
+    nodes: int
+
+
+def pairs_of(ranks: Sequence[int]) -> tuple[int, list[tuple[int, int]]]:
+    """Returns the first rank of a group, and the strides and sizes that span it.
+
+    Raises:
+        CaptureError: The ranks are not a grid.
+    """
+    first, offsets = ranks[0], [rank - ranks[0] for rank in ranks]
+    found: list[tuple[int, int]] = []
+    block = 1
+    while block < len(offsets):
+        stride = offsets[block]
+        size = 1
+        while (size * block < len(offsets)
+               and offsets[size * block] == size * stride):  # fmt: skip
+            size += 1
+        found.append((stride, size))
+        block *= size
+    if list(ranks_of(first, found)) != list(ranks):
+        shown = ", ".join(map(str, ranks[:8]))
+        message = f"a process group has the ranks {shown}, ...: expected a grid of ranks"
+        raise CaptureError(message, kind="groups")
+    return first, found
+
+
+def ranks_of(first: int, strides: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Returns the ranks of a group, ascending."""
+    spans = [[stride * at for at in range(size)] for stride, size in strides]
+    return tuple(sorted(first + sum(parts) for parts in itertools.product(*spans)))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The digits of all ranks, the innermost first."""
+
+    digits: tuple[Digit, ...]
+
+    @classmethod
+    def of(cls, world: int, groups: Iterable[Sequence[int]]) -> Grid:
+        """Returns the coarsest digits that span all groups.
+
+        Raises:
+            CaptureError: The groups need digits that do not divide each other.
+        """
+        ends = {1, world}
+        for ranks in groups:
+            for stride, size in pairs_of(ranks)[1]:
+                ends |= {stride, stride * size}
+        order = sorted(ends)
+        for lower, upper in itertools.pairwise(order):
+            if upper % lower:
+                message = (
+                    f"groups of {world:,} ranks have strides {lower} and {upper}: expected strides "
+                    "that divide each other"
+                )
+                raise CaptureError(message, kind="groups")
+        digits = [Digit(lower, upper // lower) for lower, upper in itertools.pairwise(order)]
+        return cls(tuple(digits) or (Digit(1, 1),))
+
+    def mask(self, ranks: Sequence[int]) -> int:
+        """Returns the digits in which the ranks of a group differ, a bit each."""
+        mask = 0
+        for stride, size in pairs_of(ranks)[1]:
+            for place, digit in enumerate(self.digits):
+                if stride <= digit.stride < stride * size:
+                    mask |= 1 << place
+        return mask
+
+    def digits_of(self, rank: int) -> tuple[int, ...]:
+        """Returns the digits of a rank."""
+        return tuple(rank // one.stride % one.nodes for one in self.digits)
+
+    def distance(self, rank: int, peer: int) -> int:
+        """Returns the digits in which two ranks differ, a bit each."""
+        pairs = zip(self.digits_of(rank), self.digits_of(peer), strict=True)
+        return sum(1 << place for place, (one, other) in enumerate(pairs) if one != other)

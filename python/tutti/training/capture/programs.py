@@ -1,0 +1,235 @@
+"""Captured steps as programs of the engine of training steps.
+
+Consecutive operators of a stream become one task where no other stream waits in between, so that a
+step has a few tasks per block and stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tutti import _core
+from tutti.training.capture.grid import Grid
+from tutti.training.errors import CaptureError
+from tutti.training.fabric import Dimension
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tutti.base.units import TimePerByte
+    from tutti.training.capture.kernels import KernelTimes
+    from tutti.training.capture.record import CapturedStep, Exchange, Operator, Role
+
+__all__ = ["CapturedWork"]
+
+_TRANSFERS = {
+    "all_reduce": "all_reduce",
+    "all_gather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "all_to_all": "all_to_all",
+    # A pipelined ring moves as many bytes over each link.
+    "broadcast": "all_gather",
+    "reduce": "reduce_scatter",
+}
+"""The collective of the engine of each captured one."""
+_BLOCK = re.compile(r"^(.*?\.?\d+)(\.|$)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapturedWork:
+    """A captured step with the times of its operators.
+
+    Attributes:
+        step: The step.
+        kernels: The times of operators.
+    """
+
+    step: CapturedStep
+    kernels: KernelTimes
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The dimensions that the process groups span.
+
+        Raises:
+            CaptureError: The groups do not fit into a grid.
+        """
+        groups = [group.ranks for role in self.step.roles for group in role.groups]
+        peers = [
+            tuple(sorted((role.rank, peer))) for role in self.step.roles for peer in role.peers
+        ]
+        world = self.step.world_size
+        return Grid.of(world, [*groups, *_spans(peers, groups, world)])
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions of the ranks, innermost first, with the names of their groups."""
+        names: dict[int, str] = {}
+        for role in self.step.roles:
+            for group in role.groups:
+                mask = self.grid.mask(group.ranks)
+                if mask.bit_count() == 1:
+                    names.setdefault(mask.bit_length() - 1, _name_of(group.name))
+        taken: Counter[str] = Counter()
+        found = []
+        for place, digit in enumerate(self.grid.digits):
+            name = names.get(place) or f"dimension {place}"
+            taken[name] += 1
+            found.append(Dimension(name if taken[name] == 1 else f"{name} {taken[name]}",
+                                   digit.nodes))  # fmt: skip
+        return tuple(found)
+
+    def numbers(self) -> list[int]:
+        """Returns the number of the role of each rank.
+
+        Raises:
+            CaptureError: A rank has no captured role.
+        """
+        mask, grid = self._distinct, self.grid
+
+        def key(rank: int) -> tuple[int, ...]:
+            digits = grid.digits_of(rank)
+            return tuple(one for place, one in enumerate(digits) if mask >> place & 1)
+
+        roles = {key(role.rank): number for number, role in enumerate(self.step.roles)}
+        found = []
+        for rank in range(self.step.world_size):
+            if key(rank) not in roles:
+                has = ", ".join(str(role.rank) for role in self.step.roles)
+                message = f"rank {rank} has the role of none of the captured ranks {has}"
+                raise CaptureError(f"{message}: expected a rank of each role", kind="roles",
+                                   fields={"rank": rank})  # fmt: skip
+            found.append(roles[key(rank)])
+        return found
+
+    @property
+    def _distinct(self) -> int:
+        """The digits in which roles differ."""
+        first = self.step.roles[0].rank
+        mask = 0
+        for role in self.step.roles:
+            mask |= self.grid.distance(first, role.rank)
+            for peer in role.peers:
+                mask |= self.grid.distance(role.rank, peer)
+        return mask
+
+    def programs(
+        self, left: tuple[int, TimePerByte], slowdown: float = 1.0
+    ) -> list[_core.TrainingProgram]:
+        """Returns the program of each role.
+
+        Args:
+            left: Operations per second and memory bandwidth that are left to compute.
+            slowdown: The factor on the time of each operator.
+
+        Raises:
+            CaptureError: A collective is not one of the engine.
+            WorkloadError: The tasks of a role are not a valid program.
+        """
+        found = []
+        for role in self.step.roles:
+            times = [round(one * slowdown) for one in self.kernels.times(role.operators, left)]
+            tasks = _Tasks(self, role, times)
+            found.append(_core.TrainingProgram.of_tasks(tasks.all()))
+        return found
+
+    def exchange(self, role: Role, one: Exchange) -> _core.Transfer | _core.Message:
+        """Returns a collective or message of the engine.
+
+        Raises:
+            CaptureError: The engine does not have the collective.
+        """
+        if one.peer is not None:
+            world = self.step.world_size
+            every = (1 << len(self.grid.digits)) - 1
+            ahead = (one.peer - role.rank) % world
+            size, tag = max(one.bytes, 1), one.tag & 0xFFFF_FFFF
+            return _core.Message(one.collective, every, ahead=ahead, size=size, tag=tag)
+        name = _TRANSFERS.get(one.collective)
+        if name is None:
+            message = f"rank {role.rank} calls {one.collective}: expected one of "
+            raise CaptureError(message + ", ".join(_TRANSFERS), kind="collective")
+        mask = self.grid.mask(role.groups[one.group].ranks)
+        return _core.Transfer(name, mask, max(one.bytes, 1))
+
+
+def _spans(
+    pairs: Sequence[tuple[int, ...]], groups: Sequence[tuple[int, ...]], world: int
+) -> list[tuple[int, ...]]:
+    """Returns pairs of ranks that are in no group of a part of the job, as groups."""
+    parts = [set(group) for group in groups if len(group) < world]
+    return [
+        pair
+        for pair in pairs
+        if world % (2 * (pair[1] - pair[0])) == 0 and not any(set(pair) <= one for one in parts)
+    ]
+
+
+def _name_of(group: str) -> str:
+    """Returns the name of a dimension of a device mesh, which PyTorch calls `mesh_NAME`."""
+    return group.removeprefix("mesh_").removeprefix("default_pg") or "world"
+
+
+@dataclass
+class _Tasks:
+    """Merges the operators of a role to tasks.
+
+    Attributes:
+        work: The captured step.
+        role: The role.
+        times: The time of each operator in ps.
+    """
+
+    work: CapturedWork
+    role: Role
+    times: list[int]
+    _task: list[int] = field(default_factory=list)
+    _open: dict[int, int] = field(default_factory=dict)
+
+    def all(self) -> list[_core.TraceTask]:
+        """Returns the tasks; each waits for earlier ones only."""
+        ends = self._awaited()
+        rows: list[tuple[str, set[int], int, Exchange | None]] = []
+        for number, one in enumerate(self.role.operators):
+            after = {self._task[before] for before in one.after}
+            name, at = _label(one), self._open.get(one.stream)
+            if one.exchange is None and at is not None and after <= {at} and rows[at][0] == name:
+                rows[at] = (name, rows[at][1], rows[at][2] + self.times[number], None)
+                self._task.append(at)
+            else:
+                self._task.append(len(rows))
+                rows.append((name, after, self.times[number], one.exchange))
+            closes = one.exchange is not None or number in ends
+            if closes:
+                self._open.pop(one.stream, None)
+            else:
+                self._open[one.stream] = self._task[-1]
+        return [self._made(*row) for row in rows]
+
+    def _made(
+        self, name: str, after: set[int], time: int, exchange: Exchange | None
+    ) -> _core.TraceTask:
+        of = self.work.exchange(self.role, exchange) if exchange else None
+        return _core.TraceTask(name, after=sorted(after), time_ps=time, exchange=of)
+
+    def _awaited(self) -> set[int]:
+        """Returns the operators that another stream waits for."""
+        operators = self.role.operators
+        return {
+            before
+            for one in operators
+            for before in one.after
+            if operators[before].stream != one.stream
+        }
+
+
+def _label(one: Operator) -> str:
+    """Returns the name of a task: the block of the module, and the phase or collective."""
+    match = _BLOCK.match(one.module)
+    block = match[1] if match else one.module.partition(".")[0]
+    what = one.exchange.collective if one.exchange else one.phase
+    return f"{block} {what}" if block else what

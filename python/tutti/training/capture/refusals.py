@@ -1,0 +1,106 @@
+"""What a program does that a capture cannot: errors with the line of the program."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutti.training.errors import CaptureError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["no_peer", "no_values", "refusal_of", "script_line"]
+
+_OWN = str(Path(__file__).resolve().parent)
+_LIBRARIES = ("site-packages", "dist-packages", "importlib", "runpy", "contextlib")
+
+
+def script_line(script: str) -> str:
+    """Returns the innermost line of the program that runs now, as `FILE, line N`.
+
+    Args:
+        script: The file of the program; empty for the caller of `tutti.capture`.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    nearest = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        place = f"{file}, line {frame.f_lineno}"
+        if script and file == script:
+            return place
+        nearest = nearest or (place if _is_users(file) else "")
+        frame = frame.f_back
+    return nearest or script
+
+
+def _line_of(error: BaseException, script: str) -> str:
+    """Returns the innermost line of the program in a traceback."""
+    found = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == script or (not script and _is_users(frame.filename)):
+            found = f"{frame.filename}, line {frame.lineno}"
+    return found or script
+
+
+def _is_users(file: str) -> bool:
+    is_library = any(part in file for part in _LIBRARIES) or file.startswith("<")
+    return not is_library and not file.startswith(_OWN)
+
+
+def no_values(place: str) -> CaptureError:
+    """Returns the error of a program that reads the value of a tensor."""
+    message = f"{place}: the program reads the value of a tensor of the GPU, which has no data"
+    return CaptureError(f"{message}: expected a step without `.item()` and branches on tensors",
+                        kind="values", fields={"place": place})  # fmt: skip
+
+
+def no_peer(place: str, call: str) -> CaptureError:
+    """Returns the error of a program that waits for another rank."""
+    message = f"{place}: `{call}` waits for an object of another rank, which does not run"
+    return CaptureError(f"{message}: expected tensors of known shapes", kind="peer",
+                        fields={"place": place, "call": call})  # fmt: skip
+
+
+def refusal_of(  # noqa: PLR0911 - a case each
+    error: Exception, script: str
+) -> CaptureError | None:
+    """Returns why a program cannot be captured; None for errors of the program itself."""
+    if isinstance(error, CaptureError):
+        return error
+    place, kind = _line_of(error, script), type(error).__name__
+    text = (str(error).splitlines() or [""])[0]
+    if kind in {"DataDependentOutputException", "GuardOnDataDependentSymNode"}:
+        return no_values(place)
+    if kind == "DynamicOutputShapeException":
+        message = f"{place}: the shape of the result of `{_operator(text)}` depends on data"
+        return CaptureError(f"{message}: expected shapes that do not", kind="shapes",
+                            fields={"place": place})  # fmt: skip
+    if kind in {"UnsupportedOperatorException", "MissingFakeImpl"} or _lacks_fake(text):
+        message = f"{place}: `{_operator(text)}` has no fake implementation"
+        return CaptureError(f"{message}: expected one that returns the shapes of its results",
+                            kind="no_fake", fields={"place": place})  # fmt: skip
+    if "Cannot access data pointer" in text or "data is not allocated yet" in text:
+        return no_values(place)
+    if "Default process group has not been initialized" in text:
+        message = f"{place}: the program has no process group: expected one until its step ends"
+        return CaptureError(message, kind="no_group", fields={"place": place})
+    if script:
+        return CaptureError(f"{place}: {kind}: {text}", kind="program", fields={"place": place})
+    return None
+
+
+_MISSING = ("has no fake impl", "no fake impl registered", "There was no fake impl",
+            "Could not run", "doesn't have a fake", "does not have a fake")  # fmt: skip
+
+
+def _lacks_fake(text: str) -> bool:
+    return any(part in text for part in _MISSING) and "NCCL" not in text
+
+
+def _operator(text: str) -> str:
+    words = [word.strip("'\"`,.") for word in text.split()]
+    named = [word for word in words if "::" in word or word.count(".") >= 1]
+    return named[0] if named else (words[0] if words else "an operator")

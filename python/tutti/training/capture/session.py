@@ -1,0 +1,215 @@
+"""Captures a training step of a program that runs in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import torch
+import torch.distributed as dist
+
+from tutti.training.capture import named
+from tutti.training.capture.devices import Devices
+from tutti.training.capture.distributed import Mailbox, replacements
+from tutti.training.capture.modules import Modules
+from tutti.training.capture.record import Role
+from tutti.training.capture.recorder import Recorder
+from tutti.training.capture.refusals import refusal_of
+from tutti.training.errors import CaptureError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Captured", "Finished", "recording"]
+
+_NODE = 8
+"""GPUs of a node, by default, for LOCAL_RANK and LOCAL_WORLD_SIZE."""
+
+
+class Finished(BaseException):
+    """Leaves a program after its captured step."""
+
+
+class Captured:
+    """A step while it is captured.
+
+    Attributes:
+        role: The captured rank; None before the step has ended.
+        compiled: Whether the program calls `torch.compile`.
+    """
+
+    def __init__(self, rank: int, step: int, *, leaves: bool) -> None:
+        """Captures the step of a number, from 1; with `leaves`, the program ends after it."""
+        self.rank, self.compiled = rank, False
+        self.role: Role | None = None
+        self._step, self._leaves = step, leaves
+        self._steps, self._stepped = 0, False
+        self.recorder: Recorder
+        self.modules: Modules
+
+    def started(self) -> None:
+        """Starts a step if the one before has ended."""
+        if self._stepped:
+            self._end()
+
+    def stepped(self) -> None:
+        """Notes that an optimizer has stepped."""
+        self._stepped = True
+
+    def _end(self) -> None:
+        self._steps, self._stepped = self._steps + 1, False
+        if self.role is not None:
+            return
+        if self._steps >= self._step:
+            self.role = self._role()
+            if self._leaves:
+                raise Finished
+        else:
+            self.recorder.restart()
+            self.modules.restart()
+
+    def ended(self) -> None:
+        """Ends the last step, at the end of the program."""
+        if self.role is None and (self._stepped or not self._leaves):
+            self.role = self._role()
+
+    def _role(self) -> Role:
+        recorder = self.recorder
+        states = {key for key in map(_key, _states(self.modules.optimizers.values())) if key}
+        parameters = [one for root in self.modules.roots for one in root.parameters()]
+        local = [one.to_local() if hasattr(one, "to_local") else one for one in parameters]
+        keys = {key for key in map(_key, local) if key}
+        remarks = tuple(f"{count:,} x {text}" for text, count in sorted(recorder.counts.items()))
+        return Role(
+            rank=self.rank,
+            operators=tuple(recorder.operators),
+            groups=tuple(recorder.groups.groups),
+            parameters=sum(int(one.numel()) for one in local),
+            weights=sum(int(one.numel()) for one in parameters),
+            memory=recorder.storages.changes(keys, states),
+            remarks=remarks,
+        )
+
+
+def _key(tensor: Any) -> int:  # noqa: ANN401 - torch is optional
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+def _states(optimizers: Iterable[Any]) -> list[Any]:
+    """Returns the tensors of the states of optimizers."""
+    values = (value for one in optimizers for state in one.state.values()
+              for value in state.values())  # fmt: skip
+    tensors = (one for one in values if isinstance(one, torch.Tensor))
+    return [one.to_local() if hasattr(one, "to_local") else one for one in tensors]
+
+
+@contextlib.contextmanager
+def recording(
+    world_size: int,
+    rank: int = 0,
+    *,
+    script: str = "",
+    step: int = 2,
+    value: float | None = None,
+    leaves: bool = False,
+    node: int = _NODE,
+    mailbox: Mailbox | None = None,
+) -> Iterator[Captured]:
+    """Captures a training step of what runs inside.
+
+    Args:
+        world_size: The number of ranks.
+        rank: The captured rank.
+        script: The file of the program, for errors.
+        step: The captured step, from 1. In the first one, optimizers create their state and DDP
+            its buckets.
+        value: What values that the program reads are; None refuses the program.
+        leaves: Whether to leave the program after the step.
+        node: The GPUs of a node.
+        mailbox: Objects of ranks that were captured before.
+
+    Raises:
+        CaptureError: The program cannot be captured, or a script fails.
+    """
+    if not 0 <= rank < world_size:
+        message = f"rank {rank} of {world_size:,} ranks: expected 0 to {world_size - 1:,}"
+        raise CaptureError(message, kind="rank", fields={"rank": rank})
+    captured = Captured(rank, step, leaves=leaves)
+    devices = Devices(rank % node, node)
+    captured.modules = Modules(captured.started, captured.stepped)
+    captured.recorder = Recorder(script, captured.modules, devices, value)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_leave_groups)
+        _replace(stack, captured, devices, replacements(rank, world_size, script,
+                                                        mailbox or Mailbox()))  # fmt: skip
+        stack.enter_context(patch.dict(os.environ, _environment(world_size, rank, node)))
+        stack.enter_context(captured.modules)
+        stack.enter_context(captured.recorder)
+        try:
+            yield captured
+            captured.ended()
+        except Finished:
+            pass
+        except Exception as error:
+            refusal = refusal_of(error, script)
+            if refusal is None:
+                raise
+            raise refusal from error
+
+
+def _environment(world: int, rank: int, node: int) -> dict[str, str]:
+    local = min(node, world)
+    return {
+        "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank % local),
+        "LOCAL_WORLD_SIZE": str(local), "GROUP_RANK": str(rank // local),
+        "MASTER_ADDR": "localhost", "MASTER_PORT": "29500",
+    }  # fmt: skip
+
+
+def _replace(
+    stack: contextlib.ExitStack,
+    captured: Captured,
+    devices: Devices,
+    distributed: list[tuple[Any, str, Any]],
+) -> None:
+    """Replaces what needs GPUs, peers or a compiler until the stack ends."""
+
+    def compiled(model: Any = None, **_: Any) -> Any:  # noqa: ANN401
+        captured.compiled = True
+        return model if model is not None else (lambda function: function)
+
+    resize = torch.UntypedStorage.resize_
+
+    def resized(storage: Any, size: int) -> Any:  # noqa: ANN401
+        captured.recorder.storages.resized(storage, size)
+        return resize(storage, size)
+
+    def compiled_module(*_: object, **__: object) -> None:
+        captured.compiled = True
+
+    targets = [(torch.cuda, name, value) for name, value in devices.replacements().items()]
+    targets += [*distributed, *named.replacements()]
+    targets += [
+        (torch, "compile", compiled),
+        (torch.nn.Module, "compile", compiled_module),
+        (torch.UntypedStorage, "resize_", resized),
+    ]
+    previous = torch._C._only_lift_cpu_tensors()
+    torch._C._set_only_lift_cpu_tensors(True)
+    stack.callback(torch._C._set_only_lift_cpu_tensors, previous)
+    torch._C._ensureCUDADeviceGuardSet()
+    # One thread issues the operators of all passes, in one order.
+    stack.enter_context(torch.autograd.set_multithreading_enabled(False))
+    for target, name, value in targets:
+        if hasattr(target, name):
+            stack.enter_context(patch.object(target, name, value))
+
+
+def _leave_groups() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()

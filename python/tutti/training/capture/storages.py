@@ -1,0 +1,152 @@
+"""Storages of a GPU: who wrote them last, and what memory they take."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tutti.training.capture.record import MemoryChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tutti.training.capture.record import MemoryKind
+
+__all__ = ["Storages"]
+
+
+@dataclass
+class _Storage:
+    """A storage of the GPU.
+
+    Attributes:
+        bytes: Its size.
+        place: The module and the phase that allocated it.
+        start: The number of operators before its allocation.
+        end: That before its release; None while it lives.
+        writer: The collective that wrote it last, if it was one.
+        gathered: Whether an all-gather wrote it.
+    """
+
+    bytes: int
+    place: tuple[str, str]
+    start: int
+    end: int | None = None
+    writer: int | None = None
+    gathered: bool = False
+
+
+class Storages:
+    """The storages of a GPU."""
+
+    def __init__(self) -> None:
+        """Starts without storages."""
+        self._live: dict[int, _Storage] = {}
+        self._all: list[_Storage] = []
+        self.now = 0
+
+    def restart(self) -> None:
+        """Starts a step: what lives was allocated before."""
+        self.now = 0
+        self._all = list(self._live.values())
+        for one in self._all:
+            one.start, one.writer, one.gathered = -1, None, False
+
+    def allocated(self, tensors: Iterable[Any], place: tuple[str, str], now: int) -> None:
+        """Adds the storages of tensors that are new."""
+        self.now = now
+        for tensor in tensors:
+            if tensor.device.type != "cuda":
+                continue
+            storage = tensor.untyped_storage()
+            key = storage._cdata
+            if key in self._live:
+                continue
+            one = _Storage(int(storage.nbytes()), place, now)
+            self._live[key] = one
+            self._all.append(one)
+            weakref.finalize(storage, self._released, key, one).atexit = False
+
+    def _released(self, key: int, one: _Storage) -> None:
+        one.end = self.now
+        if self._live.get(key) is one:
+            del self._live[key]
+
+    def resized(self, storage: Any, size: int) -> None:  # noqa: ANN401 - torch is optional
+        """Changes the size of a storage: its memory is released, or allocated again."""
+        key = storage._cdata
+        one = self._live.get(key)
+        if one is None or size == one.bytes:
+            return
+        one.end = self.now
+        again = _Storage(size, one.place, self.now, gathered=one.gathered)
+        self._live[key] = again
+        self._all.append(again)
+        weakref.finalize(storage, self._released, key, again).atexit = False
+
+    def exchanged(self, tensors: Iterable[Any]) -> list[int]:
+        """Returns the collectives that wrote these tensors."""
+        found = []
+        for tensor in tensors:
+            one = self._live.get(tensor.untyped_storage()._cdata)
+            if one is not None and one.writer is not None:
+                found.append(one.writer)
+        return found
+
+    def written(self, tensors: Iterable[Any], collective: int | None) -> None:
+        """Sets the last writer of tensors: a collective, or None for a kernel."""
+        for tensor in tensors:
+            one = self._live.get(tensor.untyped_storage()._cdata)
+            if one is not None:
+                one.writer = collective
+
+    def gathered(self, tensors: Iterable[Any]) -> None:
+        """Marks tensors as results of an all-gather."""
+        for tensor in tensors:
+            one = self._live.get(tensor.untyped_storage()._cdata)
+            if one is not None:
+                one.gathered = True
+
+    def changes(self, parameters: set[int], states: set[int]) -> tuple[MemoryChange, ...]:
+        """Returns the changes of memory in order.
+
+        Args:
+            parameters: The keys of storages of parameters.
+            states: Those of states of optimizers.
+        """
+        keys = {id(one): key for key, one in self._live.items()}
+        found: list[tuple[int, int, MemoryChange]] = []
+        for order, one in enumerate(self._all):
+            kind = _kind(one, keys.get(id(one)), parameters, states)
+            start = max(one.start, 0)
+            found.append((start, order, MemoryChange(start, one.bytes, one.place[0], kind)))
+            if one.end is not None and one.bytes:
+                change = MemoryChange(one.end, -one.bytes, one.place[0], kind)
+                found.append((one.end, order + len(self._all), change))
+        return tuple(change for *_, change in sorted(found, key=lambda each: each[:2])
+                     if change.bytes)  # fmt: skip
+
+
+def _kind(  # noqa: PLR0911 - a case each
+    one: _Storage, key: int | None, parameters: set[int], states: set[int]
+) -> MemoryKind:
+    if key in parameters:
+        return "parameters"
+    if key in states:
+        return "optimizer"
+    if one.gathered:
+        return "gathered"
+    phase = one.place[1]
+    if phase == "optimizer":
+        return "temporary"
+    if one.start < 0:
+        return "other"
+    is_short = one.end is not None and one.end - one.start < _SHORT
+    if is_short:
+        return "temporary"
+    return "activations" if phase in {"forward", "recompute"} else "gradients"
+
+
+_SHORT = 8
+"""Operators that a temporary tensor outlives at most."""

@@ -1,0 +1,53 @@
+"""What a captured step of a PyTorch program is: facts for the terminal and reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tutti.view.quantity import plural
+from tutti.view.view import Fact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tutti.training.capture.programs import CapturedWork
+
+__all__ = ["captured_facts", "captured_headline", "captured_remarks"]
+
+
+def captured_headline(work: CapturedWork, shape: str) -> str:
+    """Returns the program and the ranks of a captured step on one line."""
+    roles = plural(len(work.step.roles), "captured rank")
+    return f"{work.step.script}, {roles} of {work.step.world_size:,} as {shape}"
+
+
+def captured_facts(work: CapturedWork) -> list[Fact]:
+    """Returns the settings of a captured step."""
+    step, first = work.step, work.step.roles[0]
+    operators = sum(len(role.operators) for role in step.roles)
+    flops = max(role.flops() for role in step.roles)
+    fused = ", fused by torch.compile" if work.kernels.fused else ""
+    return [
+        Fact("program", f"{step.script}, torch {step.torch}", "model", step.script),
+        Fact("operators", f"{operators:,} of {plural(len(step.roles), 'rank')}{fused}"),
+        Fact("FLOPs", f"{flops / 1e12:,.1f} TFLOP per rank", "flops", flops),
+        Fact("parameters", f"{first.weights / 1e6:,.1f} M, {first.parameters / 1e6:,.1f} M stored",
+             "parameters", first.weights),
+        Fact("GPU", f"{work.kernels.peaks.name}, {work.kernels.setting.precision}", "gpu",
+             work.kernels.peaks.name),
+    ]  # fmt: skip
+
+
+def captured_remarks(work: CapturedWork) -> Iterator[str]:
+    """Yields what the capture assumed, and what kernels were priced by."""
+    lines = dict.fromkeys(line for role in work.step.roles for line in role.remarks)
+    yield from lines
+    names = {one.collective for role in work.step.roles for _, one in role.exchanges}
+    if "broadcast" in names:
+        yield "a broadcast takes the time of an all_gather of as many bytes"
+    if "reduce" in names:
+        yield "a reduce takes the time of a reduce_scatter of as many bytes"
+    dtypes = {one.dtype for role in work.step.roles for one in role.operators
+              if one.kind == "product"}  # fmt: skip
+    if "float32" in dtypes:
+        yield "products in float32 have half of BF16's peak (TF32)"

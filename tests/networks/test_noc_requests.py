@@ -1,0 +1,172 @@
+"""Requests and replies, closed loops and batches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from called import call
+from flit_networks import SHORT, network
+from tutti.networks import flit as noc
+from tutti.networks.errors import NocError
+from tutti.networks.flit.files.network_file import load_noc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAIR = noc.Traffic(rate=0.05, vcs=(0, 1), reply=noc.Reply(packet=5, vcs=(2, 3)))
+BATCH = noc.MeasurementPlan(warmup=0, measure=200, batches=2, sample=0)
+
+FILE = """
+[topology]
+build = "mesh:4x4"
+links = [{ rate = "16 GB/s", latency = "1 ns", length = "1 mm" }]
+[traffic]
+pattern = "uniform_others"
+outstanding = 4
+vcs = [0, 1]
+[traffic.reply]
+packet = 5
+vcs = [2, 3]
+[measure]
+warmup = 500
+measure = 2000
+"""
+
+
+def test_each_request_is_answered() -> None:
+    run = noc.run(network(), PAIR, SHORT)
+    assert run.is_stable
+    requests, replies = run.classes
+    assert replies.offered == pytest.approx(5 * requests.offered, rel=0.02)
+    assert requests.round_trips is not None
+    assert requests.round_trips.requests == requests.packets
+    # A reply is created when the request arrives, and sent in the next cycle at the earliest.
+    together = requests.latency.mean + replies.latency.mean
+    assert requests.round_trips.latency.mean == pytest.approx(together, rel=0.01)
+    assert run.all.round_trips == requests.round_trips
+    assert replies.round_trips is None
+
+
+def test_a_reply_starts_after_its_delay() -> None:
+    """One request at a time: without contention, a delay adds to every round trip."""
+    alone = noc.Traffic(rate=0.001, pattern="neighbour", vcs=(0, 1), outstanding=1,
+                        reply=noc.Reply(packet=2, vcs=(2, 3)))  # fmt: skip
+    later = replace(alone, reply=noc.Reply(packet=2, vcs=(2, 3), delay=40))
+    trips = [noc.run(network(), one, SHORT).all.round_trips for one in (alone, later)]
+    assert trips[0] is not None
+    assert trips[1] is not None
+    assert trips[1].extremes[0] == trips[0].extremes[0] + 40
+
+
+@pytest.mark.parametrize("outstanding", [1, 2, 8])
+def test_littles_law_holds_in_a_closed_loop(outstanding: int) -> None:
+    """Nodes always have that many requests in flight: N = throughput times round trip."""
+    traffic = replace(PAIR, rate=1.0, pattern="uniform_others", outstanding=outstanding)
+    run = noc.run(network(), traffic, replace(SHORT, measure=6000))
+    assert run.is_stable
+    trips = run.classes[0].round_trips
+    assert trips is not None
+    # A node creates its next request in the cycle after a reply.
+    in_flight = run.classes[0].offered * (trips.latency.mean + 1)
+    assert in_flight == pytest.approx(outstanding, rel=0.02)
+
+
+def test_a_larger_window_has_more_throughput_and_longer_round_trips() -> None:
+    found = []
+    for outstanding in (1, 4, 16):
+        run = noc.run(network(), replace(PAIR, rate=1.0, outstanding=outstanding), SHORT)
+        trips = run.classes[0].round_trips
+        assert trips is not None
+        found.append((run.accepted.mean, trips.latency.mean))
+    assert found == sorted(found)
+    ideal = noc.capacity(network(), PAIR)
+    assert ideal is not None
+    assert found[-1][0] < 6 * ideal.load
+
+
+def test_a_batch_ends_with_its_last_packet() -> None:
+    """Each node sends 20 packets to its neighbour over links that no other packet takes."""
+    traffic = noc.Traffic(rate=1.0, pattern="bit_complement", requests=20)
+    run = noc.run(network("mesh:2"), traffic, BATCH)
+    assert run.is_stable
+    assert run.all.packets == 40
+    # One flit per cycle: the last of 20 is created in cycle 19.
+    first = run.all.latency_extremes[0]
+    assert run.makespan == 19 + first
+    assert run.last_arrival == run.makespan
+
+
+def test_a_batch_of_requests_waits_for_all_replies() -> None:
+    traffic = replace(PAIR, rate=1.0, requests=30, outstanding=4)
+    run = noc.run(network(), traffic, BATCH)
+    assert run.is_stable
+    requests, replies = run.classes
+    assert (requests.accepted.mean > 0, replies.accepted.mean > 0) == (True, True)
+    slower = noc.run(network(), replace(traffic, outstanding=1), BATCH)
+    assert run.makespan is not None
+    assert slower.makespan is not None
+    assert slower.makespan > run.makespan
+
+
+def test_a_batch_that_does_not_end_is_not_stable() -> None:
+    traffic = replace(PAIR, rate=1.0, requests=10_000, outstanding=1)
+    run = noc.run(network(), traffic, replace(BATCH, drain=100))
+    assert not run.is_stable
+    assert run.makespan is None
+
+
+def test_runs_are_repeatable_and_do_not_depend_on_threads() -> None:
+    loads = [0.02, 0.05, 0.08]
+    one, four = (noc.sweep(network(), PAIR, loads, SHORT, threads=n) for n in (1, 4))
+    assert [run.latency for run in one] == [run.latency for run in four]
+
+
+@pytest.mark.parametrize("limits", [{"outstanding": 0}, {"requests": 0}])
+def test_limits_of_zero_are_errors(limits: dict[str, int]) -> None:
+    with pytest.raises(NocError, match="1 or more"):
+        noc.run(network(), replace(PAIR, **limits), SHORT)  # type: ignore[arg-type]
+
+
+def test_replies_in_the_vcs_of_requests_are_refused_beyond_the_vcs() -> None:
+    with pytest.raises(NocError, match="class 1 has the VCs"):
+        noc.run(network(), replace(PAIR, reply=noc.Reply(vcs=(2, 9))), SHORT)
+
+
+def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
+    file = tmp_path / "n.toml"
+    file.write_text(FILE)
+    found = load_noc(file)
+    assert found.traffic == (
+        noc.Traffic(rate=1.0, pattern="uniform_others", outstanding=4, vcs=(0, 1),
+                    reply=noc.Reply(packet=5, vcs=(2, 3))),
+    )  # fmt: skip
+    done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)
+    text = " ".join(done.stdout.split())
+    assert "at most 4 outstanding per node; replies of 5 flits on VCs 2 to 3" in text
+    assert "round trip:" in text
+    assert "0 requests" in text
+    rows = json.loads(call("noc", "run", "n.toml", "-o", "out", "--json", cwd=tmp_path).stdout)
+    first, requests, replies = rows["tables"]["results"]
+    assert first["round_trip"] == requests["round_trip"]
+    assert (requests["traffic_class"], replies["round_trip"]) == ("0 requests", None)
+    file.write_text(FILE.replace("outstanding = 4", "requests = 50").replace("warmup = 500", ""))
+    assert load_noc(file).plan.warmup == 0
+    done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)
+    assert "makespan:" in done.stdout
+
+
+def test_reports_can_be_left_out_and_tables_have_coordinates(tmp_path: Path) -> None:
+    (tmp_path / "n.toml").write_text(FILE)
+    done = call("noc", "run", "n.toml", "--no-report", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0
+    assert not (tmp_path / "out" / "report.html").exists()
+    header, first = (tmp_path / "out" / "channels.csv").read_text().splitlines()[:2]
+    names = header.split(",")
+    assert names[1:7] == ["source", "source_x", "source_y", "target", "target_x", "target_y"]
+    assert first.split(",")[1:4] == ["npu0", "0", "0"]
+    assert (tmp_path / "out" / "results.csv").exists()
+    assert "router_x" in (tmp_path / "out" / "occupancy.csv").read_text()
