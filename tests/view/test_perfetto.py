@@ -159,7 +159,11 @@ def by_package(tracks: list[Track], events: list[Event]) -> bytes:
 
 def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
     numbers = [0, 1, 127, 128, 16383, 16384, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -1, -(1 << 63)]
-    arguments = (*((f"n{one}", one) for one in numbers), ("text", "héllo"), ("none", ""))
+    arguments: tuple[tuple[str, int | str], ...] = (
+        *((f"n{one}", one) for one in numbers),
+        ("text", "héllo"),
+        ("none", ""),
+    )
     long = tuple((f"key {index}", "x" * index) for index in range(200))
     tracks = [Track(1, "rank 0", None, 0), Track(1 << 40, "messages", 1, 300)]
     events = [

@@ -177,7 +177,7 @@ def test_arguments_that_are_not_modelled_are_named(tmp_path: Path) -> None:
     assert idle == "without effect on the time: --seed"
 
 
-def test_a_misspelt_argument_is_asked_about(tmp_path: Path) -> None:
+def test_a_misspelt_argument_is_named(tmp_path: Path) -> None:
     text = f"{SMALL} --micro-batch-size 1 --tensor-model-paralel-size 2 --no-such-option 3"
     (sentence,) = [one for one in read_recipe(text, tmp_path).remarks if "not modelled" in one]
     assert "paralel-size (did you mean --tensor-model-parallel-size?)" in sentence

@@ -52,7 +52,7 @@ def runs(
     """Rows without times of these algorithms, on numbers of nodes or tori."""
     counts = nodes or [math.prod(map(int, one.split("x"))) for one in shapes]
     parts = []
-    for count, shape in zip(counts, shapes or [None] * len(counts), strict=True):
+    for count, shape in zip(counts, shapes or (None,) * len(counts), strict=True):
         for collective, names in algorithms.items():
             frame = cases("made", nodes=(count,), sizes=sizes, collectives=(collective,))
             one = frame.filter(pl.col("library_algorithm") == frame["library_algorithm"][0])

@@ -9,7 +9,7 @@ from tutti.study.study import Study
 from tutti.training.capture.capturing import capture_script
 from tutti.training.capture.files import write_step
 from tutti.training.capture.record import CapturedStep
-from tutti.training.view.capture import capture_view
+from tutti.training.capture.view import capture_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
