@@ -14,7 +14,7 @@ from tutti.energy.link_classes import ClassTechnologies
 from tutti.energy.technology import Technology
 from tutti.networks import flit as noc
 from tutti.networks.flit.files.network_file import load_noc
-from tutti.topologies.link_classes import class_of_links, differing_classes
+from tutti.topologies.classes import class_of_links, differing_classes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -179,7 +179,7 @@ class Powered:
 
     @cached_property
     def _class_of_links(self) -> dict[tuple[str, str], str]:
-        from tutti.topologies.link_classes import class_of_links
+        from tutti.topologies.classes import class_of_links
 
         return class_of_links(self.network.topology)
 

@@ -93,7 +93,7 @@ def check_links(
 def _check_classes(technology: Technologies, topology: Topology, *, source: str, key: str) -> None:
     """Rejects a technology for all links of a topology whose classes differ, and other classes."""
     from tutti.energy.technology import Technology
-    from tutti.topologies.link_classes import class_of_links, differing_classes
+    from tutti.topologies.classes import class_of_links, differing_classes
 
     if isinstance(technology, Technology):
         differing = differing_classes(topology)
