@@ -81,6 +81,7 @@ NEEDS_A_SETUP = (
     "tutti mpi info --mpicc",
     "tutti mpi plan --ranks 6",
     "tutti train capture",
+    "tutti train run step ",
     "tutti train calibrate",
     "tutti train plan llama3_8b -p dgx_h100_cluster -g 64",
 )
