@@ -143,6 +143,16 @@ def test_run_shows_a_timeline_and_writes_it(here: Path) -> None:
     assert (here / "results" / "timeline.svg").read_text().startswith("<svg")
 
 
+def test_a_trace_that_no_viewer_shows_is_left_out(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tutti.collectives.view.run.MOST_TRACED", 20)
+    output = run("run", "e.toml", "--ranks", "4", "--size", "8", "--algorithm", "ring")
+    assert "no trace.pftrace: " in output
+    assert not (here / "results" / "trace.pftrace").exists()
+    assert (here / "results" / "messages.parquet").exists()
+
+
 def test_a_schedule_can_be_shown_changed_and_run(here: Path) -> None:
     text = run("schedule", "show", "recursive_multiplying:a2,a2", "--ranks", "4")
     (here / "mine.schedule").write_text(text)

@@ -85,7 +85,7 @@ NEEDS_A_SETUP = (
     "tutti train calibrate",
     "tutti train plan llama3_8b -p dgx_h100_cluster -g 64",
 )
-"""Commands of the reference that need an MPI, PyTorch or files of the reader; tests run them."""
+"""Commands of the reference that need MPI, PyTorch or files of the reader; tests run them."""
 
 SERVERS = ("tutti explore",)
 """Commands that run until Ctrl-C."""

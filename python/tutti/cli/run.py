@@ -29,10 +29,10 @@ class Selected:
 def run(of: Selected, verify: options.Verify = True) -> None:
     """Simulate one schedule: time per kind of op, link utilisation and a timeline.
 
-    Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace and, up to 64
-    ranks, timeline.svg to the output folder. Packet and flit models add links.parquet, flit models
-    channels.parquet, and platforms with a technology energy.parquet. Options select the rank
-    count, size and algorithm if the file has several.
+    Writes ranks.parquet, timeline.parquet, messages.parquet, a Perfetto trace (up to 1,000,000 ops
+    and messages) and, up to 64 ranks, timeline.svg to the output folder. Packet and flit models add
+    links.parquet, flit models channels.parquet, and platforms with a technology energy.parquet.
+    Options select the rank count, size and algorithm if the file has several.
 
     \b
     Examples:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _DRAWN_RANKS = 64
 """Ranks above which no timeline is drawn: it would be unreadable."""
+MOST_TRACED = 1_000_000
+"""Ops and messages above which there is no trace: viewers do not show a file of that size."""
 _SHOWN_LINKS = 4
 """Links in the terminal's table."""
 _MESH_EVENTS = {
@@ -162,6 +164,7 @@ def run_view(
             _Printed(lambda _: _tables(run)),
             *([energy.table()] if energy else []),
             _Printed(lambda width: _timeline(run, width)),
+            *([_Printed(lambda _: _untraced(run))] if drawn else []),
         ],
         drawings=_drawings(run) if drawn else {},
         inline=lambda: _timeline_svg(run),
@@ -283,11 +286,21 @@ def _timeline(run: Run, width: int) -> Iterable[RenderableType]:
         yield Text(line, no_wrap=True, overflow="crop")
 
 
+def _traced(run: Run) -> int:
+    """Returns the number of ops and messages of a trace."""
+    return run.timeline.height + run.messages_frame.height
+
+
+def _untraced(run: Run) -> Iterable[RenderableType]:
+    if (count := _traced(run)) > MOST_TRACED:
+        yield f"no trace.pftrace: {count:,} ops and messages are more than {MOST_TRACED:,}"
+
+
 def _drawings(run: Run) -> dict[str, Callable[[Path], Path]]:
     """Returns the trace and, for few ranks, the timeline."""
-    drawings: dict[str, Callable[[Path], Path]] = {
-        "trace.pftrace": lambda path: write_trace(path, run.timeline, run.messages_frame)
-    }
+    drawings: dict[str, Callable[[Path], Path]] = {}
+    if _traced(run) <= MOST_TRACED:
+        drawings["trace.pftrace"] = lambda path: write_trace(path, run.timeline, run.messages_frame)
     ranks = run.schedule.ranks
     if ranks <= _DRAWN_RANKS:
         title = f"{run.schedule.name}, {ranks} ranks"
