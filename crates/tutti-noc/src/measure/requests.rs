@@ -56,9 +56,9 @@ pub struct RoundTrips {
 /// What the packets of a class are.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Those that the load of this number creates.
+    /// Requests of the load with this number.
     Request(usize),
-    /// The replies to those of the load of this number.
+    /// Replies to requests of the load with this number.
     Reply(usize),
 }
 

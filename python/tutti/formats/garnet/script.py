@@ -29,7 +29,7 @@ from tutti.formats.garnet.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
@@ -155,21 +155,26 @@ class Interpreter:
         self._assign(node.target, self._binary(node.op, before, by), names)
 
     def _do_for(self, node: ast.For, names: Names) -> None:
-        values = self.value(node.iter, names)
-        for value in values if isinstance(values, range) else self._budget.list(values):
-            self._budget.step()
-            self._assign(node.target, value, names)
-            try:
-                self.run(node.body, names)
-            except _Break:
-                return
-            except _Continue:
-                continue
-        self.run(node.orelse, names)
+        def assigned() -> Iterator[None]:
+            values = self.value(node.iter, names)
+            for value in values if isinstance(values, range) else self._budget.list(values):
+                self._budget.step()
+                self._assign(node.target, value, names)
+                yield
+
+        self._repeat(node, assigned(), names)
 
     def _do_while(self, node: ast.While, names: Names) -> None:
-        while self.value(node.test, names):
-            self._budget.step()
+        def holds() -> Iterator[None]:
+            while self.value(node.test, names):
+                self._budget.step()
+                yield
+
+        self._repeat(node, holds(), names)
+
+    def _repeat(self, node: ast.For | ast.While, turns: Iterator[None], names: Names) -> None:
+        """Runs the body of a loop once per turn, and its `else` unless the body breaks."""
+        for _ in turns:
             try:
                 self.run(node.body, names)
             except _Break:

@@ -94,6 +94,7 @@ class Captured:
 
 
 def _key(tensor: Any) -> int:  # noqa: ANN401 - torch is optional
+    """Returns the key of a tensor's storage among :class:`Storages`; 0 if it has none."""
     try:
         return int(tensor.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):

@@ -113,7 +113,6 @@ def run_view(
         EnergyError: `technology` is set, and a link has no length.
     """
     complete, parts = Part.complete(run), Part.every(run)
-    topology = run.network.topology
     shown = with_class(QUANTITIES, parts)
     data, facts = [results(shown, parts, suffixes=[".parquet", ".csv"])], facts_of(shown, complete)
     below: list[RenderableType] = []
@@ -123,18 +122,7 @@ def run_view(
     else:
         spent = (run.energy(technology), run.area(technology)) if technology else None
         facts += _facts(run)
-        data += [
-            Data(
-                "channels",
-                lambda: with_coordinates(run.channels, topology),
-                ["channels.parquet", "channels.csv"],
-            ),
-            Data(
-                "",
-                lambda: with_coordinates(run.occupancy, topology),
-                ["occupancy.parquet", "occupancy.csv"],
-            ),
-        ]
+        data += _located(run)
         if spent and technology:
             facts += energy_facts(*spent, run.window * run.network.cycle_ps)
             data += energy_data(*spent)
@@ -156,6 +144,23 @@ def run_view(
         sections=sections,
         conventions=CONVENTIONS,
     )
+
+
+def _located(run: NocRun) -> list[Data]:
+    """Returns the data of channels and buffers, with coordinates."""
+    topology = run.network.topology
+    return [
+        Data(
+            "channels",
+            lambda: with_coordinates(run.channels, topology),
+            ["channels.parquet", "channels.csv"],
+        ),
+        Data(
+            "",
+            lambda: with_coordinates(run.occupancy, topology),
+            ["occupancy.parquet", "occupancy.csv"],
+        ),
+    ]
 
 
 def phases(run: NocRun) -> str:
