@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from importlib import resources
 
 import pytest
 
-import tutti
 from tutti.measured.predict.catalogue import execution, is_default, known_algorithms
 from tutti.measured.predict.features import sides_of
 from tutti.measured.predict.forms import replaced
 from tutti.measured.predict.sharing import (
     crossing,
-    link_load,
-    mean_hops,
-    negabinary_distance,
     node_load,
 )
 from tutti.measured.predict.stages import Stage, closed_form
@@ -57,18 +52,6 @@ def test_messages_between_groups_of_the_network() -> None:
     bine = Stage(1, 1, 1.0, partners="doubling", step=0, alternating=True)
     assert crossing(bine, halves) == (0, 0)
     assert crossing(ring, bytes(8)) == (0, 0)
-
-
-def test_two_sides_count_between_the_box_and_the_plane() -> None:
-    far = Stage(1, 1, 1.0, partners="doubling", step=5)
-    box, plane = (16, 16, 16), (64, 64)
-    low, high = sorted((link_load(far, box), link_load(far, plane)))
-    assert low <= link_load(far, box, plane) <= high
-    assert mean_hops(far, plane) == 31
-    assert mean_hops(far, box) == 1
-    assert mean_hops(far, box, plane) == pytest.approx(math.sqrt(31))
-    assert mean_hops(far, (4096,)) == 0
-    assert mean_hops(Stage(1, 63, 1.0, partners="root"), (4, 4, 4)) == 5
 
 
 def test_equal_steps_are_one_stage() -> None:
@@ -156,16 +139,7 @@ def test_short_sides_replace_algorithms_of_the_torus() -> None:
 def test_sides_of_a_job() -> None:
     assert sides_of(None, 100) == (100,)
     assert sides_of("4x4x4", 64) == (4, 4, 4)
-    assert sides_of("64x64", 4096) == (16, 16, 16)
-    assert sides_of("32x256", 8192) == (32, 16, 16)
-
-
-def test_partners_of_bine_trees_stay_closer() -> None:
-    assert [negabinary_distance(step) for step in range(6)] == [1, 1, 3, 5, 11, 21]
-    far = Stage(1, 1, 1.0, partners="doubling", step=2)
-    near = Stage(1, 1, 1.0, partners="doubling", step=2, alternating=True)
-    assert link_load(near, (8, 8, 8)) < link_load(far, (8, 8, 8))
-    assert link_load(far, (512,)) == 1
+    assert sides_of("64x64", 4096) == (64, 64)
 
 
 def test_ranks_of_a_node_share_its_interfaces() -> None:
@@ -175,20 +149,3 @@ def test_ranks_of_a_node_share_its_interfaces() -> None:
     assert node_load(Stage(1, 1, 1.0), 4) == 1
     # 56 ranks per node: pairs at distance 4 start anywhere, so four ranks have one elsewhere.
     assert node_load(far, 56) == 4
-
-
-@pytest.mark.parametrize("sides", [(4, 4, 4), (8, 8)])
-def test_loads_never_exceed_those_of_the_flow_model(sides: tuple[int, ...]) -> None:
-    """Each stage of recursive doubling moves 64 MiB at 1 GB/s past the load of its link."""
-    topology = tutti.Topology.build(
-        "torus:" + "x".join(map(str, sides)), rate="1 GB/s", latency="0 ns"
-    )
-    model = tutti.PipeliningPostal(alpha_p="0 ns", alpha_r="1 ns")
-    machine = tutti.Platform(name="t", model=model, routes=topology.routes("shortest_path"))
-    ranks = math.prod(sides)
-    run = tutti.simulate(tutti.schedule("recursive_doubling", ranks=ranks), machine, size="64 MiB")
-    stages = closed_form("recursive_doubling", "all_reduce", ranks)
-    assert stages is not None
-    predicted = sum(link_load(one, sides) for one in stages) * (64 << 20) * 1000
-    # Partners half a side apart use both directions here, one in the flow model.
-    assert 0.6 < predicted / run.completion_ps <= 1.0

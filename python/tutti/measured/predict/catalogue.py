@@ -9,13 +9,14 @@ interfaces, past MPI.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.bundled import bundled
 from tutti.measured.predict.forms import stages_of_form
 from tutti.measured.predict.stages import Partners, Stage, closed_form, divided, segmented, striped
+from tutti.measured.predict.torus import box_of
 from tutti.measured.tune.library_algorithms import TITLES, every_algorithm
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class KnownAlgorithm:
         folds: whether ranks beyond a power of two hand over their vector first.
         stages_of: the collective whose stages it has, if another.
         synchronous: whether each message waits for a request of the receiver.
+        is_tree: whether few ranks send at a time, each within a separate range of ranks.
+        sequential_ports: whether network interfaces carry parts of a message sequentially.
     """
 
     collective: str
@@ -64,6 +67,8 @@ class KnownAlgorithm:
     folds: bool = False
     stages_of: str | None = None
     synchronous: bool = False
+    is_tree: bool = False
+    sequential_ports: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class Execution:
 
         Args:
             ranks: the number of ranks.
-            sides: the sides of the torus; one number on any other network.
+            sides: the sides that the job requested; one number on any other network.
             size: the vector in bytes.
 
         Returns:
@@ -100,11 +105,15 @@ class Execution:
         base = self._base(ranks, sides)
         if base is None:
             return None
-        stages = striped(base, self.ports) if self.ports > 1 else list(base)
+        stages = striped(base, self.ports, sequential=self.algorithm.sequential_ports)
         if self.algorithm.pieces > 1:
             stages = divided(stages, self.algorithm.pieces)
         if self.segment_bytes:
             stages = segmented(stages, self.segment_bytes, size)
+        in_turn = self.algorithm.alternating or self.interface == "utofu"
+        if self.algorithm.is_tree or (in_turn and len(sides) > 1):
+            tree = self.algorithm.is_tree
+            stages = [replace(one, is_tree=tree, in_turn=in_turn) for one in stages]
         if self.algorithm.copied:
             stages.append(Stage(1, 0, 0.0, self.algorithm.copied))
         return tuple(stages)
@@ -113,7 +122,9 @@ class Execution:
         known = self.algorithm
         form = known.form if len(sides) == 1 else (known.torus_form or known.form)
         if form is not None:
-            return stages_of_form(form, known.collective, ranks, sides, wide=self.wide)
+            # Fujitsu's algorithms use all dimensions of the torus, PICO's those of the job.
+            used = sides if form == "rings" else box_of(sides)
+            return stages_of_form(form, known.collective, ranks, used, wide=self.wide)
         if known.notation is None:
             return None
         if known.synchronous:

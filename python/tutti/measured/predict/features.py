@@ -10,7 +10,8 @@ import numpy as np
 
 from tutti.measured.predict.catalogue import Execution, execution, is_default
 from tutti.measured.predict.forms import replaced
-from tutti.measured.predict.sharing import crossing, link_load, mean_hops, node_load
+from tutti.measured.predict.sharing import crossing, node_load
+from tutti.measured.predict.torus import link_load, mean_hops
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,30 +120,17 @@ class Features:
 
 
 def sides_of(shape: str | None, nodes: int) -> tuple[int, ...]:
-    """Returns the sides of the torus that carries a job; one side if the network is another.
-
-    A job with two sides is placed in a torus of more dimensions, whose routes are shorter than its
-    sides suggest. It counts as the box of three sides that is closest to a cube.
+    """Returns the sides of the torus that a job requested; one side if the network is another.
 
     Args:
         shape: the sides as text, such as `4x4x4`; None for other networks.
         nodes: the number of nodes.
     """
-    if not shape or "x" not in shape:
-        return (nodes,)
-    sides = tuple(int(side) for side in shape.split("x"))
-    return sides if len(sides) > 2 else _closest_to_cube(nodes)
-
-
-def _closest_to_cube(nodes: int) -> tuple[int, ...]:
-    boxes = [
-        (nodes // (a * b), b, a)
-        for a in range(1, round(nodes ** (1 / 3)) + 1)
-        if nodes % a == 0
-        for b in range(a, math.isqrt(nodes // a) + 1)
-        if nodes % (a * b) == 0
-    ]
-    return min(boxes, key=lambda box: (max(box), sum(box)))
+    return (
+        tuple(int(side) for side in (shape or "").split("x"))
+        if shape and "x" in shape
+        else (nodes,)
+    )
 
 
 def features(frame: pl.DataFrame) -> Features:
@@ -190,10 +178,7 @@ class _Parts:
         self.stages += [(position, *one) for one in shared]
         folded = size * sum(one.count * one.folded for one in stages)
         memory = (per_node - 1) * (folded + on_node)
-        # A ring uses the same interfaces in every step, and sets them up once.
-        ports = sum(
-            (1 if one.partners == "neighbour" else one.count) * (one.ports - 1) for one in stages
-        )
+        ports = sum(one.count * one.messages * (one.ports - 1) for one in stages)
         message = _mean_log(shared)
         counts = (math.log2(row["ranks"]), math.log2(nodes))
         self.rows.append((folded, memory, ports, *counts, math.log(size), message, float(index)))
@@ -214,12 +199,6 @@ class _Parts:
         )
 
 
-def _shape(text: str | None) -> tuple[int, ...] | None:
-    """Returns the sides that a job requested, if it requested two."""
-    sides = tuple(int(side) for side in text.split("x")) if text and "x" in text else ()
-    return sides if len(sides) == 2 else None
-
-
 def _groups(row: dict[str, Any], sides: Sequence[int]) -> bytes | float:
     """Returns the group of each rank; if unknown, the share of messages between groups.
 
@@ -236,7 +215,7 @@ def _shared_stages(
     row: dict[str, Any], stages: Sequence[Stage], sides: Sequence[int], per_node: int
 ) -> tuple[list[tuple[float, ...]], float]:
     """The numbers of :data:`_BY_STAGE` of each stage, and the bytes that a rank moves on a node."""
-    size, groups, shape = float(row["size_bytes"]), _groups(row, sides), _shape(row["shape"])
+    size, groups = float(row["size_bytes"]), _groups(row, sides)
     shared: list[tuple[float, ...]] = []
     on_node = 0.0
     for stage in stages:
@@ -247,8 +226,8 @@ def _shared_stages(
         within = stage.count * (1.0 if load is None else _within_node(stage, per_node))
         count = stage.count - within + within * _shared_memory(bytes_sent)
         across, pair = (groups, 0.0) if isinstance(groups, float) else crossing(stage, groups)
-        links = (load or 1.0) * link_load(stage, sides, shape)
-        others = (across, _between_groups(pair / per_node), mean_hops(stage, sides, shape))
+        links = (load or 1.0) * link_load(stage, sides)
+        others = (across, _between_groups(pair / per_node), mean_hops(stage, sides))
         shared.append((count, stage.messages, bytes_sent, links, *others))
         on_node += within * stage.messages * bytes_sent
     return shared, on_node

@@ -44,6 +44,8 @@ class Stage:
         step: the exponent of the distance between partners, for distances that double.
         alternating: whether partners alternate between both sides (Bine trees).
         ports: network interfaces over which each message is striped.
+        is_tree: whether few ranks send at a time, each within a separate range of ranks.
+        in_turn: whether steps use the dimensions of a torus in turn, not sequentially.
     """
 
     count: int
@@ -54,6 +56,8 @@ class Stage:
     step: int = 0
     alternating: bool = False
     ports: int = 1
+    is_tree: bool = False
+    in_turn: bool = False
 
 
 def next_power_of_two(ranks: int) -> int:
@@ -164,6 +168,11 @@ def divided(stages: Sequence[Stage], pieces: int) -> list[Stage]:
     ]
 
 
-def striped(stages: Sequence[Stage], ports: int) -> list[Stage]:
-    """Stripes each message over `ports` network interfaces."""
+def striped(stages: Sequence[Stage], ports: int, *, sequential: bool = False) -> list[Stage]:
+    """Stripes each message over `ports` network interfaces, at once or sequentially."""
+    if sequential:
+        parts = [replace(one, folded=one.folded / ports) for one in stages]
+        return [
+            replace(one, count=one.count * ports, fraction=one.fraction / ports) for one in parts
+        ]
     return [replace(one, fraction=one.fraction / ports, ports=ports) for one in stages]
