@@ -10,8 +10,6 @@ from typer.testing import CliRunner
 
 from tutti.base.errors import ExitCode
 from tutti.cli.app import app
-from tutti.training.endpoint import configurations
-from tutti.training.files.step_file import load_training
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,19 +125,28 @@ def test_a_platform_without_spines_has_one_pod() -> None:
     assert "at most 256" in done.output
 
 
-def test_the_best_plan_runs_as_a_training_file(tmp_path: Path) -> None:
-    """8 micro-batches without a pipeline: gradients are accumulated."""
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--zero", "3", "--micro-batch", "1", "--tensor", "1", "--context", "1", "--pipeline", "1"],
+        ["--tensor", "4", "--context", "1", "--pipeline", "1", "--zero", "1"],
+        ["--tensor", "2", "--context", "1", "--pipeline", "2"],
+    ],
+    ids=["accumulation", "tensor", "pipeline"],
+)
+def test_the_best_plan_runs_as_a_training_file(words: list[str], tmp_path: Path) -> None:
+    """Without a pipeline, gradients of several micro-batches are accumulated."""
     file = tmp_path / "training.toml"
-    words = ["--global-batch", "64", "--zero", "3", "--micro-batch", "1", "--tensor", "1"]
-    fixed = [*words, "--context", "1", "--pipeline", "1", "--simulate", "1", "--out", str(file)]
-    done = RUNNER.invoke(app, ["train", "plan", *SMALL, *fixed, "--json"], catch_exceptions=False)
+    given = [*words, "--global-batch", "64", "--simulate", "1", "--out", str(file), "--json"]
+    done = RUNNER.invoke(app, ["train", "plan", *SMALL, *given], catch_exceptions=False)
     assert done.exit_code == 0
     best = json.loads(done.stdout)["tables"]["plans"][0]
-    assert "micro_batches = 8" in file.read_text()
-    step = load_training(file).step
-    total = step.run(configurations()["ideal"]).total.ps * 1e-12
-    # The plan also exposes the least share of gathers that measured runs expose.
-    assert total + best["update_s"] == pytest.approx(best["step_s"], rel=0.05)
+    assert "micro_batches = " in file.read_text()
+    given = [str(file), "--out", str(tmp_path / "o"), "--json"]
+    done = RUNNER.invoke(app, ["train", "run", *given], catch_exceptions=False)
+    found = json.loads(done.stdout)["result"]
+    # The plan simulates rings and few micro-batches, the run all of them with NCCL's choice.
+    assert found["planned_step_s"] == pytest.approx(best["step_s"], rel=0.03)
 
 
 def _planned(tmp_path: Path, model: str, *words: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -343,6 +344,7 @@ def test_a_search_ranks_simulates_and_explains() -> None:
     words = " ".join(explained(result))
     assert "Within 8 GPUs of a scale-up domain: tensor" in words
     assert "plans exceed 77 GB per GPU" in words
+    assert re.search(r"compute of the best, by the closed form: \d\d% matrix products", words)
     assert table_of(result.fitting[0]).startswith("[parallelism]\ntensor = 2\n")
 
 

@@ -201,6 +201,20 @@ def busy(step: StepAmounts, coefficients: Array) -> Array:
     return found
 
 
+def compute_shares(step: StepAmounts, coefficients: Array) -> dict[str, float]:
+    """Returns the shares of the compute time of the busiest stage of a step.
+
+    Those of the GPU's terms sum to its time without the host; `launches` is what launches add.
+    """
+    count, host = len(TERMS), kernels.HOST
+    of_terms = coefficients[:count]
+    seconds = sum(kernels.pass_seconds(part, of_terms) for part in (step.forward, step.backward))
+    at = int(np.asarray(seconds).argmax())
+    parts = ((step.forward + step.backward)[at] * of_terms)[:-host] / np.asarray(seconds)[at]
+    found = dict(zip(TERMS[:-host], map(float, parts), strict=True))
+    return {**found, "launches": 1.0 - sum(found.values())}
+
+
 def _data(step: StepAmounts, passes: tuple[Array, Array, Array, Array], share: Array) -> Array:
     """Returns the exposed communication of gradients and weights.
 
