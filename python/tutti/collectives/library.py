@@ -84,17 +84,29 @@ class LibraryPlan:
     ) -> list[TimedSchedule]:
         """Returns the schedules of an algorithm of the library, each with its sizes.
 
+        A note states the sizes for which there is none, if there are others.
+
         Raises:
-            AlgorithmError: The library does not consider the algorithm, or no schedule fits.
+            AlgorithmError: For no size, the library considers the algorithm and a schedule fits.
         """
         found: dict[tuple[object, ...], tuple[LibrarySchedule, set[int]]] = {}
+        lacking: list[tuple[Size, AlgorithmError]] = []
         for size in request.sizes:
-            one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+            try:
+                one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+            except AlgorithmError as error:
+                lacking.append((size, error))
+                continue
             laid_out = one.schedule
             key = laid_out if isinstance(laid_out, str) else laid_out.name
             self.predicted[one.label, ranks, size.bytes] = one.predicted
             group = found.setdefault((one.label, key, one.launch_ps), (one, set()))
             group[1].add(size.bytes)
+        if not found:
+            raise lacking[0][1]
+        for problem in dict.fromkeys(error.problem for _, error in lacking):
+            at = ", ".join(str(size) for size, error in lacking if error.problem == problem)
+            self.notes[f"{notation} on {ranks} ranks has no row at {at}: {problem}"] = None
         return [self._case(one, sizes, request, ranks) for one, sizes in found.values()]
 
     def _case(
@@ -159,6 +171,8 @@ class LibraryPlan:
         """
         rows = []
         for (ranks, size), predicted in self.baselines.items():
+            if (ranks, size) not in bounds:
+                continue
             time, bound = predicted.time_ps, bounds.get((ranks, size))
             collective = plan.request.collective
             rows.append({
@@ -210,7 +224,8 @@ class LibraryPlan:
         return (
             f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
             f"the model of {self.model.title} has {own} ({share:+.0%}): a latency of {latency} and "
-            f"{rate}, not the steps of the protocol and the rates of the links"
+            f"{rate}, which select algorithms, not the steps of the protocol and the rates of the "
+            f"links"
             f"{reason and '. '}{reason}"
         )
 

@@ -187,8 +187,18 @@ class NcclLibrary:
         return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
 
     def reason(self, algorithm: str, ranks: Ranks) -> str:
-        """Returns that the search leaves a part of the NVLinks unused; empty if it uses most."""
-        found = self.on(self.layout(ranks))
+        """Returns what NCCL counts and links do not: half of a tree, or a part of the NVLinks.
+
+        Empty if neither applies.
+        """
+        layout = self.layout(ranks)
+        if algorithm == "Tree" and layout.nodes == 2:
+            return (
+                f"{self.name.upper()} halves the rate of trees on any number of nodes, but the "
+                "adapters of two nodes carry each byte once per direction; no measurement here "
+                "decides"
+            )
+        found = self.on(layout)
         graph = found.graph("nvls")
         used = graph.channels * graph.intra
         if algorithm not in _IN_SWITCHES or used > _MOST_OF_NVLINK * found.gpu_rate:

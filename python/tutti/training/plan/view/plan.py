@@ -25,6 +25,11 @@ _CAPTION = (
     "bubble, UP update, communication by kind); ~ closed form, not simulated"
 )
 _ISOLATED = "; ^ each collective simulated once, in all groups, and not with the others"
+_EXPERTS = (
+    "; EP GPUs with different experts, as Megatron-Core counts them: `expert` of the file x TP; DP "
+    "copies of the experts: Megatron-Core's data parallelism is DP x EP / TP"
+)
+"""Of plans whose groups of experts span tensor groups."""
 
 
 class Row(NamedTuple):
@@ -123,6 +128,7 @@ def plan_view(search: PlanSearch, top: int) -> View:
     rows = [Row(search, ranked) for ranked in search.fitting[:top]]
     texts = list(explained(search))
     caption = _CAPTION + _ISOLATED * any(row.ranked.timing.isolated for row in rows)
+    caption += _EXPERTS * any(row.ranked.plan.kinds.undivided_experts for row in rows)
     return View(
         headline=Fact("", f"{model.name} on {cluster.gpus:,} {cluster.npu.name}, {sequences}"),
         facts=json_facts(
