@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from tutti.view.view import Fact
 
 
-def run_step(training: Training, npus: Sequence[int], threads: int = 0) -> None:
+def run_step(
+    training: Training, npus: Sequence[int], threads: int = 0, *, report: bool = True
+) -> None:
     """Runs a step with each of its configurations, and shows and writes the results.
 
     Args:
         training: The step.
         npus: Up to 8 NPUs whose timelines are drawn and exported.
         threads: The most threads; 0 for one per core.
+        report: Whether to write the page.
 
     Raises:
         ConfigError: The output folder cannot be created.
@@ -54,7 +57,8 @@ def run_step(training: Training, npus: Sequence[int], threads: int = 0) -> None:
     if runs:
         runs = runs if study.is_interrupted else alike(runs, threads)
         more = [_as_planned(training, run) for run in runs if run.configuration.name == "ideal"]
-        study.present(steps_view(runs, training.title, npus, [fact for fact in more if fact]))
+        view = steps_view(runs, training.title, npus, [fact for fact in more if fact])
+        study.present(view.with_page(report))
     study.end(len(runs), len(configurations))
 
 
