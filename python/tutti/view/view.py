@@ -100,9 +100,9 @@ class View:
     conventions: str = ""
     provenance: Sequence[tuple[str, str]] = ()
 
-    def with_page(self, wanted: bool) -> View:
+    def with_page(self, report: bool) -> View:
         """Returns the view with its page, or without one."""
-        return self if wanted else replace(self, question="")
+        return self if report else replace(self, question="")
 
     @property
     def every_fact(self) -> list[Fact]:
