@@ -131,8 +131,9 @@ def test_a_platform_without_spines_has_one_pod() -> None:
         ["--zero", "3", "--micro-batch", "1", "--tensor", "1", "--context", "1", "--pipeline", "1"],
         ["--tensor", "4", "--context", "1", "--pipeline", "1", "--zero", "1"],
         ["--tensor", "2", "--context", "1", "--pipeline", "2"],
+        ["--gpus", "16", "--tensor", "16", "--context", "1", "--pipeline", "1"],
     ],
-    ids=["accumulation", "tensor", "pipeline"],
+    ids=["accumulation", "tensor", "pipeline", "hosts"],
 )
 def test_the_best_plan_runs_as_a_training_file(words: list[str], tmp_path: Path) -> None:
     """Without a pipeline, gradients of several micro-batches are accumulated."""
@@ -145,8 +146,9 @@ def test_the_best_plan_runs_as_a_training_file(words: list[str], tmp_path: Path)
     given = [str(file), "--out", str(tmp_path / "o"), "--json"]
     done = RUNNER.invoke(app, ["train", "run", *given], catch_exceptions=False)
     found = json.loads(done.stdout)["result"]
-    # The plan simulates rings and few micro-batches, the run all of them with NCCL's choice.
-    assert found["planned_step_s"] == pytest.approx(best["step_s"], rel=0.03)
+    # The plan simulates few micro-batches, the run all of them.
+    assert found["planned_step_s"] == pytest.approx(best["step_s"], rel=0.01)
+    assert best["estimated_step_s"] == pytest.approx(best["step_s"], rel=0.05)
 
 
 def _planned(tmp_path: Path, model: str, *words: str) -> Path:

@@ -166,10 +166,10 @@ def test_the_amounts_have_the_flops_of_the_model() -> None:
     decoder = shape("llama3_8b")
     again = 2 * decoder.layers * decoder.attended * 2 * decoder.hidden
     assert seconds * where.peak == pytest.approx(decoder.tokens * (decoder.flops + again), rel=1e-3)
-    # Gradients in FP32 and weights in BF16: NVLink within hosts is slower than 8 adapters.
+    # Gradients in FP32 and weights in BF16, in rings through 16 GPUs and 8 adapters of each host.
     moved = float(step.gather[0] + step.reduce[0])
-    assert moved == pytest.approx(6 * model.parameters * 7 / 8 / where.inner.rate, rel=0.05)
-    assert moved > 6 * model.parameters / 8 / 2 / where.outer.rate
+    slowest = min(where.inner.rate, 8 * where.outer.rate)
+    assert moved == pytest.approx(6 * model.parameters * 15 / 16 / slowest, rel=0.05)
 
 
 def test_a_given_efficiency_replaces_the_fitted_ones() -> None:

@@ -433,22 +433,21 @@ class _Amounts:
     def _time(self, transfer: Transfer) -> float:
         """Returns the alpha-beta time of a collective on its group, with its launch.
 
-        Groups along several dimensions use rings along each, the innermost first. Pieces of the
-        collective pass them in turn, so the slowest dimension sets the bandwidth. A group that
-        spans domains has a ring within each and rings between them, which use all its adapters.
+        A group is one ring per GPU that it has in a domain, through as many adapters, as NCCL's
+        channels are. The slowest link sets the bandwidth.
         """
         if transfer.collective == "all_to_all":
             return self._all_to_all(transfer)
-        slowest, latency, left = 0.0, 0.0, float(transfer.bytes)
-        for kind, ranks, is_inside in self._dimensions:
-            if kind not in transfer.rings:
-                continue
-            link = self.cluster.inner if is_inside else self.cluster.outer
-            slowest = max(slowest, (ranks - 1) * left / ranks / link.rate)
-            latency += (ranks - 1) * link.latency
-            left /= ranks
-        if slowest == 0:
+        parts = [part for part in self._dimensions if part[0] in transfer.rings]
+        inside = math.prod(ranks for _, ranks, is_inside in parts if is_inside)
+        count = math.prod(ranks for _, ranks, _ in parts)
+        outside = count // inside
+        if count == 1:
             return 0.0
+        near, far = self.cluster.inner, self.cluster.outer
+        slowest = (count - 1) / count * transfer.bytes
+        slowest *= max(1 / near.rate, 1 / (inside * far.rate)) if outside > 1 else 1 / near.rate
+        latency = outside * (inside - 1) * near.latency + (outside - 1) * far.latency
         rounds = 2 if transfer.collective == "all_reduce" else 1
         return self.cluster.launch + (slowest + latency) * rounds
 

@@ -121,7 +121,6 @@ def step_of(
         batch=plan.samples,
         rings=dimensions_of(plan, cluster.domain),
         platform=cluster.platform,
-        library=False,
         npu=cluster.engine,
         element=ELEMENT,
         elements=cluster.elements,

@@ -85,7 +85,7 @@ def _comments(ranked: Ranked) -> list[str]:
     return [
         f"A plan of `tutti train plan`, which predicts a step of {timing.step:.3f} s.",
         "`tutti train run` simulates kernels and communication. It leaves out casts of weights,",
-        f"the optimizer and the constant of a step ({more:.3f} s), exposes collectives of layers",
-        "in full, and takes those of the platform's library, not rings. Its line `as a plan` has",
-        "the exposed shares of measured runs, and what it leaves out.",
+        f"the optimizer and the constant of a step ({more:.3f} s), and exposes collectives of",
+        "layers in full. Its line `as a plan` has the exposed shares of measured runs, and what it",
+        "leaves out.",
     ]
