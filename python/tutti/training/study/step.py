@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tutti.study.study import Study
-from tutti.training.files.planned import planned_of
-from tutti.training.plan.simulate import as_planned
+from tutti.training.files.tables import GpuTable
 from tutti.training.results import TrainingResult
 from tutti.training.runs import alike, run_each, watched
 from tutti.training.view.page import steps_view
 from tutti.training.view.text import planned_fact
 from tutti.training.view.tracks import check_npus
-from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,6 +62,13 @@ def run_step(
 
 def _as_planned(training: Training, run: TrainingResult) -> Fact | None:
     """Returns the time as `tutti train plan` counts it, if the step is that of a plan."""
+    if not isinstance(training.raw.compute, GpuTable):
+        return None  # and the modules of plans are not imported
+
+    from tutti.training.files.planned import planned_of
+    from tutti.training.plan.simulate import as_planned
+    from tutti.workloads.pieces import Pieces
+
     planned = planned_of(training)
     if planned is None or run.iterations > 1:
         return None
