@@ -102,7 +102,7 @@ def cluster_of(job: Job, model: Model) -> Cluster:
 
 
 def unlike_platform(cluster: Cluster) -> str:
-    """Returns whose links a GPU gets on a platform of other GPUs; empty on one of its own."""
+    """Returns whose links a GPU gets on a platform of other GPUs; else an empty text."""
     name, words = cluster.npu.name, cluster.platform.name.split("_")
     of = [npu for npu in npu_names() if npu in words]
     if not of or name in of:
