@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.proving import SKIPPED, TOO_LARGE, capped
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from tutti.base.errors import TuttiError
     from tutti.sweeps.executors import Crew
-    from tutti.sweeps.plan import SweepPlan
-    from tutti.sweeps.steps import StepPlan
+    from tutti.sweeps.plan import AnyPlan
     from tutti.sweeps.worker import Item
 
 
@@ -42,9 +41,7 @@ class Session:
         outcome: The results of this session, complete or partial.
     """
 
-    def __init__(
-        self, plan: SweepPlan | StepPlan, cache: Path | None, *, is_fresh: bool = False
-    ) -> None:
+    def __init__(self, plan: AnyPlan, cache: Path | None, *, is_fresh: bool = False) -> None:
         """Reads the cache.
 
         Args:
@@ -123,7 +120,7 @@ class Session:
 
     def unverified(self) -> list[Item]:
         """Returns the schedules that are too large to verify."""
-        rows = self.found.rows | self.outcome.rows
+        rows = self.rows
         return [i for i in self.plan.proofs if not rows.get(i.key, {}).get("proved", True)]
 
     def remarks(self, *, skipped: bool) -> list[str]:
@@ -140,12 +137,17 @@ class Session:
             first = capped(lines, "not verified")
         return first + capped(self.plan.omissions(), "left out")
 
+    @property
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """The finished rows, by key."""
+        return self.found.rows | self.outcome.rows
+
     def frame(self) -> pl.DataFrame:
         """Returns the finished rows, in the order of the plan."""
-        return self.plan.frame(self.found.rows | self.outcome.rows)
+        return self.plan.frame(self.rows)
 
 
-def _named(plan: SweepPlan | StepPlan, item: Item, error: TuttiError) -> TuttiError:
+def _named(plan: AnyPlan, item: Item, error: TuttiError) -> TuttiError:
     if plan.sweep.source in error.problem:
         return error
     return error.reworded(f"{plan.label(item)}: {error.problem}")
