@@ -183,27 +183,22 @@ def _objectives(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
 
 
 def design_view(
-    rows: Sequence[Row],
-    frame: pl.DataFrame,
-    sweep: Sweep,
-    *,
-    has_table: bool = True,
-    report: bool = True,
+    frame: pl.DataFrame, sweep: Sweep, *, has_table: bool = True, report: bool = True
 ) -> View:
     """Returns what a sweep of networks shows.
 
     Args:
-        rows: A row per design, from `with_front`.
-        frame: The same as a data frame.
+        frame: The results: see `tutti.sweeps.sweep`.
         sweep: The sweep.
         has_table: Whether the terminal shows tables.
         report: Whether there is a page.
     """
+    rows = frame.to_dicts()
     compared = sorted(
-        (row for row in rows if "on_front" in row),
+        (row for row in rows if row["on_front"] is not None),
         key=lambda row: (not row["on_front"], -row["saturation_bytes_per_s"], row["design"]),
     )
-    others = [row for row in rows if "on_front" not in row]
+    others = [row for row in rows if row["on_front"] is None]
     swept = swept_columns_of(sweep.keys, rows)
     columns = [NUMBER, *swept, _FRONT, *_shown(sweep.keys, rows)]
     tables: list[ReportTable[Any]] = [_table(columns, compared[:_MOST_ROWS], rows, sweep)]
@@ -232,8 +227,9 @@ CONVENTIONS = (
     "one. The Pareto front has the designs that no other one dominates, among designs under equal "
     "traffic. Objectives are the saturation load, the zero-load latency and, with a table "
     "[energy], area and energy per bit that arrives at the offered load, with leakage; they are "
-    "compared with three digits. Zero load is 0.1 % of the ideal capacity. A saturation load is "
-    "the largest stable load found, within its tolerance. Designs that can deadlock are not "
+    "compared with three digits. Loads are in flits per node and cycle, latencies in cycles. Zero "
+    "load is 0.1 % of the ideal capacity. A saturation load is the largest stable load found: at "
+    "most its tolerance above it, the network is saturated. Designs that can deadlock are not "
     "simulated."
 )
 
@@ -242,7 +238,7 @@ def _table(
     columns: Sequence[Column[Row]], shown: Sequence[Row], rows: Sequence[Row], sweep: Sweep
 ) -> ReportTable[Row]:
     """Returns the table of compared designs for the terminal."""
-    loads = sorted({row["load"] for row in rows if "load" in row})
+    loads = sorted({row["load"] for row in rows if row["load"] is not None})
     at = f"load {number(loads[0])}" if len(loads) == 1 else "the load of each row"
     tolerance = "2 % of the ideal capacity"
     if sweep.template.tolerance is not None:
@@ -293,7 +289,7 @@ def _groups(rows: Sequence[Row]) -> list[_Group]:
 
 
 def _reason(row: Row) -> str:
-    if "reason" in row:
+    if row["reason"] is not None:
         return str(row["reason"])
     load = number(row["load"])
     reasons = {

@@ -93,10 +93,8 @@ class DesignPlan:
         """Returns the name of an item in errors."""
         return f"{self.sweep.source}, {self.sweep.label(item.point)}: {item.notation}"
 
-    def rows(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    def _rows(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Row]:
         """Returns a row per finished or refused design, in the order of the points."""
-        from tutti.sweeps.design_view import with_front
-
         measured: dict[int, Row] = {}
         unfinished = set()
         for item in self.measurements:
@@ -112,7 +110,7 @@ class DesignPlan:
                 found.append(row | self.refused[point]._asdict())
             elif point not in unfinished:
                 found.append(row | measured[point])
-        return with_front(found, self.sweep.keys)
+        return found
 
     def frame(self, rows: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         """Returns a row per finished or refused design, in the order of the points.
@@ -122,11 +120,11 @@ class DesignPlan:
         """
         import polars as pl
 
-        from tutti.sweeps.design_view import DESIGN
+        from tutti.sweeps.design_view import DESIGN, with_front
         from tutti.sweeps.frame import swept_columns
         from tutti.view.tables import frame_of
 
-        shown = self.rows(rows)
+        shown = with_front(self._rows(rows), self.sweep.keys)
         points = pl.Series([row["design"] - 1 for row in shown], dtype=pl.UInt32)
         designs = frame_of(DESIGN, shown)
         return pl.concat([designs, swept_columns(self.sweep)[points]], how="horizontal")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutti.schedules.errors import VerificationError
 from tutti.schedules.proving import SKIPPED, TOO_LARGE, capped
@@ -120,7 +120,7 @@ class Session:
 
     def unverified(self) -> list[Item]:
         """Returns the schedules that are too large to verify."""
-        rows = self.rows
+        rows = self.found.rows | self.outcome.rows
         return [i for i in self.plan.proofs if not rows.get(i.key, {}).get("proved", True)]
 
     def remarks(self, *, skipped: bool) -> list[str]:
@@ -137,14 +137,9 @@ class Session:
             first = capped(lines, "not verified")
         return first + capped(self.plan.omissions(), "left out")
 
-    @property
-    def rows(self) -> dict[str, dict[str, Any]]:
-        """The finished rows, by key."""
-        return self.found.rows | self.outcome.rows
-
     def frame(self) -> pl.DataFrame:
         """Returns the finished rows, in the order of the plan."""
-        return self.plan.frame(self.rows)
+        return self.plan.frame(self.found.rows | self.outcome.rows)
 
 
 def _named(plan: AnyPlan, item: Item, error: TuttiError) -> TuttiError:

@@ -109,10 +109,7 @@ def _view(session: Session, *, has_table: bool, report: bool) -> View:
     is_reported = report and installed("reports")
     if report and not is_reported:
         remark(f"no report is written: it {requires('reports')}")
-    return design_view(
-        plan.rows(session.rows), session.frame(), plan.sweep, has_table=has_table,
-        report=is_reported,
-    )  # fmt: skip
+    return design_view(session.frame(), plan.sweep, has_table=has_table, report=is_reported)
 
 
 def _announce(session: Session, stored: Path) -> None:
