@@ -347,3 +347,9 @@ def test_designs_with_other_clocks_compete_in_time() -> None:
     fast, slow = tutti.sweep(swept(grid, topology=topology), workers=1).to_dicts()
     assert fast["zero_load_ps"] < slow["zero_load_ps"]
     assert slow["dominated_by"] == fast["design"]
+
+
+def test_dask_gives_the_same_designs() -> None:
+    pytest.importorskip("distributed")
+    tables = swept({"router.vcs": [1, 2]}, energy=ENERGY)
+    assert tutti.sweep(tables, executor="dask", workers=1).equals(tutti.sweep(tables, workers=1))

@@ -76,25 +76,11 @@ def measure_with_energy(
         SimulationError: A run cannot finish; raised for the first such one, after all have run.
         KeyboardInterrupt: Ctrl-C was pressed; runs that have started are not waited for.
     """
-
-    def run(index: int) -> tuple[Figures, EnergyReport]:
-        point = plan.points[index]
-        result = Run(
-            plan.core_cases[index],
-            schedule=point.case.schedule,
-            platform=point.case.platform or plan.request.platform,
-            size=point.size,
-            datatype=plan.request.datatype,
-            not_verified=None,
-            record=False,
-        )
-        return (result.completion_ps, result.messages, result.message_bytes), result.energy()
-
     failed: dict[int, Exception] = {}
     # The core releases the interpreter lock, so threads run in parallel.
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1)
     try:
-        running = {pool.submit(run, index): index for index in range(len(plan.points))}
+        running = {pool.submit(_run, plan, index): index for index in range(len(plan.points))}
         for done in as_completed(running):
             error = done.exception()
             if isinstance(error, Exception):
@@ -105,6 +91,20 @@ def measure_with_energy(
         pool.shutdown(wait=False, cancel_futures=True)
     if failed:
         raise failed[min(failed)]
+
+
+def _run(plan: ComparisonPlan, index: int) -> tuple[Figures, EnergyReport]:
+    point = plan.points[index]
+    run = Run(
+        plan.core_cases[index],
+        schedule=point.case.schedule,
+        platform=point.case.platform or plan.request.platform,
+        size=point.size,
+        datatype=plan.request.datatype,
+        not_verified=None,
+        record=False,
+    )
+    return (run.completion_ps, run.messages, run.message_bytes), run.energy()
 
 
 def energies(
