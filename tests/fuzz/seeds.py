@@ -225,7 +225,7 @@ def networks() -> list[Target]:
         ),
         Target(
             "design space",
-            {"noc.toml": noc, "f.toml": example("32*/space.toml")},
+            {"noc.toml": noc, "f.toml": example("32*/sweep.toml")},
             ("sweep", "f.toml", "--status", "--out", "o"),
         ),
         *(
