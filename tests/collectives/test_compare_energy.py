@@ -13,7 +13,7 @@ import tutti
 from tutti.base.errors import SimulationError
 from tutti.cli.app import app
 from tutti.collectives import energy as energy_of_comparisons
-from tutti.collectives.energy import has_energy
+from tutti.collectives.case import has_energy
 from tutti.collectives.experiment import Rows, measure, plan
 from tutti.collectives.files.resolve import load_experiment
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.case import Figures
     from tutti.energy.technology import EnergyReport
-    from tutti.platforms.machine import Platform
 
 
 class ScheduleEnergy(NamedTuple):
@@ -49,14 +48,6 @@ class ScheduleEnergy(NamedTuple):
     def pj_per_byte(self) -> float:
         """Energy per byte of the payload, in picojoules."""
         return self.total.nominal * 1e12 / self.size_bytes
-
-
-def has_energy(platform: Platform) -> bool:
-    """Returns whether the platform models the energy of its routers and links."""
-    contention = platform.effective_contention
-    if contention.kind == "packet":
-        return contention.package is not None
-    return contention.kind in {"flit", "mesh"} and contention.technology is not None
 
 
 def measure_with_energy(

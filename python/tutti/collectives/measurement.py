@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.collectives.case import limit_of, run_all, timed
-from tutti.collectives.energy import energies, has_energy, measure_with_energy
+from tutti.collectives.case import has_energy, limit_of, run_all, timed
+from tutti.collectives.energy import energies, measure_with_energy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

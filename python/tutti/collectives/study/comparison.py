@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.extras import installed, requires
 from tutti.base.units import Size
+from tutti.collectives.case import has_energy
 from tutti.collectives.comparison import cases
-from tutti.collectives.energy import has_energy
 from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
 from tutti.collectives.library import one_adapter, with_baselines
 from tutti.collectives.view.comparison import comparison_view

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tutti import _core
-from tutti.collectives.energy import has_energy
+from tutti.collectives.case import has_energy
 from tutti.networks.flit.view.run import energy_data, energy_facts
 from tutti.networks.flit.view.text import counts
 from tutti.view.notebook import MOST_MESSAGES
