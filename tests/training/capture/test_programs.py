@@ -28,6 +28,7 @@ from tutti.training.capture.summary import peak
 from tutti.training.errors import CaptureError
 from tutti.training.files.step_file import load_training
 from tutti.training.plan.efficiency import Setting
+from tutti.training.spans import spans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,19 @@ def test_consecutive_operators_of_a_block_are_one_task() -> None:
     tasks = [(task.layer, task.amount) for task in program.tasks if task.kind == "compute"]
     assert tasks == [("layers.0 forward", 10**6), ("layers.0 forward", 2 * 10**6),
                      ("layers.1 forward", 10**6)]  # fmt: skip
+
+
+def test_copies_on_another_stream_run_beside_a_block(tmp_path: Path) -> None:
+    """FSDP2 copies the shards of the next block while a block computes, then gathers them."""
+    copied = replace(computed("layers.1"), stream=1)
+    step = step_of(computed("layers.0.a", size=300_000_000_000), copied, gathered((1,)),
+                   computed("layers.1.a", (0, 2)))  # fmt: skip
+    write_step(tmp_path, step)
+    training = load_training(tmp_path, ["platform=dgx_h100_cluster"])
+    run = training.step.run(training.configurations[0])
+    lanes = [one.lane for one in spans(run) if not one.is_collective]
+    assert sorted(lanes) == ["background", "compute", "compute"]
+    assert run.exposed == 0
 
 
 def test_slow_ranks_take_longer() -> None:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from tutti.training.plan.calibrated import Calibrated
     from tutti.training.plan.efficiency import Setting
 
-__all__ = ["KernelTimes"]
+__all__ = ["SEPARATE", "KernelTimes"]
 
 _MODEL_SHARE = 4 / 5
 """Share of the FLOPs of the backward pass of attention that the coefficient counts: a kernel
 computes five products, of which the first repeats the scores (Dao et al. 2022, section 3.1)."""
-_SEPARATE = ("aten.embedding", "fsdp.", "aten._foreach_copy_", "c10d.")
+SEPARATE = ("aten.embedding", "fsdp.", "aten._foreach_copy_", "c10d.")
 """Operators that a compiler does not fuse with their neighbours."""
 
 
@@ -94,4 +94,4 @@ class KernelTimes:
 
 
 def _fuses(one: Operator) -> bool:
-    return one.phase != "optimizer" and not one.name.startswith(_SEPARATE)
+    return one.phase != "optimizer" and not one.name.startswith(SEPARATE)

@@ -193,16 +193,18 @@ class _Tasks:
     def all(self) -> list[_core.TraceTask]:
         """Returns the tasks; each waits for earlier ones only."""
         ends = self._awaited()
-        rows: list[tuple[str, set[int], int, Exchange | None]] = []
+        rows: list[tuple[str, set[int], int, bool, Exchange | None]] = []
         for number, one in enumerate(self.role.operators):
             after = {self._task[before] for before in one.after}
             name, at = _label(one), self._open.get(one.stream)
             if one.exchange is None and at is not None and after <= {at} and rows[at][0] == name:
-                rows[at] = (name, rows[at][1], rows[at][2] + self.times[number], None)
+                _, before, time, side, _ = rows[at]
+                rows[at] = (name, before, time + self.times[number], side, None)
                 self._task.append(at)
             else:
                 self._task.append(len(rows))
-                rows.append((name, after, self.times[number], one.exchange))
+                side = one.exchange is None and one.stream != self._main
+                rows.append((name, after, self.times[number], side, one.exchange))
             closes = one.exchange is not None or number in ends
             if closes:
                 self._open.pop(one.stream, None)
@@ -211,10 +213,24 @@ class _Tasks:
         return [self._made(*row) for row in rows]
 
     def _made(
-        self, name: str, after: set[int], time: int, exchange: Exchange | None
+        self, name: str, after: set[int], time: int, side: bool, exchange: Exchange | None
     ) -> _core.TraceTask:
         of = self.work.exchange(self.role, exchange) if exchange else None
-        return _core.TraceTask(name, after=sorted(after), time_ps=time, exchange=of)
+        return _core.TraceTask(
+            name, after=sorted(after), time_ps=time, background=side, exchange=of
+        )
+
+    @cached_property
+    def _main(self) -> int:
+        """The stream whose operators take longest: those of others run beside it.
+
+        FSDP2 copies shards on a stream of its own, which would otherwise wait for a block.
+        """
+        totals: Counter[int] = Counter()
+        for one, time in zip(self.role.operators, self.times, strict=True):
+            if one.exchange is None:
+                totals[one.stream] += time
+        return max(totals, key=lambda stream: (totals[stream], -stream), default=0)
 
     def _awaited(self) -> set[int]:
         """Returns the operators that another stream waits for."""

@@ -226,7 +226,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         if exchange.collective == "all_gather":
             self.storages.gathered(list(issued.outputs))
         if issued.waits:
-            self.order.wait(current, (number,))
+            self.order.follow(current, number)
 
     def _read(self, tensor: Any) -> float | int | bool:  # noqa: ANN401
         """Returns the assumed value of a tensor that the program reads.
