@@ -222,9 +222,9 @@ class _Tasks:
 
     @cached_property
     def _main(self) -> int:
-        """The stream whose operators take longest: those of others run beside it.
+        """The stream whose operators take longest: those of others run concurrently.
 
-        FSDP2 copies shards on a stream of its own, which would otherwise wait for a block.
+        FSDP2 copies shards on another stream, which would otherwise wait for a block.
         """
         totals: Counter[int] = Counter()
         for one, time in zip(self.role.operators, self.times, strict=True):

@@ -203,6 +203,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         number = len(self.operators)
         if issued.uneven:
             self._count("uneven all-to-alls have the bytes that this rank sends")
+        if issued.shift:
+            self._count("shifts in a ring take the time of all-to-alls of as many bytes")
         current = self._devices.stream
         message = exchange.collective in {"send", "recv"}
         stream = _stream_of(exchange)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tutti.training.capture.summary import peak
 from tutti.view.quantity import plural
 from tutti.view.view import Fact
 
@@ -33,13 +34,25 @@ def captured_facts(work: CapturedWork) -> list[Fact]:
         Fact("FLOPs", f"{flops / 1e12:,.1f} TFLOP per rank", "flops", flops),
         Fact("parameters", f"{first.weights / 1e6:,.1f} M, {first.parameters / 1e6:,.1f} M stored",
              "parameters", first.weights),
+        _memory(work),
         Fact("GPU", f"{work.kernels.peaks.name}, {work.kernels.setting.precision}", "gpu",
              work.kernels.peaks.name),
     ]  # fmt: skip
 
 
+def _memory(work: CapturedWork) -> Fact:
+    """Returns the largest memory of the captured ranks, of that of the GPU."""
+    most = max(peak(role).bytes for role in work.step.roles)
+    capacity = work.kernels.peaks.memory_bytes.bytes
+    text = f"{most / 1e9:,.1f} of {capacity / 1e9:,.0f} GB per GPU"
+    return Fact("memory", text, "peak_memory", most)
+
+
 def captured_remarks(work: CapturedWork) -> Iterator[str]:
     """Yields what the capture assumed, and what kernels were priced by."""
+    over = max(peak(role).bytes for role in work.step.roles) - work.kernels.peaks.memory_bytes.bytes
+    if over > 0:
+        yield f"the step needs {over / 1e9:,.1f} GB more than the memory of a GPU"
     lines = dict.fromkeys(line for role in work.step.roles for line in role.remarks)
     yield from lines
     names = {one.collective for role in work.step.roles for _, one in role.exchanges}
