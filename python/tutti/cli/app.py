@@ -92,6 +92,7 @@ _IN_GROUPS = {
         "plan": "train_plan:plan",
         "calibrate": "train_calibrate:calibrate_",
         "capture": "train_capture:capture",
+        "export": "train_export:export",
     },
 }
 """Commands of groups that have separate modules, by the place of their function."""

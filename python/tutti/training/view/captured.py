@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.training.capture.summary import peak
 from tutti.view.quantity import plural
 from tutti.view.view import Fact
 
@@ -42,7 +41,7 @@ def captured_facts(work: CapturedWork) -> list[Fact]:
 
 def _memory(work: CapturedWork) -> Fact:
     """Returns the largest memory of the captured ranks, of that of the GPU."""
-    most = max(peak(role).bytes for role in work.step.roles)
+    most = work.peak_bytes
     capacity = work.kernels.peaks.memory_bytes.bytes
     text = f"{most / 1e9:,.1f} of {capacity / 1e9:,.0f} GB per GPU"
     return Fact("memory", text, "peak_memory", most)
@@ -50,7 +49,7 @@ def _memory(work: CapturedWork) -> Fact:
 
 def captured_remarks(work: CapturedWork) -> Iterator[str]:
     """Yields what the capture assumed, and what kernels were priced by."""
-    over = max(peak(role).bytes for role in work.step.roles) - work.kernels.peaks.memory_bytes.bytes
+    over = work.peak_bytes - work.kernels.peaks.memory_bytes.bytes
     if over > 0:
         yield f"the step needs {over / 1e9:,.1f} GB more than the memory of a GPU"
     lines = dict.fromkeys(line for role in work.step.roles for line in role.remarks)

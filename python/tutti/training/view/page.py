@@ -6,7 +6,6 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from tutti.training.capture.view import memory_tables
 from tutti.training.parts import layers, windows
 from tutti.view.charts import Axis, bars, chart, line
 from tutti.view.errors import ReportError
@@ -91,7 +90,7 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
         tables=[
             ReportTable(of_scope(QUANTITIES, "runs"), runs, caption=_CAPTION),
             *([ReportTable(of_scope(EXPOSED, "runs"), exposed, caption=_EXPOSED)] * bool(exposed)),
-            *(memory_tables(captured.step) if (captured := first.step.captured) else ()),
+            *(first.step.captured.memory_tables() if first.step.captured else ()),
         ],
         data=_data(runs),
         drawings={"trace.pftrace": lambda path: write_training_trace(path, runs, npus)},
