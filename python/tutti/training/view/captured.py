@@ -59,7 +59,24 @@ def captured_remarks(work: CapturedWork) -> Iterator[str]:
         yield "a broadcast takes the time of an all_gather of as many bytes"
     if "reduce" in names:
         yield "a reduce takes the time of a reduce_scatter of as many bytes"
+    yield from _measured(work)
     dtypes = {one.dtype for role in work.step.roles for one in role.operators
               if one.kind == "product"}  # fmt: skip
     if "float32" in dtypes:
         yield "products in float32 have half of BF16's peak (TF32)"
+
+
+def _measured(work: CapturedWork) -> Iterator[str]:
+    """Yields what measured times replace, or why they do not."""
+    kernels = work.kernels
+    if kernels.measured is None:
+        return
+    if kernels.used is None:
+        reason = f"not of {kernels.peaks.name}" if not kernels.efficiency else "and an efficiency"
+        yield f"the measured kernel times are of {kernels.measured.gpu}, {reason}: not used"
+        return
+    timed = [one for role in work.step.roles for one in role.operators
+             if one.kind in {"product", "attention"}]  # fmt: skip
+    count = sum(kernels.used.seconds(one) is not None for one in timed)
+    yield (f"{count:,} of {len(timed):,} products and attentions have the time measured on "
+           f"{kernels.measured.gpu}")  # fmt: skip
