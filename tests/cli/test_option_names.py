@@ -22,7 +22,8 @@ WRITES = {
     *("noc from-garnet", "noc from-noxim"),
     *("bypass map", "bypass search", "bypass draw", "workload from-torch"),
     *("train plan", "train run", "train from-astrasim", "train overlap", "train search"),
-    *("train calibrate", "train capture", "train disturb", "mpi plan", "mpi exec", "mpi bench"),
+    *("train calibrate", "train capture", "train disturb", "train export"),
+    *("mpi plan", "mpi exec", "mpi bench"),
 }
 """Commands that write files."""
 METAVARS = {

@@ -93,6 +93,8 @@ _IN_GROUPS = {
         "plan": "train_plan:plan",
         "calibrate": "train_calibrate:calibrate_",
         "capture": "train_capture:capture",
+        "export": "train_export:export",
+        "measure": "train_measure:measure_",
     },
 }
 """Commands of groups that have separate modules, by the place of their function."""

@@ -157,12 +157,14 @@ def _fits(given: dict[str, str], gpus: int) -> bool:
 def _used(npus: int, gpus: int) -> int:
     """Returns the GPUs of a host or rack that a job uses, of `npus`.
 
-    A rack of trays may be used in part, equally in all racks: 64 GPUs of a GB200 NVL72. Hosts are
-    used completely.
+    A rack of trays may be used in part, equally in all racks: 64 GPUs of each GB200 NVL72. The job
+    takes as few racks as divide it, and more than half of each; hosts are used completely.
     """
-    racks = -(-gpus // npus)
-    is_part = npus > _HOST and gpus % npus and gpus % (_TRAY * racks) == 0
-    return gpus // racks if is_part else npus
+    if npus <= _HOST or gpus % npus == 0:
+        return npus
+    least, most = -(-gpus // npus), max(1, 2 * gpus // npus)
+    racks = (count for count in range(least, most + 1) if gpus % (_TRAY * count) == 0)
+    return next((gpus // count for count in racks), npus)
 
 
 _HOST = 8

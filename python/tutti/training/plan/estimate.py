@@ -366,7 +366,8 @@ class _Amounts:
         inner = [kind for kind in kinds.order if kind in BLOCKING]
         places = tuple((kind, plan.stride(kind)) for kind in inner)
         passes = replace(kinds, zero=0, order=KINDS), plan.micro_batch, places
-        weights = replace(kinds, recompute="none"), plan.data, plan.stride("data")
+        units = bool(plan.kinds.units(self.pieces.model))
+        weights = replace(kinds, recompute="none"), plan.data, plan.stride("data"), units
         parts = [
             self.known.get(key) or self.known.setdefault(key, self._blocks(part))
             for key, part in ((passes, self._passes), (weights, self._weights))
@@ -379,11 +380,13 @@ class _Amounts:
         placement = plan.kinds.on([(kind, plan.degree(kind)) for kind in plan.kinds.order])
         sizes = self.cluster.elements.of(ELEMENT)
         copies = plan.kinds.dispatched(self.pieces.model)
+        units = plan.kinds.units(self.pieces.model)
         found = []
         for start, stop in self.pieces.places:
             first = max(0, start - 1)
             near = layers[first : stop + 1]
-            moved = Transfers(plan.kinds, placement, near, plan.micro_batch, sizes, copies)
+            moved = Transfers(plan.kinds, placement, near, plan.micro_batch, sizes, copies,
+                              units[first : stop + 1])  # fmt: skip
             costs = [cost(near[at], moved, at) for at in range(start - first, stop - first)]
             found.append(_sum([(one, 1) for one in costs]))
         return found

@@ -96,6 +96,7 @@ def steps_view(
         tables=[
             ReportTable(of_scope(QUANTITIES, "runs"), runs, caption=_CAPTION),
             *([ReportTable(of_scope(EXPOSED, "runs"), exposed, caption=_EXPOSED)] * bool(exposed)),
+            *(first.step.captured.memory_tables() if first.step.captured else ()),
         ],
         data=_data(runs),
         drawings={"trace.pftrace": lambda path: write_training_trace(path, runs, npus)},
