@@ -1041,6 +1041,7 @@ class _Mesh(TypedDict):
     columns: int
     rows: int
     hpc_max: int | None
+    bypass_turns: bool | None
     priority: str | None
     arbiter: str | None
     fan_out: str | None
