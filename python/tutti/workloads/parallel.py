@@ -253,9 +253,7 @@ class Parallelism(InFiles):
             "is FSDP.",
         ),
     ] = 0
-    prefetch: Annotated[
-        Count, Field(description="Units (blocks) by which FSDP prefetches weights.")
-    ] = 1
+    prefetch: Annotated[Count, Field(description="Blocks by which FSDP prefetches weights.")] = 1
     recompute: Annotated[
         Recompute,
         Field(
@@ -371,10 +369,7 @@ class Parallelism(InFiles):
         )
 
     def units(self, model: Model) -> tuple[int, ...]:
-        """Returns the unit of each layer whose weights ZeRO 3 gathers together; empty for layers.
-
-        Stages of a pipeline gather each layer, since micro-batches gather weights again.
-        """
+        """Returns the unit of each layer that ZeRO 3 gathers together; empty in a pipeline."""
         return units_of(model) if self.zero == 3 and self.pipeline == 1 else ()
 
     def _accumulated(self, layers: _Layers) -> _Layers:

@@ -136,10 +136,7 @@ def comparison_view(
         inputs=inputs,
         tables=[ranking, *_repetitions(ranking), *_energies(energies, top),
                 *([_not_simulated(pruned)] if pruned else [])],
-        data=[Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
-              Data("fastest", lambda: records_of(REGIONS, every)),
-              *([results(ENERGIES, energies, "energy", [".parquet", ".csv"])] if energies else []),
-              *([Data("not_simulated", lambda: records_of(PRUNED, pruned))] if pruned else [])],
+        data=_data(comparison, every, energies, pruned),
         below=[f"{rest} more rows with smaller leads; --top 0 shows all"] if rest else [],
         sections=partial(
             _all_sections, cases, headings, leads, platform, run, pruned=pruned, energies=energies
@@ -156,6 +153,21 @@ def comparison_view(
         findings=list(zip(headings, summaries, strict=True)),
         drawings={"winner.pftrace": lambda path: write_trace(path, *run())} if run else {},
     )
+
+
+def _data(
+    comparison: pl.DataFrame,
+    leads: Sequence[Lead],
+    energies: Sequence[ScheduleEnergy],
+    pruned: Sequence[Pruned],
+) -> list[Data]:
+    found = [Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
+             Data("fastest", lambda: records_of(REGIONS, leads))]  # fmt: skip
+    if energies:
+        found.append(results(ENERGIES, energies, "energy", [".parquet", ".csv"]))
+    if pruned:
+        found.append(Data("not_simulated", lambda: records_of(PRUNED, pruned)))
+    return found
 
 
 def _ranking(leads: Sequence[Lead], top: int) -> Ranking:
