@@ -164,7 +164,9 @@ def combined(step: StepAmounts, coefficients: Array) -> Times:
     found = {kind: micro_batches * of(seconds) for kind, seconds in exposed.items()}
     waits = np.maximum(0.0, 2 * step.interleaved * step.message - each)
     found["pipeline"] = of(step.passing) + micro_batches * waits
-    passes = (forward, backward, of(step.gather), of(step.reduce))
+    # Collectives that block layers hide gathers, too: they do not use all links.
+    longer = each / (forward + backward)
+    passes = (forward * longer, backward * longer, of(step.gather), of(step.reduce))
     found["data"] = _data(step, passes, value["data"])
     terms = coefficients[..., -step.update.shape[-1] :]
     return Times(

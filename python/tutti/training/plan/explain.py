@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tutti.training.plan.search import PlanSearch, Ranked
     from tutti.workloads.memory import Memory
 
+_NEAR = 1.5
+"""The memory over that of a GPU up to which a plan that does not fit is of interest."""
 _MANY_LAUNCHES = 0.25
 """The share of compute from which a sentence states how to have fewer launches."""
 
@@ -96,7 +98,7 @@ def _compute(found: PlanSearch) -> str:
     shares = compute_shares(of, cluster.coefficients(model))
     ordered = sorted(shares.items(), key=lambda part: -part[1])
     texts = [f"{share:.0%} {_WORDS[name]}" for name, share in ordered if share >= 0.05]
-    text = f"compute of the best, by the closed form: {', '.join(texts)}"
+    text = f"compute of the best's slowest stage, by the closed form: {', '.join(texts)}"
     if shares["launches"] < _MANY_LAUNCHES:
         return text
     graphs = "" if cluster.setting(model).graph == "full" else " or --cuda-graphs full"
@@ -107,11 +109,13 @@ def _exceeding(found: PlanSearch) -> Iterator[str]:
     total = len(found.fitting) + len(found.exceeding)
     limit = found.cluster.capacity / 1e9
     yield f"{len(found.exceeding):,} of {total:,} plans exceed {limit:.0f} GB per GPU"
-    fastest = found.exceeding[0]
-    if fastest.estimated.step >= min(one.estimated.step for one in found.fitting):
+    best, most = min(one.estimated.step for one in found.fitting), _NEAR * found.cluster.capacity
+    near = [one for one in found.exceeding if one.memory.total <= most]
+    fastest = next((one for one in near if one.estimated.step < best), None)
+    if fastest is None:
         return
     yield (
-        f"the fastest of them, {described(fastest)}, is estimated at "
+        f"the fastest that exceeds it by at most half, {described(fastest)}, is estimated at "
         f"{fastest.estimated.step:.2f} s and {exceeds(fastest.memory, found.cluster.capacity)}"
     )
 
