@@ -119,7 +119,7 @@ PLANS: tuple[Column[Row], ...] = (
 
 
 def _distinct(plans: Sequence[Ranked]) -> list[Ranked]:
-    """Returns the fastest of the plans that differ in nothing but the order of their groups."""
+    """Returns the fastest of the plans that differ only in the order of their groups."""
     found: dict[object, Ranked] = {}
     for one in plans:
         same = replace(one.plan, kinds=replace(one.plan.kinds, order=ORDER))
