@@ -86,7 +86,7 @@ def simulated(where: Platform, ranks: int, size: Size) -> tuple[str, tutti.Run, 
         algorithms=[library.model.name],
     )
     (case,) = library.schedules(library.model.name, request, ranks)
-    run = tutti.simulate(case.schedule, case.platform or where, size=size)
+    run = tutti.simulate(case.schedule, case.platform or where, size=size, bound_on=where)
     difference = library.difference(case.name, ranks, [(size.bytes, run.completion_ps)])
     return case.name, run, difference
 
@@ -140,6 +140,52 @@ def test_verbs_print_the_same_number(tmp_path: Path) -> None:
     assert fastest["time_ps"] == run["result"]["time_ps"]
     assert fastest["busbw_bytes_per_s"] == pytest.approx(run["result"]["busbw_bytes_per_s"])
     assert run["result"]["time_ps"] == pytest.approx(library["time_ps"], rel=AGREEMENT)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size", "bound_ps"),
+    [
+        # 1 GiB at 370.8 GB/s, a launch of 6.6 us, and the 0.5 us of a message.
+        (8, "1GiB", 2_902_843_862),
+        # Between two nodes, 16 MiB at 8 x 49 GB/s take less than the NVLinks of a GPU.
+        (16, "16MiB", 52_345_998),
+        # 2 x 7 x 256 MiB between 8 nodes over 64 adapters of 49 GB/s.
+        (64, "256MiB", 1_204_972_572),
+    ],
+)
+def test_run_and_compare_have_one_bound(
+    ranks: int, size: str, bound_ps: int, tmp_path: Path
+) -> None:
+    common = ("-p", "dgx_h100_cluster", "--ranks", str(ranks), "--json")
+    run = json.loads(call("run", "nccl", "--size", size, *common, cwd=tmp_path).stdout)["result"]
+    arguments = ("-a", "nccl", "-b", size, "-e", size, "--no-report", *common)
+    compared = json.loads(call("compare", *arguments, cwd=tmp_path).stdout)
+    (row,) = (one for one in compared["tables"]["results"] if one["algorithm"] == "nccl")
+    assert row["bound_ps"] == run["bound_ps"] == bound_ps < run["time_ps"]
+    assert row["of_limit"] == run["of_limit"] == bound_ps / run["time_ps"]
+
+
+@pytest.mark.parametrize("name", ["dgx_h100_cluster", "dgx_h100_sharp_cluster"])
+@pytest.mark.parametrize("ranks", [16, 32])
+def test_no_schedule_beats_the_bound_of_used_switches(name: str, ranks: int) -> None:
+    """Idle nodes have NVSwitches, too, which do not weaken the bound of the others."""
+    where = platform(name)
+    assert where.library is not None
+    nodes = ranks // 8
+    frame = tutti.compare(
+        where,
+        collective="all_reduce",
+        ranks=[ranks],
+        sizes=["64 KiB", "64 MiB"],
+        algorithms=[
+            *where.library.model.notations("all_reduce", ranks),
+            "ring:node=8,channels=8",
+            f"hierarchical:8x{nodes}:in_network/ring/in_network",
+        ],
+        verify=False,
+    )  # fmt: skip
+    assert frame["of_limit"].max() <= 1
+    assert frame["bound_ps"].n_unique() == 2
 
 
 def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def run_once(
         laid_out: The schedule.
         size: The size.
         platform: The platform with the costs of a library's protocol; None for that of the
-            experiment.
+            experiment, whose lower bound the run has in both cases.
         verify: Whether to verify the schedule first.
         record: Whether to record activities and messages.
 
@@ -224,4 +224,5 @@ def run_once(
         seed=experiment.seed,
         verify=verify,
         record=record,
+        bound_on=experiment.machine(),
     )
