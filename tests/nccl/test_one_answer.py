@@ -240,6 +240,42 @@ def test_chains_through_one_link_are_refused() -> None:
                           algorithms=["nccl"])  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "ranks", "options"),
+    [
+        ("dgx_h100_cluster", 64, "--system dgx_h100 -c broadcast --nodes 8 -s 1GiB --nccl 2.28.9"),
+        (
+            "dgx_h100_cluster",
+            8,
+            "--system dgx_h100 -c broadcast --nodes 2 --gpus-per-node 4 -s 1GiB --nccl 2.28.9",
+        ),
+    ],
+)
+def test_a_missing_schedule_refers_to_the_model(
+    name: str, ranks: int, options: str, tmp_path: Path
+) -> None:
+    model = platform(name).library.model
+    group = ranks if ranks == 64 else [*range(4), *range(8, 12)]
+    with pytest.raises(AlgorithmError) as refused:
+        model.schedule("nccl", "broadcast", group, 1 << 30)
+    assert refused.value.hint == (
+        f"`tutti nccl explain {options}` predicts its time, or name another algorithm"
+    )
+    explained = call("nccl", "explain", *options.split(), "--json", cwd=tmp_path)
+    (size,) = json.loads(explained.stdout)["tables"]["sizes"]
+    predicted = model.predict("nccl", "broadcast", group, 1 << 30)
+    own = {f"{one['algorithm']} {one['protocol']}": one["time_us"] for one in size["candidates"]}
+    assert own[predicted.choice] == pytest.approx(predicted.time_ps / 1e6, rel=1e-5)
+
+
+def test_a_misfit_names_the_only_rank_count(tmp_path: Path) -> None:
+    arguments = ("-c", "broadcast", "-p", "dgx_h100_cluster", "-b", "1G", "-e", "1G", "-a", "nccl")
+    one = call("compare", *arguments, "--ranks", "64", cwd=tmp_path).stderr
+    assert "expected: an algorithm for 64 ranks\nhint: `tutti nccl explain" in one
+    several = call("compare", *arguments, "--ranks", "16,64", cwd=tmp_path).stderr
+    assert "expected: an algorithm for at least one of 16, 64 ranks" in several
+
+
 def test_incomplete_nodes_are_remarked(tmp_path: Path) -> None:
     done = call("run", "nccl", "-p", "dgx_h100", "-r", "4", "--size", "1GiB", cwd=tmp_path)
     assert "for 4 GPUs of a node are those of the complete node" in " ".join(done.stderr.split())
