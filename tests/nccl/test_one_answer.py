@@ -23,6 +23,7 @@ from tutti.nccl.rings import rings
 from tutti.nccl.schedules import Layout, nvls_tree
 from tutti.platforms import platform
 from tutti.platforms.files.presets import platform_text
+from tutti.platforms.library import Prediction
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -186,6 +187,24 @@ def test_no_schedule_beats_the_bound_of_used_switches(name: str, ranks: int) -> 
     )  # fmt: skip
     assert frame["of_limit"].max() <= 1
     assert frame["bound_ps"].n_unique() == 2
+
+
+@pytest.mark.parametrize(
+    ("latency_ps", "predicted_ps", "words"),
+    [
+        (10_000_000, 24_000_000_000, "has 24 ms (-5%)"),
+        (20_000_000, 1_065_000_000_000, "has 1.065 s, 46.9 times as long. The cause is its rate"),
+        (90_000_000_000, 100_000_000_000, "4.4 times as long. The cause is its latency of 90 ms"),
+        (0, 5_000_000_000, "has 5 ms, while the simulation takes 4.55 times as long. The cause is"),
+    ],
+)
+def test_a_large_difference_names_its_cause(latency_ps: int, predicted_ps: int, words: str) -> None:
+    library, name, size = LibraryPlan.of(platform("mi300x")), "rccl:tree,ll", 1 << 30
+    assert library is not None
+    library.predicted[name, 8, size] = Prediction("Tree", "LL", latency_ps, predicted_ps)
+    text = library.difference(name, 8, [(size, 22_730_000_000)])
+    assert words in text
+    assert ("select algorithms, not to predict this time" in text) == ("cause" in words)
 
 
 def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:
