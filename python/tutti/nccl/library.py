@@ -211,12 +211,12 @@ class NcclLibrary:
 
     def _explanation(self, collective: str, layout: Layout, size: int) -> str:
         """Returns the command that prints the predictions of the library's own model."""
-        whole = layout.width == preset_of(self.system).gpus_per_node
+        is_complete = layout.width == preset_of(self.system).gpus_per_node
         options = (
             f"--system {self.system}",
             f"-c {collective}",
             f"--nodes {layout.nodes}",
-            "" if whole else f"--gpus-per-node {layout.width}",
+            "" if is_complete else f"--gpus-per-node {layout.width}",
             f"-s {str(Size(bytes=size)).replace(' ', '')}",
             f"--nccl {self.version}",
         )
