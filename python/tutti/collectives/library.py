@@ -173,8 +173,6 @@ class LibraryPlan:
         """
         rows = []
         for (ranks, size), predicted in self.baselines.items():
-            if (ranks, size) not in bounds:
-                continue
             time, bound = predicted.time_ps, bounds.get((ranks, size))
             collective = plan.request.collective
             rows.append({
@@ -283,4 +281,6 @@ def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame
         return measured
     cells = measured.select("ranks", "size_bytes").iter_rows()
     bounds = dict(zip(cells, measured["bound_ps"], strict=True))
-    return pl.concat([measured, measurement_frame(plan.library.rows(plan, bounds))])
+    rows = [one for one in plan.library.rows(plan, bounds)
+            if (one["ranks"], one["size_bytes"]) in bounds]  # fmt: skip
+    return pl.concat([measured, measurement_frame(rows)])
