@@ -180,10 +180,8 @@ check-rust: $(READY)
 test-rust: check-rust
 	cargo test --quiet --workspace --locked
 
-# One worker more than cores, since ranks with emulated distance sleep.
-WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test-python: build browser mpi
-	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --durations 20
+	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 20
 
 # Each part in turn, and at the end how long each took. Python tests are last but for the table, since
 # pytest prints the 20 slowest. Two jobs run the checks: the linker and mypy use one core each.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -92,6 +93,7 @@ def _run(plan: ComparisonPlan, index: int) -> tuple[Figures, EnergyReport]:
         platform=point.case.platform or plan.request.platform,
         size=point.size,
         datatype=plan.request.datatype,
+        bound_case=partial(plan.bound_case, point),
         not_verified=None,
         record=False,
     )

@@ -211,9 +211,9 @@ def test_experts_that_do_not_divide_are_listed() -> None:
 def test_a_gpu_on_the_platform_of_another_is_remarked() -> None:
     words = ["train", "plan", "llama3_8b", "--gpu", "h800", "-g", "16", "--simulate", "0"]
     done = RUNNER.invoke(app, words, env={"COLUMNS": "300"})
-    words = " ".join(done.output.split())
-    assert "h800 on dgx_h100_cluster: links and library are those of h100" in words
-    assert "--platform h800_deepep has its own" in words
+    shown = " ".join(done.output.split())
+    assert "h800 on dgx_h100_cluster: links and library are those of h100" in shown
+    assert "--platform h800_deepep has its own" in shown
 
 
 @pytest.mark.parametrize("gpus", [1000, 24])
