@@ -21,6 +21,7 @@ from tutti.base.files.reader import read_text
 from tutti.base.units import Size
 from tutti.sweeps.errors import WorkerError
 from tutti.sweeps.keys import digest
+from tutti.sweeps.points import PointPlan
 from tutti.sweeps.version import FORMAT, simulator
 from tutti.sweeps.worker import Done, Item, check_version
 
@@ -62,36 +63,16 @@ class Refused(NamedTuple):
 
 
 @dataclass
-class DesignPlan:
-    """All measurements of a sweep of networks.
+class DesignPlan(PointPlan):
+    """All measurements of a sweep of networks: a search and a run per point that can be simulated.
 
     Attributes:
-        sweep: The sweep.
-        measurements: A search and a run per point that can be simulated.
         refused: The other points.
         labels: What is known of each point without a simulation, by point.
-        proofs: Empty: there are no schedules.
-        remarks: Remarks on all designs.
     """
 
-    sweep: Sweep
-    measurements: list[Item] = field(default_factory=list)
     refused: dict[int, Refused] = field(default_factory=dict)
     labels: dict[int, Row] = field(default_factory=dict)
-    proofs: list[Item] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-    def values(self, item: Item) -> Mapping[str, Any]:
-        """Returns the swept keys of the item's point, with their values."""
-        return self.sweep.points[item.point]
-
-    def omissions(self) -> list[str]:
-        """Returns no lines: the result lists designs that are not simulated."""
-        return []
-
-    def label(self, item: Item) -> str:
-        """Returns the name of an item in errors."""
-        return f"{self.sweep.source}, {self.sweep.label(item.point)}: {item.notation}"
 
     def _rows(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Row]:
         """Returns a row per finished or refused design, in the order of the points."""

@@ -115,7 +115,7 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     """Returns the notation of a rail-optimised cluster with `gpus` GPUs."""
     npus, most = int(given["npus"]), int(given["hosts"])
     npus = _used(npus, gpus)
-    hosts, pods = gpus // npus, _pods(gpus // npus, most)
+    hosts, pods = gpus // npus, _fewest(gpus // npus, most)
     if gpus % npus or not pods:
         near = (gpus - more for more in range(1, gpus) if _fits(given, gpus - more))
         far = (gpus + more for more in range(1, npus * most + 1) if _fits(given, gpus + more))
@@ -141,17 +141,20 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     return f"{_FAMILY}:npus={npus},hosts={hosts // pods},pods={pods},{text}"
 
 
-def _pods(hosts: int, most: int) -> int:
-    """Returns the fewest equal pods of at most `most` hosts, more than half full; 0 if none."""
-    least, many = -(-hosts // most), max(1, 2 * hosts // most)
-    counts = range(least, many + 1) if hosts else ()
-    return next((count for count in counts if hosts % count == 0), 0)
+def _fewest(total: int, most: int, unit: int = 1) -> int:
+    """Returns the fewest equal parts of at most `most`, more than half full; 0 if none.
+
+    Each part has a multiple of `unit`.
+    """
+    least, many = -(-total // most), max(1, 2 * total // most)
+    counts = range(least, many + 1) if total else ()
+    return next((count for count in counts if total % (unit * count) == 0), 0)
 
 
 def _fits(given: dict[str, str], gpus: int) -> bool:
     """Returns whether a cluster can have a number of GPUs."""
     npus = _used(int(given["npus"]), gpus)
-    return gpus % npus == 0 and _pods(gpus // npus, int(given["hosts"])) > 0
+    return gpus % npus == 0 and _fewest(gpus // npus, int(given["hosts"])) > 0
 
 
 def _used(npus: int, gpus: int) -> int:
@@ -162,9 +165,8 @@ def _used(npus: int, gpus: int) -> int:
     """
     if npus <= _HOST or gpus % npus == 0:
         return npus
-    least, most = -(-gpus // npus), max(1, 2 * gpus // npus)
-    racks = (count for count in range(least, most + 1) if gpus % (_TRAY * count) == 0)
-    return next((gpus // count for count in racks), npus)
+    racks = _fewest(gpus, npus, _TRAY)
+    return gpus // racks if racks else npus
 
 
 _HOST = 8
