@@ -134,6 +134,10 @@ def test_designs_are_listed(tmp_path: Path) -> None:
                 "aggregation reduction tables (ART) for each node",
             ],
         ),
+        (
+            'mesh={design = "fully_connected", bypass_turns = true}',
+            ["mesh.bypass_turns: a fully connected network has no paths that turn"],
+        ),
         ("mesh.hops=3", ["mesh.hops: unknown key `hops`", "hpc_max"]),
         ("mesh.priority=oldest", ["mesh.priority", "priority `oldest`", "local, bypass"]),
         ("mesh.hold=stays", ["mesh.hold", "unknown name `stays`", "stay, count, missing, age"]),

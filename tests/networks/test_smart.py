@@ -14,9 +14,15 @@ from tutti import _core
 from tutti.base.files.described import bounds_of
 from tutti.networks import mesh as smart
 from tutti.networks.errors import NocError, TrafficError
+from tutti.networks.mesh.energy import mesh_energy
 from tutti.networks.mesh.files import SmartMeshTable
+from tutti.networks.mesh.view.text import describe_mesh
 
 PLAN = smart.ReplicationPlan(warmup=200, measure=1500, drain=2000, seeds=3)
+
+
+LONELY = smart.Traffic(kind="unicast", rate=0.002, pattern="bit_complement", packet=1)
+"""On 4x4, the first packet of seed 36 is from node 0 to node 15, with no other in flight."""
 
 
 def broadcast(rate: float = 0.002, **changed: Any) -> smart.Traffic:
@@ -63,6 +69,14 @@ def test_settings_rebuild_the_mesh() -> None:
         ({"fan_in": "complete", "art_entries": 63}, "expected 64 to 65536: an entry of the"),
         ({"design": "sfo_complete", "fan_in": "complete", "art_entries": 3}, "for each corner"),
         ({"fan_out": "greedy:pvt", "vcs": 2, "split_vcs": True}, "three stages"),
+        (
+            {"design": "baseline", "bypass_turns": True},
+            "bypass_turns: with one hop per cycle, a flit passes no router; expected `hpc_max`",
+        ),
+        (
+            {"design": "fully_connected", "bypass_turns": True},
+            "bypass_turns: a fully connected network has no paths that turn",
+        ),
     ],
 )
 def test_invalid_settings_are_refused(given: dict[str, Any], text: str) -> None:
@@ -100,6 +114,39 @@ def test_latency_of_a_broadcast_from_a_corner(design: str, cycles: float) -> Non
     assert run.is_stable
     assert run.loads[0].latency_extremes[0] == cycles
     assert run.latency.mean == pytest.approx(cycles, abs=0.2)
+
+
+def test_paths_with_turns_take_a_segment_per_reach() -> None:
+    """Bit complement on 4x4 has 2, 4 or 6 hops; with 5 hops per cycle, one or two segments."""
+    traffic = smart.Traffic(kind="unicast", rate=0.0005, pattern="bit_complement")
+    plan = replace(PLAN, measure=8000)
+    settings = {"columns": 4, "rows": 4, "hpc_max": 5}
+    straight, turning = (
+        smart.run(mesh(design, **settings), traffic, plan) for design in ("smart_1d", "smart_2d")
+    )
+    assert straight.loads[0].latency_extremes[0] == 4
+    assert turning.loads[0].latency_extremes[0] == 2
+    # A quarter of the nodes has 6 hops.
+    assert straight.latency.mean == pytest.approx(4, abs=0.05)
+    assert turning.latency.mean == pytest.approx(2.5, abs=0.2)
+    again = mesh("smart_1d", bypass_turns=True, **settings)
+    assert smart.run(again, traffic, plan).loads == turning.loads
+    assert "5 hops per cycle on paths with a turn" in describe_mesh(again)
+    assert "turn" not in describe_mesh(straight.mesh)
+
+
+def test_requests_of_paths_with_turns_drive_the_wires_of_both_parts() -> None:
+    """All routes turn: one request instead of two, to the same edges of the row and the column."""
+    straight, turning = (
+        smart.run(mesh(design, columns=4, rows=4), LONELY, PLAN)
+        for design in ("smart_1d", "smart_2d")
+    )
+    assert turning.counts["requests"] == pytest.approx(straight.counts["requests"] / 2, rel=0.05)
+    hops = [run.counts["request_hops"] for run in (turning, straight)]
+    assert hops[0] == pytest.approx(hops[1], rel=0.05)
+    energy = mesh_energy(turning.counts, turning.mesh).dynamic_by_component["requests"]
+    # Four bits over 8 mm are 0.91 pJ.
+    assert energy.nominal == pytest.approx(hops[0] * 0.91e-12 / 8, rel=0.01)
 
 
 def test_complete_fan_in_delivers_one_response() -> None:
@@ -293,6 +340,32 @@ def test_stays_cover_the_events_of_a_flit() -> None:
     assert {event.what.partition(":")[0] for event in found.events} >= {
         "injected", "granted", "requested", "crossed", "retained", "stopped", "merged", "arrived"
     }  # fmt: skip
+    stays = {(stay.router, stay.packet): stay for stay in found.stays()}
+    for event in found.events:
+        if event.what in {"granted", "arrived"}:
+            stay = stays[event.router, event.packet]
+            assert stay.start <= event.cycle <= stay.end, event
+
+
+def test_a_flight_goes_on_at_a_turn() -> None:
+    found = smart.watch(mesh("smart_2d", columns=4, rows=4), LONELY, cycles=30, seed=36)
+    [(cycle, flights)] = found.flights().items()
+    start = found.packets[0].cycle
+    assert cycle == start + 1
+    assert [(one.router, one.port, one.hops, one.why) for one in flights] == [
+        (0, 0, 3, "turn"),
+        (3, 2, 3, "end"),
+    ]
+    stays = [(stay.router, stay.start, stay.end) for stay in found.stays()]
+    assert stays == [(0, start, start), (15, start + 2, start + 2)]
+    requested = [one for one in found.events if one.what == "requested"]
+    assert [(one.router, one.hops) for one in requested] == [(0, 3), (3, 3)]
+
+
+def test_stays_with_turns_cover_the_events_of_a_flit() -> None:
+    traffic = smart.Traffic(kind="unicast", rate=0.2, packet="1,5")
+    found = smart.watch(mesh("smart_2d", columns=5, rows=4, hpc_max=4, depth=5), traffic, 80)
+    assert {"turned", "stopped:passing", "stopped:local"} <= {one.what for one in found.events}
     stays = {(stay.router, stay.packet): stay for stay in found.stays()}
     for event in found.events:
         if event.what in {"granted", "arrived"}:

@@ -26,6 +26,7 @@ pub(crate) struct GivenMesh {
     columns: Number,
     rows: Number,
     hpc_max: Option<Number>,
+    bypass_turns: Option<bool>,
     priority: Option<String>,
     arbiter: Option<String>,
     fan_out: Option<String>,
@@ -59,6 +60,7 @@ impl GivenMesh {
             put(&mut class.vcs, self.vcs);
             put(&mut class.depth, self.depth);
         }
+        settings.bypass_turns = self.bypass_turns.unwrap_or(settings.bypass_turns);
         settings.yx = self.yx.unwrap_or(settings.yx);
         settings.split_vcs = self.split_vcs.unwrap_or(settings.split_vcs);
         settings.reducer = self.reducer.unwrap_or(settings.reducer);
@@ -110,6 +112,7 @@ impl SmartMesh {
         let Class { vcs, depth, .. } = settings.classes[0];
         Described {
             hpc_max: settings.hops_per_cycle,
+            bypass_turns: settings.bypass_turns,
             priority: priority_name(&settings.priority),
             arbiter: arbiter_name(settings.arbiter),
             fan_out: fan_out_name(settings.fan_out),
@@ -134,6 +137,7 @@ impl SmartMesh {
 #[derive(IntoPyObject)]
 struct Described {
     hpc_max: u32,
+    bypass_turns: bool,
     priority: String,
     arbiter: &'static str,
     fan_out: String,

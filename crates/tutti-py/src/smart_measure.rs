@@ -189,6 +189,9 @@ fn given_event(event: &Event) -> GivenEvent {
         EventKind::Crossed { output, hops, crossing } => {
             ("crossed", [u64::from(output), u64::from(hops), crossing])
         }
+        EventKind::Turned { output, hops, crossing } => {
+            ("turned", [u64::from(output), u64::from(hops), crossing])
+        }
         EventKind::Stopped { input, why } => (why.name(), [u64::from(input), 0, 0]),
         EventKind::Retained { input } => ("retained", [u64::from(input), 0, 0]),
         EventKind::Dropped => ("dropped", [0; 3]),

@@ -30,6 +30,11 @@ impl FullyConnected {
     /// # Errors
     /// When the settings are invalid.
     pub fn new(settings: &Settings, narrow: bool) -> Result<FullyConnected, FlitError> {
+        if settings.bypass_turns {
+            let problem = "a fully connected network has no paths that turn; expected \
+                           `bypass_turns = false`, or the design of a mesh";
+            return Err(FlitError::Clash { what: "bypass_turns", problem: problem.to_owned() });
+        }
         settings.check()?;
         let nodes = settings.nodes();
         Ok(FullyConnected {

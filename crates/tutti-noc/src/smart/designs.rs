@@ -22,6 +22,9 @@ pub struct Design {
 pub enum DesignKind {
     /// A mesh: hops per cycle, multicasts, reductions.
     Mesh(u32, FanOut, FanIn),
+    /// A mesh without collectives, whose unicasts also pass the router where they turn: hops per
+    /// cycle.
+    Turns(u32),
     /// Dedicated links between all nodes; whether a NIC takes one packet per cycle only.
     FullyConnected(bool),
 }
@@ -44,6 +47,11 @@ const DESIGNS: &[Design] = &[
         name: "smart_1d",
         summary: "several hops per cycle along a dimension; no collectives",
         kind: DesignKind::Mesh(REACH, FanOut::Unicasts, FanIn::Unicasts),
+    },
+    Design {
+        name: "smart_2d",
+        summary: "several hops per cycle along a path with one turn; no collectives",
+        kind: DesignKind::Turns(REACH),
     },
     Design {
         name: "sfo_greedy",
@@ -100,6 +108,9 @@ impl Design {
             DesignKind::Mesh(hops_per_cycle, fan_out, fan_in) => {
                 Settings { hops_per_cycle, fan_out, fan_in, ..settings }
             }
+            DesignKind::Turns(hops_per_cycle) => {
+                Settings { hops_per_cycle, bypass_turns: true, ..settings }
+            }
             DesignKind::FullyConnected(_) => settings,
         }
     }
@@ -110,7 +121,7 @@ impl Design {
     /// When the settings are invalid.
     pub fn build(&self, settings: &Settings) -> Result<Box<dyn Fabric + Send>, FlitError> {
         Ok(match self.kind {
-            DesignKind::Mesh(..) => Box::new(Mesh::new(settings)?),
+            DesignKind::Mesh(..) | DesignKind::Turns(_) => Box::new(Mesh::new(settings)?),
             DesignKind::FullyConnected(narrow) => Box::new(FullyConnected::new(settings, narrow)?),
         })
     }

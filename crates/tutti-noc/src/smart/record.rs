@@ -12,6 +12,9 @@ pub enum Stop {
     /// A flit from farther away had priority, or was expected to.
     #[named("stopped:farther")]
     Farther,
+    /// Another passing flit had priority, or was expected to.
+    #[named("stopped:passing")]
+    Passing,
     /// The next router had no free buffer.
     #[named("stopped:no_buffer")]
     NoBuffer,
@@ -48,6 +51,15 @@ pub enum EventKind {
         /// 0 to 3 for E, W, N, S.
         output: u8,
         /// The length of the path.
+        hops: u8,
+        /// The cycle in which it crosses the links.
+        crossing: u64,
+    },
+    /// Its path turns here, at a router that it passes.
+    Turned {
+        /// 0 to 3 for E, W, N, S.
+        output: u8,
+        /// The length of the path from here.
         hops: u8,
         /// The cycle in which it crosses the links.
         crossing: u64,

@@ -166,6 +166,9 @@ pub struct Settings {
     /// Hops that a flit can make in a cycle (HPC_max), 1 or more; 1 is the mesh of one-cycle
     /// routers.
     pub hops_per_cycle: u32,
+    /// Whether unicasts also pass the router where they turn (SMART_2D); otherwise their paths end
+    /// there (SMART_1D).
+    pub bypass_turns: bool,
     /// Arbitration between local and bypassing flits.
     pub priority: Priority,
     /// Arbitration within a router.
@@ -225,6 +228,7 @@ impl Settings {
             columns,
             rows,
             hops_per_cycle: 1,
+            bypass_turns: false,
             priority: Priority::Local,
             arbiter: Arbiter::RoundRobin,
             yx: false,
@@ -294,6 +298,11 @@ impl Settings {
         in_range("sag_extra_cycle", self.sag_extra_cycle, 0, 1)?;
         in_range("eject_cost", self.eject_cost, 0, most)?;
         Watchdog::check(self.patience)?;
+        if self.bypass_turns && self.hops_per_cycle == 1 {
+            let problem = "with one hop per cycle, a flit passes no router; expected `hpc_max` of 2 \
+                           or more, or `bypass_turns = false`";
+            return Err(FlitError::Clash { what: "bypass_turns", problem: problem.to_owned() });
+        }
         self.check_classes()?;
         self.check_fan_out()?;
         self.check_fan_in()

@@ -76,7 +76,7 @@ prop_compose! {
         columns in 2..=across,
         rows in 2..=across,
         hops_per_cycle in 1..=8_u32,
-        (priority, yx) in (priority(), any::<bool>()),
+        (priority, yx, turns) in (priority(), any::<bool>(), any::<bool>()),
         (fan_out, fan_in, merge) in (fan_out(), fan_in(), merge()),
         (arbiter, hold) in (arbiter(), hold()),
         classes in vec(class(), 1..=3),
@@ -85,7 +85,7 @@ prop_compose! {
         more_entries in 0..3_u32,
     ) -> Settings {
         let mut settings = Settings {
-            columns, rows, hops_per_cycle, priority, yx, fan_out, fan_in, merge, classes,
+            columns, rows, hops_per_cycle, bypass_turns: turns && hops_per_cycle > 1, priority, yx, fan_out, fan_in, merge, classes,
             split_vcs, credit_delay, sag_extra_cycle, eject_cost, arbiter,
             hold: hold.filter(|_| fan_in == FanIn::Greedy),
             patience: 2000,
@@ -195,6 +195,36 @@ fn rules_equal_names(case: &Case) {
             run(&mut *fabric, &case.operations, 200_000)
         };
         assert_eq!(outcome(priority), outcome(Priority::Rule(rule)), "{text}");
+    }
+}
+
+/// Packets whose paths do not turn, in a mesh where paths may turn.
+fn turns_change_no_other_path(case: &Case) {
+    let straight = |(_, operation): &(u64, Operation)| match operation {
+        &Operation::Unicast { from, to, .. } => {
+            let columns = case.settings.columns;
+            from % columns == to % columns || from / columns == to / columns
+        }
+        Operation::Multicast { .. } => case.settings.tree() == Some(Tree::Shared),
+        Operation::Reduce { .. } => case.settings.fan_in == FanIn::Greedy,
+    };
+    let operations: Vec<_> = case.operations.iter().filter(|one| straight(one)).cloned().collect();
+    // More hops per cycle only shorten the slots of preset paths.
+    let hops_per_cycle = case.settings.hops_per_cycle.max(2);
+    let outcome = |bypass_turns: bool| {
+        let settings = Settings { hops_per_cycle, bypass_turns, ..case.settings.clone() };
+        let (_, mut fabric) = engines(&settings).pop().unwrap();
+        run(&mut *fabric, &operations, 200_000)
+    };
+    assert_eq!(outcome(false), outcome(true));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn paths_without_turns_stay(case in case(5, 60, 30)) {
+        turns_change_no_other_path(&case);
     }
 }
 

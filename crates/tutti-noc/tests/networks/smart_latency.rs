@@ -90,6 +90,59 @@ fn a_unicast_takes_two_cycles_per_dimension_and_segment() {
     }
 }
 
+/// Cycles for so many hops along paths that may turn.
+fn cycles_with_turns(settings: &Settings, (x, y): (u32, u32)) -> u64 {
+    u64::from((x + y).div_ceil(settings.hops_per_cycle) * (2 + settings.sag_extra_cycle))
+}
+
+#[test]
+fn a_unicast_with_turns_takes_two_cycles_per_segment() {
+    for hops_per_cycle in [2, 3, 5, 8] {
+        let base = Settings { hops_per_cycle, bypass_turns: true, ..Settings::new(5, 4) };
+        for mut settings in variants(&base) {
+            settings.classes[0].depth = 4;
+            let pairs: Vec<(u32, u32, u32)> = (0..20)
+                .flat_map(|from| (0..20).map(move |to| (from, to, 1 + (from + to) % 4)))
+                .collect();
+            let operations = || {
+                let to = |&(from, to, flits): &(u32, u32, u32)| Operation::Unicast {
+                    from,
+                    to,
+                    class: 0,
+                    flits,
+                };
+                pairs.iter().map(to).collect()
+            };
+            alone(&settings, operations, |place, _, last| {
+                let (from, to, flits) = pairs[place];
+                let head = cycles_with_turns(&settings, distance(&settings, from, to));
+                assert_eq!(last, head + u64::from(flits) - 1, "{from} > {to} of {settings:?}");
+            });
+        }
+    }
+}
+
+#[test]
+fn collectives_with_turns_take_as_long_as_without() {
+    // Only the route to the corner of a private tree is a unicast.
+    for tree in [Tree::Shared, Tree::Private] {
+        let settings = Settings { bypass_turns: true, ..greedy(tree) };
+        let last = |node| match tree {
+            Tree::Shared => 4,
+            Tree::Private => {
+                let hops = distance(&settings, node, corner(&settings, node));
+                cycles_with_turns(&settings, hops) + 4
+            }
+        };
+        last_of_all(&settings, |node| broadcast(64, node), last);
+    }
+    for fan_in in [FanIn::Greedy, FanIn::Complete] {
+        let combining = combining(fan_in, Priority::Bypass);
+        let settings = Settings { bypass_turns: true, ..combining };
+        last_of_all(&settings, |node| reduction(64, node), |_| 4);
+    }
+}
+
 #[test]
 fn a_long_packet_takes_a_cycle_per_additional_flit() {
     for hops_per_cycle in [1, 4, 8] {

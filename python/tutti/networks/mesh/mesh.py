@@ -41,6 +41,11 @@ class SmartMesh:
     hpc_max: int | None = key(
         None, ge=1, le=64, description="Maximum hops per cycle (HPC_max); with `reducer` at most 9."
     )
+    bypass_turns: bool | None = key(
+        None,
+        description="Unicasts also pass the router where they turn (SMART_2D), so a path has up "
+        "to `hpc_max` hops in both dimensions. Else paths end at turns (SMART_1D).",
+    )
     priority: str | None = key(
         None,
         description="Arbitration between path requests for a port. `local`: the nearer router "

@@ -29,9 +29,10 @@ class Event(NamedTuple):
         cycle: The cycle.
         router: The router.
         packet: Index of the flit's packet in `Watched.packets`.
-        what: `injected`, `granted`, `requested`, `crossed`, `retained`, `dropped`, `merged`,
-            `arrived`, `idle`, or `stopped:` with the cause: `end`, `local`, `farther`,
-            `no_buffer`, `order`, `responses`, `preset`.
+        what: `injected`, `granted`, `requested`, `crossed`, `turned`, `retained`, `dropped`,
+            `merged`, `arrived`, `idle`, or `stopped:` with the cause: `end`, `local`, `farther`,
+            `passing`, `no_buffer`, `order`, `responses`, `preset`. A flit that passes the router
+            where it turns has a `turned` there, and a second `requested`.
         port: The output port, or the input port of a stop or a retained copy: 0 to 3 for E, W, N,
             S. For `granted` a bit per output, L last.
         hops: Hops of a request or a crossing.
@@ -66,7 +67,8 @@ class Flight(NamedTuple):
         port: The output port: 0 to 3 for E, W, N, S.
         hops: Links crossed.
         retained: Routers on its path that retained a copy.
-        why: The cause of its stop.
+        why: The cause of its stop; `turn` if it goes on as another flight, from where this one
+            ends.
     """
 
     packet: int
@@ -107,6 +109,11 @@ class Watched:
     def flights(self) -> dict[int, list[Flight]]:
         """Returns the flits that cross links in each cycle."""
         ends: dict[tuple[int, int, int], tuple[str, int]] = {}
+        turns = {
+            (event.cycle, event.packet, event.router)
+            for event in self.events
+            if event.what == "turned"
+        }
         for event in self.events:
             if event.what == "retained" or event.what.startswith("stopped"):
                 # A flit enters at the port opposite to the one that it left by.
@@ -114,13 +121,15 @@ class Watched:
                 ends[key] = (event.what, event.router)
         found: dict[int, list[Flight]] = defaultdict(list)
         for event in self.events:
-            if event.what != "crossed":
+            if event.what not in {"crossed", "turned"}:
                 continue
             path = self.path(event.router, event.port, event.hops)
             marks = [ends.get((event.cycle, event.packet, at * 4 + event.port)) for at in path]
             copies = [mark[1] for mark in marks[:-1] if mark is not None and mark[0] == "retained"]
             last = marks[-1][0] if marks[-1] is not None else "stopped:end"
             why = last.partition(":")[2] or "end"
+            if marks[-1] is None and (event.cycle, event.packet, path[-1]) in turns:
+                why = "turn"
             flight = Flight(event.packet, event.router, event.port, event.hops, tuple(copies), why)
             found[event.crossing].append(flight)
         return dict(found)
@@ -141,8 +150,9 @@ class Watched:
                 gone.add(key)
         for cycle, flights in self.flights().items():
             for flight in flights:
-                end = self.path(flight.router, flight.port, flight.hops)[-1]
-                for router in (*flight.retained, end):
+                path = self.path(flight.router, flight.port, flight.hops)
+                last = [] if flight.why == "turn" else path[-1:]
+                for router in (*flight.retained, *last):
                     came[router, flight.packet].append(cycle + 1)
         found = []
         for key, times in came.items():

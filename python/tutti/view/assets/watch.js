@@ -9,6 +9,7 @@
   const WHY = {
     local: ["L", "a flit buffered at this router uses the port"],
     farther: ["F", "a flit from farther away uses the port"],
+    passing: ["C", "another passing flit uses the port"],
     no_buffer: ["B", "the next router has no free buffer"],
     order: ["O", "earlier flits of its packet are buffered here"],
     responses: ["W", "this router waits for further responses of the reduction"],

@@ -39,9 +39,9 @@ impl Audit {
         self.uses(router_of(input), 1 << (port_of(input)), outputs, crossing);
     }
 
-    /// A flit passes a router.
-    pub(super) fn passes(&mut self, router: u32, output: usize, crossing: u64) {
-        self.uses(router, 1 << opposite(output), 1 << output, crossing);
+    /// A flit passes a router, along a direction and by an output.
+    pub(super) fn passes(&mut self, router: u32, came: usize, output: usize, crossing: u64) {
+        self.uses(router, 1 << opposite(came), 1 << output, crossing);
     }
 
     /// A flit travels along a full line of preset routers. Flits that wait at an edge have a
@@ -54,7 +54,7 @@ impl Audit {
             if geometry.neighbour(router, output) == NOWHERE {
                 break;
             }
-            self.passes(router, output, now + geometry.shift(hop + 1));
+            self.passes(router, output, output, now + geometry.shift(hop + 1));
         }
     }
 

@@ -21,6 +21,11 @@ pub(super) fn opposite(port: usize) -> usize {
     port ^ 1
 }
 
+/// Whether a change of direction is a turn to the left.
+pub(super) fn is_left_turn(before: usize, after: usize) -> bool {
+    matches!((before, after), (EAST, NORTH) | (NORTH, WEST) | (WEST, SOUTH) | (SOUTH, EAST))
+}
+
 /// The straight and the turn direction of the tree of each corner: 00, 40, 44, 04.
 const CORNERS: [(usize, usize); 4] = [(EAST, NORTH), (NORTH, WEST), (WEST, SOUTH), (SOUTH, EAST)];
 
@@ -103,6 +108,17 @@ impl Geometry {
         let ((x, y), (to_x, to_y)) = (self.places[router as usize], self.places[node as usize]);
         let output = usize::from(self.outputs[side(x, to_x)][side(y, to_y)]);
         (output, if output < NORTH { x.abs_diff(to_x) } else { y.abs_diff(to_y) })
+    }
+
+    /// The router so many hops away in a direction, on the mesh.
+    #[inline]
+    pub(super) fn ahead(&self, router: u32, direction: usize, hops: u32) -> u32 {
+        match direction {
+            EAST => router + hops,
+            WEST => router - hops,
+            NORTH => router + hops * self.columns,
+            _ => router - hops * self.columns,
+        }
     }
 
     /// Hops to the edge in a direction.

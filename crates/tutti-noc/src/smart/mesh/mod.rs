@@ -17,6 +17,7 @@ mod state;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod vcs;
 
 use std::collections::VecDeque;
@@ -62,6 +63,8 @@ pub struct Mesh {
     grants: Vec<Grant>,
     granted: Vec<(u8, u8)>,
     paths: ranks::Scratch,
+    /// With [`Settings::bypass_turns`].
+    bends: turns::Bends,
     /// With [`Settings::hold`], the buffered responses that can be combined.
     buffered: Vec<hold::Buffered>,
     now: u64,
@@ -100,6 +103,7 @@ impl Mesh {
             grants: Vec::new(),
             granted: vec![(0, 0); nodes],
             paths: ranks::Scratch::new(nodes),
+            bends: turns::Bends::new(if settings.bypass_turns { nodes } else { 0 }),
             buffered: Vec::new(),
             now: 0,
             watchdog: Watchdog::new(settings.patience, 1),

@@ -20,9 +20,9 @@ pub(super) struct Request {
     /// The pool of its VCs at the routers along the path.
     pool: u8,
     /// Its state for routers.
-    route: RouteState,
+    pub(super) route: RouteState,
     /// The flow of a combinable response.
-    flow: Option<FlowId>,
+    pub(super) flow: Option<FlowId>,
 }
 
 impl Mesh {
@@ -30,6 +30,8 @@ impl Mesh {
     pub(super) fn cross(&mut self, arrivals: &mut Vec<Arrival>) {
         let several = self.settings.hops_per_cycle > 1;
         if self.grants.is_empty() {
+        } else if self.settings.bypass_turns {
+            self.cross_with_turns(arrivals);
         } else if self.record.is_some() || several && self.settings.priority != Priority::Local {
             self.cross_by_direction(arrivals);
         } else if several {
@@ -103,7 +105,7 @@ impl Mesh {
 
     /// Calls a function with a one-hop request for each mesh output that a flit was granted.
     #[inline]
-    fn each_request(
+    pub(super) fn each_request(
         &mut self,
         index: u32,
         &Grant { place, outputs }: &Grant,
@@ -143,20 +145,27 @@ impl Mesh {
 
     /// The number of responses combined into a response, and their value.
     #[inline]
-    fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
+    pub(super) fn sum_of(&self, request: &Request, grant: &Grant) -> (u32, u64) {
         if request.route.is(RESPONSE) { self.vcs.sum(grant.place) } else { (1, 0) }
     }
 
-    /// Why a flit cannot bypass a router, regardless of contention.
-    pub(super) fn obstacle(&self, request: &Request, router: u32, output: usize) -> Option<Stop> {
+    /// Why a flit that has come along a direction cannot bypass a router by an output, regardless of
+    /// contention.
+    pub(super) fn obstacle(
+        &self,
+        request: &Request,
+        router: u32,
+        came: usize,
+        output: usize,
+    ) -> Option<Stop> {
         let (reserved_in, reserved_out) = self.geometry.reserved(router, self.crossing());
-        if reserved_in >> opposite(output) & 1 == 1 || reserved_out >> output & 1 == 1 {
+        if reserved_in >> opposite(came) & 1 == 1 || reserved_out >> output & 1 == 1 {
             return Some(Stop::Preset);
         }
         if request.flow.is_some_and(|flow| !self.tables.may_bypass(flow, router)) {
             return Some(Stop::Responses);
         }
-        if let Some(place) = self.own_vc(request, router, output) {
+        if let Some(place) = self.own_vc(request, router, came) {
             let vc = self.vcs.at(place);
             if vc.due > vc.left {
                 return Some(Stop::Order);
@@ -181,7 +190,7 @@ impl Mesh {
         if self.settings.priority == Priority::Local && contended {
             return Some(Stop::Local);
         }
-        let obstacle = self.obstacle(request, router, output);
+        let obstacle = self.obstacle(request, router, output, output);
         if obstacle.is_some() || self.settings.priority == Priority::Local {
             return obstacle;
         }
@@ -192,7 +201,11 @@ impl Mesh {
 
     /// Reads a granted flit from its buffer, and hands it to the NIC if that is granted.
     #[inline]
-    fn read_out(&mut self, &Grant { place, outputs }: &Grant, arrivals: &mut Vec<Arrival>) {
+    pub(super) fn read_out(
+        &mut self,
+        &Grant { place, outputs }: &Grant,
+        arrivals: &mut Vec<Arrival>,
+    ) {
         self.watchdog.moved(self.now);
         self.counts.buffer_reads += 1;
         self.counts.crossings[outputs.count_ones() as usize - 1] += 1;
@@ -225,6 +238,8 @@ impl Mesh {
                 self.stop(request, number, router, output)
             };
             let Some(why) = why else {
+                #[cfg(debug_assertions)]
+                self.audit.passes(router, output, output, self.crossing());
                 self.pass(request, router, output, &mut sum);
                 continue;
             };
@@ -255,19 +270,23 @@ impl Mesh {
         }
     }
 
-    /// A flit bypasses a router: a copy of it may be retained, and it may take buffered responses
-    /// along.
-    fn pass(&mut self, request: &Request, router: u32, output: usize, sum: &mut (u32, u64)) {
+    /// A flit bypasses a router where it has come along a direction: a copy of it may be retained,
+    /// and it may take buffered responses along.
+    pub(super) fn pass(
+        &mut self,
+        request: &Request,
+        router: u32,
+        came: usize,
+        sum: &mut (u32, u64),
+    ) {
         self.counts.crossings[0] += 1;
         self.counts.bypasses += 1;
-        #[cfg(debug_assertions)]
-        self.audit.passes(router, output, self.crossing());
         if request.route.is(SEVERAL) {
-            self.keep_route(request, router, output);
+            self.keep_route(request, router, came);
         }
         if request.route.is(ON_TREE) {
-            self.buffer_flit(request, router, output, false, *sum);
-            let kind = EventKind::Retained { input: low_bit(1 << opposite(output)) };
+            self.buffer_flit(request, router, came, false, *sum);
+            let kind = EventKind::Retained { input: low_bit(1 << opposite(came)) };
             self.note(router, request.slot, kind);
         }
         let Some(flow) = request.flow else { return };
@@ -312,7 +331,7 @@ impl Mesh {
     }
 
     /// Buffers a flit, or a copy of it, in a VC of a router that it reaches.
-    fn buffer_flit(
+    pub(super) fn buffer_flit(
         &mut self,
         request: &Request,
         router: u32,
@@ -371,7 +390,7 @@ impl Mesh {
 
     /// Clears the granted outputs of a flit; vacates its VC when none is left.
     #[inline]
-    fn depart(&mut self, &Grant { place, outputs }: &Grant) {
+    pub(super) fn depart(&mut self, &Grant { place, outputs }: &Grant) {
         let vc = *self.vcs.at(place);
         if vc.is(SEVERAL) {
             return self.depart_one_of_several(place);
@@ -411,7 +430,7 @@ fn arrives_at(router: u32, direction: usize) -> u32 {
     input_of(router, opposite(direction))
 }
 
-fn count_request(counts: &mut super::Counts, reached: u64, is_response: bool) {
+pub(super) fn count_request(counts: &mut super::Counts, reached: u64, is_response: bool) {
     let (requests, hops) = if is_response {
         (&mut counts.response_requests, &mut counts.response_request_hops)
     } else {

@@ -53,7 +53,9 @@ impl Mesh {
                 let mut router = request.router;
                 for hop in 0..request.hops {
                     let free = has[router as usize][output] == NONE;
-                    if free && (hop == 0 || self.obstacle(request, router, output).is_none()) {
+                    if free
+                        && (hop == 0 || self.obstacle(request, router, output, output).is_none())
+                    {
                         has[router as usize][output] = u32::try_from(number).expect("few requests");
                     }
                     router = self.geometry.neighbour(router, output);
@@ -126,11 +128,11 @@ impl Mesh {
         let granted = paths.granted[place * PORTS + opposite(output)];
         let outranks =
             granted == NO_PACKET || rank > self.settings.priority.rank(&self.contender(granted), 0);
-        outranks && self.obstacle(request, router, output).is_none()
+        outranks && self.obstacle(request, router, output, output).is_none()
     }
 
     /// What arbitration knows of a flit of a packet.
-    fn contender(&self, slot: u32) -> Contender {
+    pub(super) fn contender(&self, slot: u32) -> Contender {
         let packet = self.packets.get(slot);
         Contender {
             response: matches!(packet.kind, Kind::Response(_) | Kind::Single(_)),

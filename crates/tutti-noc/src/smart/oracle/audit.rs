@@ -108,10 +108,12 @@ impl Mesh {
     ) {
         let hops = self.settings.hops_per_cycle as usize;
         assert!(route.len() <= hops, "a flit makes {} hops in a cycle", route.len());
-        let (_, passed) = route.split_last().expect("it leaves");
-        let steps = std::iter::once((router, input))
-            .chain(passed.iter().map(|&router| (router, output.opposite())));
-        for (router, input) in steps {
+        let mut steps = vec![(router, input, output)];
+        for pair in route.windows(2) {
+            let came = self.grid.direction(steps.last().expect("it leaves").0, pair[0]);
+            steps.push((pair[0], came.opposite(), self.grid.direction(pair[0], pair[1])));
+        }
+        for (router, input, output) in steps {
             assert!(
                 !self.keeps_input(router, input, at) && !self.keeps_output(router, output, at),
                 "a flit off the preset paths crosses router {router} in a reserved cycle"

@@ -34,6 +34,17 @@ impl Port {
         }
     }
 
+    /// The direction to the left of this one.
+    pub(super) fn left(self) -> Port {
+        match self {
+            Port::East => Port::North,
+            Port::North => Port::West,
+            Port::West => Port::South,
+            Port::South => Port::East,
+            Port::Local => Port::Local,
+        }
+    }
+
     /// Whether the port is along a row.
     pub(super) fn is_x(self) -> bool {
         matches!(self, Port::East | Port::West)
@@ -89,6 +100,12 @@ impl Grid {
             Port::South if y > 0 => Some(self.at(x, y - 1)),
             _ => None,
         }
+    }
+
+    /// The port that leads from a router to its neighbour.
+    pub(super) fn direction(&self, from: u32, to: u32) -> Port {
+        let leads = |&port: &Port| self.next(from, port) == Some(to);
+        Port::MESH.into_iter().find(leads).expect("they are neighbours")
     }
 
     /// The routers from a node (it is not among them) to the edge that a port leads to.

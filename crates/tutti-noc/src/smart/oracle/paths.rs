@@ -17,7 +17,33 @@ struct PathRequest {
     flit: Flit,
     /// The routers on the path, up to the farthest end.
     path: Vec<u32>,
+    /// By router of the path: the direction in which the flit comes to it.
+    directions: Vec<Port>,
 }
+
+impl PathRequest {
+    /// The output by which the flit leaves the router after so many hops, if its path goes on.
+    fn leaves(&self, hops: usize) -> Port {
+        self.directions[hops]
+    }
+
+    /// The input by which it enters that router.
+    fn enters(&self, hops: usize) -> Port {
+        hops.checked_sub(1).map_or(self.input, |last| self.directions[last].opposite())
+    }
+
+    /// The hops among the first so many that were made last in one direction, and whether the turn
+    /// before them was to the left.
+    fn straight(&self, hops: usize, direction: Port) -> (usize, bool) {
+        let made = &self.directions[..hops];
+        let straight = made.iter().rev().take_while(|&&made| made == direction).count();
+        let before = (hops - straight).checked_sub(1).map(|last| made[last]);
+        (straight, before.is_some_and(|before| before.left() == direction))
+    }
+}
+
+/// What decides between two flits that request a port: the larger one wins.
+type Claim = (i64, std::cmp::Reverse<usize>, usize, bool);
 
 /// The results of requests.
 #[derive(Default, Debug)]
@@ -33,7 +59,7 @@ impl Mesh {
     pub(super) fn set_paths(&mut self, grants: &Grants) {
         let requests = self.requests(grants);
         let paths = match self.settings.priority {
-            Priority::Local => self.nearest_first(grants, &requests),
+            Priority::Local if !self.settings.bypass_turns => self.nearest_first(grants, &requests),
             _ => self.by_rank(grants, &requests),
         };
         for (&(router, input), &vc) in &grants.nominees {
@@ -55,14 +81,35 @@ impl Mesh {
             let flit = self.input(router, input).vcs[vc].flits[0].clone();
             let reach = self.settings.hops_per_cycle as usize;
             let hops = self.grid.remaining(&flit, router, output).min(reach);
-            let line = self.grid.line(router, output);
-            let reached = u64::try_from(line.len().min(reach)).expect("lines are short");
-            if reach > 1 {
-                self.count_request(&flit, reached);
+            let mut path = self.grid.line(router, output);
+            let mut reached = path.len().min(reach);
+            path.truncate(hops);
+            let mut directions = vec![output; hops];
+            if let Some(then) =
+                self.turns_to(&flit, router, path[hops - 1]).filter(|_| hops < reach)
+            {
+                let line = self.grid.line(path[hops - 1], then);
+                reached += line.len().min(reach - hops);
+                let more = self.grid.remaining(&flit, path[hops - 1], then).min(reach - hops);
+                path.extend(&line[..more]);
+                directions.extend(vec![then; more]);
             }
-            requests.push(PathRequest { router, input, output, flit, path: line[..hops].to_vec() });
+            if reach > 1 {
+                self.count_request(&flit, u64::try_from(reached).expect("lines are short"));
+            }
+            requests.push(PathRequest { router, input, output, flit, path, directions });
         }
         requests
+    }
+
+    /// With `bypass_turns`, the output by which a path from one router goes on where it turns.
+    fn turns_to(&self, flit: &Flit, from: u32, turn: u32) -> Option<Port> {
+        let combined = flit.combines(Rule::Table).or(flit.combines(Rule::Merge)).is_some();
+        if !self.settings.bypass_turns || combined {
+            return None;
+        }
+        let to = self.grid.heads_for(flit, from)?;
+        Some(self.grid.output(turn, to)).filter(|&output| output != Port::Local)
     }
 
     fn count_request(&mut self, flit: &Flit, reached: u64) {
@@ -75,11 +122,12 @@ impl Mesh {
         }
     }
 
-    /// Whether a flit can bypass a router on its path without contention.
-    fn could_pass(&self, request: &PathRequest, router: u32) -> bool {
-        let (output, input) = (request.output, request.output.opposite());
+    /// Whether a flit can bypass the router after so many hops of its path without contention.
+    fn could_pass(&self, request: &PathRequest, hops: usize) -> bool {
+        let router = request.path[hops - 1];
+        let (input, output) = (request.enters(hops), request.leaves(hops));
         let crossing = self.crossing();
-        let stage = self.grid.stage_after(&request.flit, request.router, output);
+        let stage = self.grid.stage_after(&request.flit, request.router, request.output);
         let waits_for_others = match request.flit.combines(Rule::Table) {
             Some(flow) => self.directions(flow, router) != 1,
             None => false,
@@ -102,11 +150,12 @@ impl Mesh {
             || self.landings.iter().any(will)
     }
 
-    /// `priority = "local"`.
+    /// `priority = "local"`, without turns.
     fn nearest_first(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
         let route = |request: &PathRequest| {
-            let stops = |&router: &u32| {
-                !self.could_pass(request, router)
+            let stops = |hops: usize| {
+                let router = request.path[hops - 1];
+                !self.could_pass(request, hops)
                     || grants.inputs.contains_key(&(router, request.output))
                     || grants.uses(router, request.output.opposite())
             };
@@ -115,57 +164,75 @@ impl Mesh {
         Paths { routes: requests.iter().map(route).collect(), denied_ejections: BTreeSet::new() }
     }
 
-    /// All priorities but `local`: of the flits that compete for an output, that of the highest
-    /// rank gets it; of equal ranks, the nearest.
+    /// All priorities but `local`, and all with turns: each input of a router selects a flit, and
+    /// each output selects among these and the flit that it was granted in SA-L.
     fn by_rank(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
-        // The winner of an output of a router: its rank, its distance, and its index among the
-        // requests.
-        let mut has: BTreeMap<(u32, Port), (i64, usize, usize)> = BTreeMap::new();
-        for (place, request) in requests.iter().enumerate() {
-            for (distance, router) in self.contests(grants, request) {
-                let rank = self.rank(&request.flit, distance);
-                let best = has.entry((router, request.output)).or_insert((rank, distance, place));
-                let wins = rank > best.0 || rank == best.0 && distance < best.1;
-                if wins {
-                    *best = (rank, distance, place);
-                }
+        let selected = self.select(grants, requests);
+        // By router and output, the winner: its index among the requests, and its hops.
+        let mut has: BTreeMap<(u32, Port), (Claim, usize, usize)> = BTreeMap::new();
+        let granted = (0..).zip(requests).map(|(index, request)| (request.router, index, 0));
+        let passing =
+            selected.iter().map(|(&(router, _), &(_, index, hops))| (router, index, hops));
+        for (router, index, hops) in granted.chain(passing) {
+            let output = requests[index].leaves(hops);
+            let claim = self.claim(&requests[index], hops, output);
+            let best = has.entry((router, output)).or_insert((claim, index, hops));
+            if claim > best.0 {
+                *best = (claim, index, hops);
             }
         }
-        let taken = |router: u32, input: Port| {
-            has.get(&(router, input.opposite())).is_some_and(|&(_, distance, _)| distance > 0)
-        };
+        let taken: BTreeSet<(u32, Port)> = has
+            .iter()
+            .filter(|&(_, &(_, _, hops))| hops > 0)
+            .map(|(&(router, _), &(_, index, hops))| (router, requests[index].enters(hops)))
+            .collect();
         let mut paths = Paths::default();
-        for (place, request) in requests.iter().enumerate() {
-            let has_it = |router: u32| {
-                has.get(&(router, request.output)).map(|&(_, _, who)| who) == Some(place)
+        for (index, request) in requests.iter().enumerate() {
+            let has_it = |router: u32, hops: usize| {
+                has.get(&(router, request.leaves(hops))).map(|&(_, who, _)| who) == Some(index)
             };
-            let leaves = has_it(request.router) && !taken(request.router, request.input);
-            let route =
-                if leaves { first_stop(request, |&router| !has_it(router)) } else { Vec::new() };
-            paths.routes.push(route);
+            let leaves =
+                has_it(request.router, 0) && !taken.contains(&(request.router, request.input));
+            let stops = |hops: usize| !has_it(request.path[hops - 1], hops);
+            paths.routes.push(if leaves { first_stop(request, stops) } else { Vec::new() });
         }
-        let nominees = grants.nominees.keys().copied();
-        paths.denied_ejections = nominees.filter(|&(router, input)| taken(router, input)).collect();
+        paths.denied_ejections =
+            grants.nominees.keys().filter(|&place| taken.contains(place)).copied().collect();
         paths
     }
 
-    /// The routers whose output a flit competes for, with their distance: its own, and those that
-    /// it can pass and where it outranks the flit that was granted an output from the same input.
-    fn contests(&self, grants: &Grants, request: &PathRequest) -> Vec<(usize, u32)> {
-        let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
-        let mut contests = vec![(0, request.router)];
-        for (distance, &router) in (1..).zip(passed) {
-            let input = request.output.opposite();
-            let rank = self.rank(&request.flit, distance);
-            let outranks = !grants.uses(router, input) || {
-                let vc = grants.nominees[&(router, input)];
-                rank > self.rank(&self.input(router, input).vcs[vc].flits[0], 0)
-            };
-            if outranks && self.could_pass(request, router) {
-                contests.push((distance, router));
+    /// By router and input, the flit of the largest claim among those that can pass by it and
+    /// outrank the flit that was granted an output from this input.
+    fn select(
+        &self,
+        grants: &Grants,
+        requests: &[PathRequest],
+    ) -> BTreeMap<(u32, Port), (Claim, usize, usize)> {
+        let mut selected: BTreeMap<(u32, Port), (Claim, usize, usize)> = BTreeMap::new();
+        for (index, request) in requests.iter().enumerate() {
+            for hops in 1..request.path.len() {
+                let (router, input) = (request.path[hops - 1], request.enters(hops));
+                let claim = self.claim(request, hops, input.opposite());
+                let outranks = !grants.uses(router, input) || {
+                    let vc = grants.nominees[&(router, input)];
+                    claim.0 > self.rank(&self.input(router, input).vcs[vc].flits[0], 0)
+                };
+                if !outranks || !self.could_pass(request, hops) {
+                    continue;
+                }
+                let best = selected.entry((router, input)).or_insert((claim, index, hops));
+                if claim > best.0 {
+                    *best = (claim, index, hops);
+                }
             }
         }
-        contests
+        selected
+    }
+
+    /// The claim of a flit on a port, where it has come so many hops and travels in a direction.
+    fn claim(&self, request: &PathRequest, hops: usize, direction: Port) -> Claim {
+        let (straight, left) = request.straight(hops, direction);
+        (self.rank(&request.flit, hops), std::cmp::Reverse(hops), straight, left)
     }
 
     fn rank(&self, flit: &Flit, distance: usize) -> i64 {
@@ -237,8 +304,10 @@ impl Mesh {
         let leaves_copies = self.grid.heads_for(flit, router).is_none();
         let stage = self.grid.stage_after(flit, router, output);
         let pool = self.pool(flit.class, stage);
-        let input = output.opposite();
+        let mut from = router;
         for (place, &next) in route.iter().enumerate() {
+            let input = self.grid.direction(from, next).opposite();
+            from = next;
             self.counts.link_hops += 1;
             let last = place + 1 == route.len();
             if !last {
@@ -262,9 +331,9 @@ impl Mesh {
     }
 }
 
-/// The path to the first router at which it stops, or to its end.
-fn first_stop(request: &PathRequest, stops: impl Fn(&u32) -> bool) -> Vec<u32> {
-    let (_, passed) = request.path.split_last().expect("paths are of one hop or more");
-    let hops = passed.iter().position(stops).map_or(request.path.len(), |place| place + 1);
+/// The path to the first router at which it stops, or to its end; `stops` by hops.
+fn first_stop(request: &PathRequest, stops: impl Fn(usize) -> bool) -> Vec<u32> {
+    let all = request.path.len();
+    let hops = (1..all).find(|&hops| stops(hops)).unwrap_or(all);
     request.path[..hops].to_vec()
 }

@@ -19,7 +19,8 @@ def describe_mesh(mesh: SmartMesh) -> str:
     if mesh.design.startswith("fully_connected"):
         return f"{mesh.design}, {size}"
     parts = [
-        f"{plural(settings['hpc_max'], 'hop')} per cycle",
+        f"{plural(settings['hpc_max'], 'hop')} per cycle"
+        + (" on paths with a turn" if settings["bypass_turns"] else ""),
         _priority(settings["priority"]),
         f"multicasts {settings['fan_out']}",
         f"responses {settings['fan_in']}",

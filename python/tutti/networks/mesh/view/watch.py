@@ -23,6 +23,7 @@ _MARKS = ("injected", "dropped", "merged", "arrived", "idle")
 _CAUSES = {
     "local": "a flit buffered at the router uses the port",
     "farther": "a flit from farther away uses the port",
+    "passing": "another passing flit uses the port",
     "no_buffer": "the next router has no free buffer",
     "order": "earlier flits of its packet are buffered there",
     "responses": "the router waits for further responses of the reduction",
@@ -99,6 +100,7 @@ def _answer(watched: Watched) -> list[str]:
     created = plural(len(messages), "message")
     lines = [f"{done:,} of {created} arrive completely within {plural(watched.cycles, 'cycle')}."]
     causes = Counter(one.why for some in watched.flights().values() for one in some)
+    del causes["turn"]
     early = causes.total() - causes["end"]
     if not causes.total():
         return [*lines, "No flit crosses a link."]
