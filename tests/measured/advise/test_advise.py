@@ -272,13 +272,22 @@ def test_by_default_jobs_are_4_and_16_times_as_large() -> None:
         ({"ranks": [1 << 20]}, "no prediction for this number of ranks"),
         ({"ranks": [6], "ranks_per_node": 4}, "not a multiple of 4"),
         ({"collectives": ["all_redce"]}, "did you mean `all_reduce`"),
-        ({"ranks": list(range(2, 3000)), "sizes": list(range(8, 48))}, "predictions are too many"),
         ({"memory": "gpu"}, "no measurement has this memory"),
     ],
 )
 def test_requests_that_do_not_fit(request_: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         decided(measured(), **request_)
+
+
+def test_too_many_questions_construct_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    constructed: list[object] = []
+    monkeypatch.setattr(
+        "tutti.measured.advise.questions.runs_on", lambda *job: constructed.append(job)
+    )
+    with pytest.raises(ConfigError, match="239,840 predictions are too many"):
+        decided(measured(), ranks=list(range(2, 3000)), sizes=list(range(8, 48)))
+    assert constructed == []
 
 
 def test_measurements_of_no_use_are_an_error_with_the_reasons() -> None:

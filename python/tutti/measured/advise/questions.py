@@ -256,27 +256,41 @@ def questions(
         sizes: the sizes of each collective, in bytes.
 
     Raises:
-        ConfigError: There would be too many questions.
+        ConfigError: There would be too many questions, if every algorithm runs everywhere.
     """
+    _check_number(algorithms, jobs, sizes)
     rows = []
     for collective, names in algorithms.items():
-        defined = {
-            job: [one for one in names if runs_on(scope, collective, one, job.ranks)]
-            for job in jobs
-        }
         for job in jobs:
-            for size in sizes[collective]:
-                if collective in DEALT_OUT and size < job.ranks:
-                    continue  # less than a byte for each rank
-                rows += [(collective, job, size, name) for name in defined[job]]
-    if len(rows) > _MOST_QUESTIONS:
+            defined = [one for one in names if runs_on(scope, collective, one, job.ranks)]
+            for size in _of_a_byte_per_rank(collective, sizes[collective], job):
+                rows += [(collective, job, size, name) for name in defined]
+    return _frame(scope, rows)
+
+
+def _check_number(
+    algorithms: Mapping[str, Sequence[str]],
+    jobs: Sequence[Target],
+    sizes: Mapping[str, Sequence[int]],
+) -> None:
+    """Refuses too many questions, before the schedules of any of them are constructed."""
+    number = sum(
+        len(names) * len(_of_a_byte_per_rank(collective, sizes[collective], job))
+        for collective, names in algorithms.items()
+        for job in jobs
+    )
+    if number > _MOST_QUESTIONS:
         raise mistake(
-            f"{len(rows):,} predictions are too many",
+            f"{number:,} predictions are too many",
             source="tutti advise",
             expected=f"at most {_MOST_QUESTIONS:,}",
             hint="name fewer rank counts (--ranks), sizes (-b, -e, -f) or collectives",
         )
-    return _frame(scope, rows)
+
+
+def _of_a_byte_per_rank(collective: str, sizes: Sequence[int], job: Target) -> list[int]:
+    """The sizes of which each rank has at least a byte, if a collective deals its vector out."""
+    return [one for one in sizes if collective not in DEALT_OUT or one >= job.ranks]
 
 
 def measured_sizes(scope: Scope, collective: str) -> list[int]:
