@@ -77,7 +77,7 @@ DEFINITIONS = """## Definitions
 - **Regret**: measured time of the chosen algorithm over the fastest measured, less one.
 - **Default**: the regret of the library's own choice, where it was measured.
 - **Inside**: share of measured times within the 90 % interval. The interval of a fold is scaled by
-  the other folds only.
+  predictions of other rows only.
 - **Folds**: `more nodes` predicts each node count from the smaller ones. `4x nodes` and `16x nodes`
   fit at most a quarter and a sixteenth of the nodes, on all machines. `collective`, `machine` and
   `ranks` hold out a collective, a machine, or several ranks per node.
@@ -242,7 +242,7 @@ def _by_machine(board: Scoreboard) -> str:
     if not tests:
         return "## Machines and collectives\n\nNo machine has several node counts."
     test = pl.concat(tests)
-    guesses = folds.model_predictions(board.validated.filter(kind="nodes"), "full")
+    guesses = folds.model_predictions(board.validated, "full").filter(kind="nodes")
     guesses = guesses.drop("kind", "fold")
     parts = score(test, guesses, by=("system", "collective"))
     totals = score(test, guesses)
@@ -274,7 +274,7 @@ def _figures(system: str, collective: str, row: dict[str, float | None]) -> list
 def _carrying(board: Scoreboard) -> str:
     """The full model and the carried times, on the rows that both predict."""
     head = "## Comparison with carrying over\n\n"
-    both = board.validated.filter(pl.col("carried_us").is_not_null())
+    both = board.validated.filter(pl.col("carried_us").is_not_null(), kind="nodes")
     if both.is_empty():
         return head + "No algorithm has times at two node counts."
     test = board.rows.filter(pl.col("index").is_in(both["index"].to_list()))
@@ -299,12 +299,12 @@ def _carrying(board: Scoreboard) -> str:
 def _choices(board: Scoreboard) -> str:
     """What choosing by an upper quantile changes, by kind of fold."""
     rows = []
+    every = folds.model_predictions(board.validated, "full")
     for kind, name in KINDS.items():
-        found = board.validated.filter(pl.col("kind") == kind)
-        if found.is_empty():
+        guesses = every.filter(kind=kind).drop("kind", "fold")
+        if guesses.is_empty():
             continue
         tests = [one.test for one in folds.folds(board.rows, kinds=(kind,))]
-        guesses = folds.model_predictions(found, "full").drop("kind", "fold")
         for rule, some in (("median", guesses.drop("choice_us")), ("upper quantile", guesses)):
             total = score(pl.concat(tests), some).row(-1, named=True)
             figures = (_number(one, total[one]) for one in ("winner", "regret", "regret_p90"))
@@ -350,27 +350,30 @@ def _questions(board: Scoreboard) -> str:
             NOVELTIES[new],
             f"{rows:,}",
             f"{have / rows * 100:.0f} %",
+            f"{scale:.2f}",
             f"{width:.2f}",
         ]
-        for system, new, rows, have, width in questions.group_by("system", "novelty")
+        for system, new, rows, have, width, scale in questions.group_by("system", "novelty")
         .agg(
             pl.len(),
             pl.col("predicted_us").count().alias("have"),
-            (pl.col("high_us") / pl.col("predicted_us")).median().fill_null(0.0),
+            (pl.col("high_us") / pl.col("predicted_us")).median().fill_null(0.0).alias("width"),
         )
+        .join(board.scales, on=("system", "novelty"))
         .sort("system", "novelty", descending=[False, True])
         .rows()
     ]
-    scales = bullets([f"{NOVELTIES[new]}: {value:.2f}" for new, value in board.scales.items()])
     text = paragraph(
         f"`validation/machines/predictions.csv` has {found:,} of the {questions.height:,} "
         f"questions about named algorithms ({share * 100:.1f} %). The table has the median "
-        "half-width of the 90 % interval as a factor. What is new about a question scales its "
-        "standard deviation, by factors of the rows of folds with the same novelty:"
+        "half-width of the 90 % interval as a factor. The standard deviation is scaled by the "
+        "factor in column `scale`, which is the geometric mean of that of all machines and that of "
+        "this machine, from rows of folds with the same novelty. Beyond twice the nodes, and on an "
+        "unseen machine, it is at least 1."
     )
-    head = ("machine", "predicted", "questions", "covered", "interval")
+    head = ("machine", "predicted", "questions", "covered", "scale", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""
-    return f"## Questions\n\n{text}\n\n{scales}\n\n{_table(head, 3, rows)}\n\n{none}".rstrip()
+    return f"## Questions\n\n{text}\n\n{_table(head, 4, rows)}\n\n{none}".rstrip()
 
 
 def _parameters(board: Scoreboard) -> str:

@@ -54,7 +54,7 @@ class Scoreboard:
         validated: Their cross-validation, of :func:`tutti.measured.predict.folds.cross_validate`.
         comparison: The candidate models, of :func:`tutti.measured.predict.folds.compared`.
         model: The model, calibrated on all rows.
-        scales: By novelty, the factor on standard deviations.
+        scales: Per machine of questions, `system`, its factors on standard deviations by novelty.
         questions: `question`, `system`, `collective`, `novelty`, whether it is `named` (not the
             choice of the library), `predicted_us`, `low_us`, `high_us`, `choice_us` and, where
             there is no prediction, its `reason`.
@@ -64,7 +64,7 @@ class Scoreboard:
     validated: pl.DataFrame
     comparison: pl.DataFrame
     model: CalibratedModel
-    scales: dict[str, float]
+    scales: pl.DataFrame
     questions: pl.DataFrame
 
 
@@ -85,7 +85,7 @@ def scoreboard(
     """
     rows = rows.with_row_index("index")
     validated = folds.cross_validate(rows, hardware=hardware, workers=workers)
-    scales = folds.interval_scales(validated)
+    scales = interval_scales(validated, questions["system"])
     model = calibrate(rows, hardware=hardware, interval_scale=folds.interval_scale(validated))
     return Scoreboard(
         rows=rows,
@@ -97,17 +97,29 @@ def scoreboard(
     )
 
 
+def interval_scales(validated: pl.DataFrame, systems: pl.Series) -> pl.DataFrame:
+    """Returns the factors on standard deviations: columns `system`, `novelty`, `scale`."""
+    rows = [
+        {"system": system, "novelty": novelty, "scale": scale}
+        for system in systems.unique().sort()
+        for novelty, scale in folds.interval_scales(validated, system=system).items()
+    ]
+    return pl.DataFrame(
+        rows, schema={"system": pl.String, "novelty": pl.String, "scale": pl.Float64}
+    )
+
+
 def _predicted(
-    model: CalibratedModel, rows: pl.DataFrame, questions: pl.DataFrame, scales: dict[str, float]
+    model: CalibratedModel, rows: pl.DataFrame, questions: pl.DataFrame, scales: pl.DataFrame
 ) -> pl.DataFrame:
-    """Predicts questions; what is new about a question decides the width of its interval."""
+    """Predicts questions; the machine and what is new decide the width of an interval."""
     questions = questions.with_row_index("index")
     found = model.predict(questions).select("index", "predicted_us", "spread", "choice_us")
     reasons = pl.Series("reason", [_reason(row) for row in questions.iter_rows(named=True)])
     new = folds.novelty(rows, questions)
     joined = questions.with_columns(new, reasons).join(found, on="index", how="left")
-    scale = pl.col("novelty").replace_strict(scales, return_dtype=pl.Float64)
-    half = (DEVIATIONS_90 * scale * pl.col("spread")).exp()
+    joined = joined.join(scales, on=("system", "novelty"), how="left", nulls_equal=True)
+    half = (DEVIATIONS_90 * pl.col("scale") * pl.col("spread")).exp()
     lacking = pl.when(pl.col("predicted_us").is_null()).then("reason")
     return joined.sort("question").select(
         "question",

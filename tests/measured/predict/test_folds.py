@@ -82,18 +82,34 @@ def test_novelty_is_what_the_model_has_not_seen() -> None:
     assert set(novelty(train.filter(system="two"), targets)) == {"machine"}
 
 
-def test_intervals_widen_with_the_distance() -> None:
+def errors_of(system: str, **errors: float) -> pl.DataFrame:
+    """40 predictions of each novelty with the same error, in units of the model's deviation."""
     rows = [
-        {"novelty": name, "time_us": 1.0, "predicted_us": math.exp(error), "spread": 0.1}
-        for name, error in (("near", 0.2), ("far", 0.1), ("farther", 0.4), ("machine", 0.3))
-        for _ in range(40)
-    ]
-    scales = interval_scales(pl.DataFrame(rows))
-    assert scales["near"] == scales["far"] == pytest.approx(0.2 / 0.1 / 1.645)
-    assert scales["farther"] == pytest.approx(0.4 / 0.1 / 1.645)
-    narrow = pl.DataFrame(rows).with_columns(pl.lit(2.0).alias("spread"))
-    assert interval_scales(narrow)["farther"] == 1.0
-    assert scales["ranks"] == interval_scale(pl.DataFrame(rows))
+        {"system": system, "novelty": name, "time_us": 1.0, "spread": 0.1,
+         "predicted_us": math.exp(0.1 * 1.645 * error)}
+        for name, error in errors.items() for _ in range(40)
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def test_intervals_widen_with_the_distance() -> None:
+    rows = errors_of("one", near=1.2, far=0.6, farther=2.4, machine=1.8)
+    scales = interval_scales(rows)
+    assert scales["near"] == scales["far"] == pytest.approx(1.2)
+    assert scales["farther"] == pytest.approx(2.4)
+    assert scales["ranks"] == interval_scale(rows)
+    narrow = interval_scales(errors_of("one", near=0.5, far=0.6, collective=0.7, machine=0.8))
+    assert [narrow[one] for one in ("far", "farther", "machine")] == [1.0, 1.0, 1.0]
+    assert [narrow[one] for one in ("near", "collective")] == pytest.approx([0.5, 0.7])
+
+
+def test_intervals_of_a_machine_follow_half_of_its_own_errors() -> None:
+    rows = pl.concat([errors_of("one", near=0.5), errors_of("two", near=2.0)])
+    every = interval_scale(rows)
+    assert interval_scales(rows)["near"] == every == pytest.approx(2.0)
+    assert interval_scales(rows, system="one")["near"] == pytest.approx(math.sqrt(0.5 * every))
+    few = pl.concat([errors_of("one", near=0.5).head(29), errors_of("two", near=2.0)])
+    assert interval_scales(few, system="one")["near"] == pytest.approx(interval_scale(few))
 
 
 def test_each_row_is_predicted_at_most_once_per_kind() -> None:
@@ -142,6 +158,7 @@ def made(errors: dict[str, list[float]], *, spread: float = 0.1) -> pl.DataFrame
         pl.lit("one, 16 nodes").alias("fold"),
         pl.lit("near").alias("novelty"),
         "index",
+        "system",
         "time_us",
         pl.lit(spread).alias("spread"),
         *columns,
@@ -180,7 +197,8 @@ def test_interval_scale_makes_nine_of_ten_inside() -> None:
 def test_a_fold_does_not_scale_its_own_interval() -> None:
     exact = made({model: [0.0] for model in MODELS})
     off = made({model: [0.329] for model in MODELS})
-    off = off.with_columns(pl.lit("one, 8 nodes").alias("fold"))
-    found = model_predictions(pl.concat([exact, off]), "full")
+    off = off.with_columns(pl.lit("one, 8 nodes").alias("fold"), pl.col("index") + 1000)
+    again = off.with_columns(pl.lit("far").alias("kind"))  # the same rows in another fold
+    found = model_predictions(pl.concat([exact, off, again]), "full")
     half = (found["high_us"] / found["predicted_us"]).log().round(3)
-    assert half.to_list() == [0.329] * exact.height + [0.0] * off.height
+    assert half.to_list() == [0.329] * exact.height + [0.0] * 2 * off.height

@@ -6,7 +6,7 @@ sixteenth of the nodes, on all machines. `collective` folds predict a collective
 measured, `machine` folds a machine without any measurement, `ranks` folds a machine with several
 ranks per node from its measurements with fewer. In each kind, a row is predicted at most once.
 
-What is new about a row decides the width of its interval, whatever the fold.
+What is new about a row, and its machine, decide the width of its interval, whatever the fold.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ to twice, eight times, or beyond), the ranks per node, the collective, or the ma
 _HORIZONS: Final = (2.0, 8.0)
 _FEWEST: Final = 30
 """Rows of a novelty that suffice for the width of its intervals."""
+_BEYOND: Final = ("far", "farther", "machine")
+"""Novelties whose intervals are never narrower than the model's: folds reach 50 times the nodes,
+jobs 128 times, and no two measured machines have the same library."""
 
 MODELS: Final = {
     "carry-over": "carried_us",
@@ -212,8 +215,8 @@ def cross_validate(
 
     Returns:
         A row per fold and predicted measurement: `kind`, `fold`, its `novelty`, `index` in `rows`,
-        and the measured `time_us`; columns of :meth:`CalibratedModel.predict`; and `carried_us`,
-        null where the algorithm has no time to carry over.
+        `system`, and the measured `time_us`; columns of :meth:`CalibratedModel.predict`; and
+        `carried_us`, null where the algorithm has no time to carry over.
 
     Raises:
         CalibrationError: There is no fold, or its rows to fit are unusable.
@@ -242,7 +245,7 @@ def _predicted(fold: Fold, hardware: dict[str, Hardware], scales: Scales | None)
     numbers = fold.test["index"].gather(found["index"])
     new = novelty(fold.train, fold.test).gather(found["index"])
     found = found.with_columns(numbers.alias("index"), new).join(
-        fold.test.select("index", "time_us"), on="index"
+        fold.test.select("index", "system", "time_us"), on="index"
     )
     found = found.join(carried_over(fold.train, fold.test), on="index", how="left")
     return found.filter(pl.col("time_us") > 0).select(
@@ -250,6 +253,7 @@ def _predicted(fold: Fold, hardware: dict[str, Hardware], scales: Scales | None)
         pl.lit(fold.name).alias("fold"),
         "novelty",
         pl.col("index").cast(pl.UInt32),
+        "system",
         "time_us",
         "predicted_us",
         "spread",
@@ -284,31 +288,40 @@ def _spread(model: str) -> pl.Expr:
     return pl.col("spread") if model == "full" else pl.lit(1.0)
 
 
-def interval_scales(predictions: pl.DataFrame, *, model: str = "full") -> dict[str, float]:
-    """Returns the factor on standard deviations for each novelty.
+def interval_scales(
+    predictions: pl.DataFrame, *, system: str | None = None, model: str = "full"
+) -> dict[str, float]:
+    """Returns the factor on standard deviations for each novelty on a machine.
 
-    More nodes never narrow the interval. A novelty with few rows takes the factor of all rows. The
-    factor beyond eight times the nodes is at least 1: folds reach 50 times, jobs 128 times.
+    The factor of a machine is the geometric mean of that of its rows and that of all machines. A
+    machine with few rows of a novelty takes the latter, a novelty with few rows the factor of all
+    novelties. More nodes never narrow the interval.
 
     Args:
         predictions: Rows of :func:`cross_validate`.
+        system: The machine; None for any other.
         model: One of :data:`MODELS`.
     """
     scales: dict[str, float] = {}
     every = interval_scale(predictions, model=model)
+    least = 1.0 if model == "full" else 0.0
     for name in NOVELTIES:
         some = predictions.filter(pl.col("novelty") == name)
-        scales[name] = interval_scale(some, model=model) if some.height >= _FEWEST else every
+        scale = interval_scale(some, model=model) if some.height >= _FEWEST else every
+        here = some.filter(pl.col("system") == pl.lit(system, pl.String))
+        if here.height >= _FEWEST:
+            scale = math.sqrt(scale * interval_scale(here, model=model))
+        scales[name] = max(scale, least) if name in _BEYOND else scale
     scales["far"] = max(scales["near"], scales["far"])
-    scales["farther"] = max(scales["far"], scales["farther"], 1.0)
+    scales["farther"] = max(scales["far"], scales["farther"])
     return scales
 
 
 def model_predictions(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Returns the predictions of a candidate model, with 90 % intervals.
 
-    The intervals of a fold are scaled by the other folds. A fold does not scale the interval that
-    its own times are compared with.
+    The intervals of a fold are scaled by rows that it does not predict. A measured time does not
+    scale the interval that it is compared with.
 
     Args:
         predictions: Rows of :func:`cross_validate`.
@@ -321,22 +334,23 @@ def model_predictions(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     column = MODELS[model]
     choice = ["choice_us"] if model == "full" else []
     rows = []
-    for (kind, fold), group in predictions.group_by("kind", "fold", maintain_order=True):
-        others = predictions.filter((pl.col("kind") != kind) | (pl.col("fold") != fold))
-        scales = interval_scales(others, model=model)
-        scale = pl.col("novelty").replace_strict(scales, return_dtype=pl.Float64)
-        half = (DEVIATIONS_90 * scale * _spread(model)).exp()
-        rows.append(
-            group.select(
-                "kind",
-                "fold",
-                "index",
-                pl.col(column).alias("predicted_us"),
-                (pl.col(column) / half).alias("low_us"),
-                (pl.col(column) * half).alias("high_us"),
-                *choice,
+    for _, fold in predictions.group_by("kind", "fold", maintain_order=True):
+        others = predictions.filter(~pl.col("index").is_in(fold["index"].implode()))
+        for (system,), group in fold.group_by("system", maintain_order=True):
+            scales = interval_scales(others, system=system, model=model)
+            scale = pl.col("novelty").replace_strict(scales, return_dtype=pl.Float64)
+            half = (DEVIATIONS_90 * scale * _spread(model)).exp()
+            rows.append(
+                group.select(
+                    "kind",
+                    "fold",
+                    "index",
+                    pl.col(column).alias("predicted_us"),
+                    (pl.col(column) / half).alias("low_us"),
+                    (pl.col(column) * half).alias("high_us"),
+                    *choice,
+                )
             )
-        )
     return pl.concat(rows).drop_nulls("predicted_us")
 
 
@@ -358,6 +372,7 @@ def compared(rows: pl.DataFrame, predictions: pl.DataFrame) -> pl.DataFrame:
     """
     rows = rows if "index" in rows.columns else rows.with_row_index("index")
     tests = {(fold.kind, fold.name): fold.test for fold in folds(rows)}
+    guesses = {model: model_predictions(predictions, model) for model in MODELS}
     found = []
     for kind in predictions["kind"].unique(maintain_order=True):
         of_kind = predictions.filter(pl.col("kind") == kind)
@@ -365,22 +380,26 @@ def compared(rows: pl.DataFrame, predictions: pl.DataFrame) -> pl.DataFrame:
         if len(names) > 1:
             tests[kind, "all"] = pl.concat([tests[kind, name] for name in names])
         for name in [*names, *(["all"] if len(names) > 1 else [])]:
-            here = of_kind if name == "all" else of_kind.filter(pl.col("fold") == name)
-            found.append(_of_fold(kind, name, tests[kind, name], here, of_kind))
+            fold = pl.lit(value=True) if name == "all" else pl.col("fold") == name
+            of_fold = {
+                model: some.filter(pl.col("kind") == kind, fold) for model, some in guesses.items()
+            }
+            found.append(_of_fold(kind, name, tests[kind, name], of_kind.filter(fold), of_fold))
     return pl.concat(found)
 
 
 def _of_fold(
-    kind: str, name: str, test: pl.DataFrame, here: pl.DataFrame, of_kind: pl.DataFrame
+    kind: str,
+    name: str,
+    test: pl.DataFrame,
+    predictions: pl.DataFrame,
+    guesses: Mapping[str, pl.DataFrame],
 ) -> pl.DataFrame:
-    """Scores the models on one fold."""
-    chosen = _warranted(here.join(test.select("index", *_CELL), on="index"))
+    """Scores the predictions of each model on one fold."""
+    chosen = _warranted(predictions.join(test.select("index", *_CELL[1:]), on="index"))
     tables = []
-    for model in MODELS:
-        guesses = model_predictions(of_kind, model).filter(
-            pl.col("index").is_in(here["index"].to_list())
-        )
-        figures = score(test, guesses.drop("kind", "fold")).tail(1).drop("system")
+    for model, guessed in guesses.items():
+        figures = score(test, guessed.drop("kind", "fold")).tail(1).drop("system")
         tables.append(
             figures.select(
                 pl.lit(kind).alias("kind"),
