@@ -55,7 +55,7 @@ def crossing(stage: Stage, groups: bytes) -> tuple[float, float]:
 def _alternating(ranks: Integers, step: int) -> Integers:
     """The partners in a step of a Bine butterfly, which may be negative, or exceed the ranks.
 
-    Even ranks send to the ranks at +1, -1, +3, -5, +11, ..., odd ranks the other way round.
+    Even ranks send to the ranks at +1, -1, +3, -5, +11, ..., odd ranks to those at -1, +1, -3.
     """
     distance = negabinary_distance(step) * (-1 if step % 2 else 1)
     return np.where(ranks % 2 == 0, ranks + distance, ranks - distance)
