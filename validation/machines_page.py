@@ -367,9 +367,9 @@ def _questions(board: Scoreboard) -> str:
         f"`validation/machines/predictions.csv` has {found:,} of the {questions.height:,} "
         f"questions about named algorithms ({share * 100:.1f} %). The table has the median "
         "half-width of the 90 % interval as a factor. The standard deviation is scaled by the "
-        "factor in column `scale`, which is the geometric mean of that of all machines and that of "
-        "this machine, from rows of folds with the same novelty. Beyond twice the nodes, and on an "
-        "unseen machine, it is at least 1."
+        "factor in column `scale`: that of the machine's rows of folds with the same novelty, at "
+        "least that of all machines. Beyond twice the nodes, and on an unseen machine, it is at "
+        "least 1."
     )
     head = ("machine", "predicted", "questions", "covered", "scale", "interval")
     none = "Questions without a prediction:\n\n" + bullets(lines) if lines else ""

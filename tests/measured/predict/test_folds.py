@@ -103,13 +103,16 @@ def test_intervals_widen_with_the_distance() -> None:
     assert [narrow[one] for one in ("near", "collective")] == pytest.approx([0.5, 0.7])
 
 
-def test_intervals_of_a_machine_follow_half_of_its_own_errors() -> None:
-    rows = pl.concat([errors_of("one", near=0.5), errors_of("two", near=2.0)])
-    every = interval_scale(rows)
-    assert interval_scales(rows)["near"] == every == pytest.approx(2.0)
-    assert interval_scales(rows, system="one")["near"] == pytest.approx(math.sqrt(0.5 * every))
-    few = pl.concat([errors_of("one", near=0.5).head(29), errors_of("two", near=2.0)])
-    assert interval_scales(few, system="one")["near"] == pytest.approx(interval_scale(few))
+def test_errors_of_a_machine_widen_its_intervals_and_never_narrow_them() -> None:
+    good = pl.concat([errors_of("one", near=0.5) for _ in range(10)])
+    rows = pl.concat([good, errors_of("two", near=2.0)])
+    assert interval_scales(rows)["near"] == pytest.approx(0.5)
+    assert interval_scales(rows, system="one")["near"] == pytest.approx(0.5)
+    assert interval_scales(rows, system="two")["near"] == pytest.approx(2.0)
+    few = pl.concat([good, errors_of("two", near=2.0).head(29)])
+    assert interval_scales(few, system="two")["near"] == pytest.approx(0.5)
+    bad = pl.concat([errors_of("one", near=0.5), errors_of("two", near=2.0)])
+    assert interval_scales(bad, system="one")["near"] == pytest.approx(2.0)
 
 
 def test_each_row_is_predicted_at_most_once_per_kind() -> None:

@@ -51,9 +51,6 @@ def test_messages_between_groups_of_the_network() -> None:
     assert crossing(Stage(1, 7, 1.0, partners="root"), halves)[0] == pytest.approx(4 / 7)
     bine = Stage(1, 1, 1.0, partners="doubling", step=0, alternating=True)
     assert crossing(bine, halves) == (0, 0)
-    # Even ranks send to +1, -1, +3: in the second step, two pairs cross between halves of a ring.
-    bine = Stage(1, 1, 1.0, partners="doubling", step=1, alternating=True)
-    assert crossing(bine, halves) == (4 / 8, 2)
     assert crossing(ring, bytes(8)) == (0, 0)
 
 

@@ -293,9 +293,9 @@ def interval_scales(
 ) -> dict[str, float]:
     """Returns the factor on standard deviations for each novelty on a machine.
 
-    The factor of a machine is the geometric mean of that of its rows and that of all machines. A
-    machine with few rows of a novelty takes the latter, a novelty with few rows the factor of all
-    novelties. More nodes never narrow the interval.
+    The factor of a machine is that of its rows, at least that of all machines. A machine with few
+    rows of a novelty takes the latter, a novelty with few rows the factor of all novelties. More
+    nodes never narrow the interval.
 
     Args:
         predictions: Rows of :func:`cross_validate`.
@@ -310,7 +310,7 @@ def interval_scales(
         scale = interval_scale(some, model=model) if some.height >= _FEWEST else every
         here = some.filter(pl.col("system") == pl.lit(system, pl.String))
         if here.height >= _FEWEST:
-            scale = math.sqrt(scale * interval_scale(here, model=model))
+            scale = max(scale, interval_scale(here, model=model))
         scales[name] = max(scale, least) if name in _BEYOND else scale
     scales["far"] = max(scales["near"], scales["far"])
     scales["farther"] = max(scales["far"], scales["farther"])

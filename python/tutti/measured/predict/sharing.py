@@ -10,11 +10,7 @@ import numpy as np
 from tutti.measured.predict.torus import negabinary_distance
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tutti.measured.predict.stages import Partners, Stage
-
-    Integers = NDArray[np.int64]
 
 
 def node_load(stage: Stage, ranks_per_node: int) -> float | None:
@@ -52,15 +48,6 @@ def crossing(stage: Stage, groups: bytes) -> tuple[float, float]:
     return _crossing(stage.partners, stage.step, stage.alternating, groups)
 
 
-def _alternating(ranks: Integers, step: int) -> Integers:
-    """The partners in a step of a Bine butterfly, which may be negative, or exceed the ranks.
-
-    Even ranks send to the ranks at +1, -1, +3, -5, +11, ..., odd ranks to those at -1, +1, -3.
-    """
-    distance = negabinary_distance(step) * (-1 if step % 2 else 1)
-    return np.where(ranks % 2 == 0, ranks + distance, ranks - distance)
-
-
 @cache
 def _crossing(
     partners: Partners, step: int, alternating: bool, groups: bytes
@@ -77,7 +64,8 @@ def _crossing(
     if partners == "neighbour":
         other = (rank + 1) % ranks
     elif alternating:
-        other = _alternating(rank, step) % ranks
+        distance = negabinary_distance(step)
+        other = np.where(rank % 2 == 0, rank + distance, rank - distance) % ranks
     else:
         other = rank ^ (1 << step)
         other = np.where(other < ranks, other, rank)
