@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Any
 
@@ -15,6 +16,12 @@ sys.dont_write_bytecode = False
 # Modules, functions and parameters of all tests stay until the end: searching them for garbage
 # takes a fifth of the collection.
 gc.disable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores: a quarter of the tests wait for MPI ranks that sleep."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

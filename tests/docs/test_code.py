@@ -46,18 +46,27 @@ _COMMENT = re.compile(r"[^#]*(?<!\S)#\s?(.*)$")
 _EXIT_CODE = re.compile(r"# exit code (\d+)")
 _BIN = Path(sys.executable).parent
 _SHELL_SYNTAX = re.compile(r"[|<>&;$`*?]")
+_SMALL_DECODER = "--set model=gpt:layers=32,hidden=4096,tokens=2048,vocabulary=128256"
 _SMALL_CHIP = "--scale tiny --set mesh.columns=4 --set mesh.rows=4"
 SMALLER = {
     "tutti coherence run ": _SMALL_CHIP,
-    "tutti bypass search double_binary_tree:nccl --mesh 8x8 --trials 20 ": "--trials 3 --mesh 4x4",
+    "tutti bypass search double_binary_tree:nccl --mesh 8x8 ": "--trials 3 --mesh 4x4",
     "tutti bypass search ": "--trials 3",
     "tutti compare examples/01_which_all_reduce/experiment.toml": "-e 4K --ranks 4,16,96",
+    "tutti compare experiment.toml -b 8 -e 128MiB -f 2 --ranks ": "--ranks 4:16",
     "tutti compare examples/17_in_network/experiment.toml": "-e 1K",
     "tutti compare examples/17_in_network/experiment.toml ": "-e 128K",
-    "tutti search examples/06_best_schedule/experiment.toml -b ": "-e 512",
+    "tutti search examples/06_best_schedule/experiment.toml -b ": "-e 512 --ranks 16",
+    "tutti search experiment.toml --ranks 96 -b ": "-e 512 --ranks 16",
+    "tutti train disturb examples/26_stragglers/training.toml ": "--draws 2",
+    "tutti train run examples/10_training_step/training.toml --": "--set model=dlrm_small",
+    "tutti train run examples/11_parallelism/training.toml": "--set model=transformer:16",
+    "tutti train run examples/21_large_step/training.toml": _SMALL_DECODER,
+    "tutti train run examples/21_large_step/training.toml ": _SMALL_DECODER,
     "tutti train search examples/20_choose_algorithms/training.toml": "--limit 2",
     "tutti train search examples/20_choose_algorithms/training.toml --algorithm ": "--limit 2",
     "tutti train search examples/20_choose_algorithms/training.toml --limit ": "--limit 2",
+    "tutti tune all_reduce broadcast --ranks 2 --by measurement ": "-e 1K -n 3 -a ring",
 }
 """Options appended to slow commands; the last value of an option counts. A key is a command without
 documented output, or the start of one if it ends with a space."""
@@ -78,6 +87,8 @@ MEASURED = ("tutti mpi bench", "tutti mpi exec", "tutti mpi info", "--by both", 
 """Parts of commands whose output depends on the machine."""
 
 NEEDS_A_SETUP = (
+    "tutti calibrate --live",
+    "tutti tune all_reduce all_gather --ranks 2 --by measurement",
     "tutti mpi info --mpicc",
     "tutti mpi plan --ranks 6",
     "tutti train capture",
@@ -87,7 +98,7 @@ NEEDS_A_SETUP = (
     "tutti train calibrate",
     "tutti train plan llama3_8b -p dgx_h100_cluster -g 64",
 )
-"""Commands of the reference that need MPI, PyTorch or files of the reader; tests run them."""
+"""Commands of the reference that need MPI, PyTorch or files of the reader; other tests run them."""
 
 SERVERS = ("tutti explore",)
 """Commands that run until Ctrl-C."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import made
 import plans
+import samples
 import seeds
+import training_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,15 +178,17 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
         path = seeds.EXAMPLES / "23_nccl_doctor" / "topology.xml"
         return ({"topology.xml": path.read_bytes()},)
     if name == "simgrid-xml":
-        return tuple({"p.xml": _SIMGRID % body} for body in (_CLUSTERS, _ZONES))
+        return tuple(
+            {"p.xml": samples.SIMGRID % body} for body in (samples.CLUSTERS, samples.ZONES)
+        )
     if name == "kineto":
-        return (seeds.profiles(), *made.profiles(work))
+        return (training_seeds.profiles(), *made.profiles(work))
     if name in {"garnet", "noxim"}:
         return _examples("config.ini") if name == "garnet" else _examples("noxim.yaml")
     if name == "tacos-csv":
-        return ({"t.csv": _TACOS}, {"t.csv": _TACOS_TIMES})
+        return ({"t.csv": samples.TACOS}, {"t.csv": samples.TACOS_TIMES})
     if name == "msccl-xml":
-        return (*_written(named(name, option="name"), work), {"m.xml": _MSCCL})
+        return (*_written(named(name, option="name"), work), {"m.xml": samples.MSCCL})
     if name != "chakra":
         return ()
     from tutti.formats.chakra import reader as chakra
@@ -192,113 +196,10 @@ def _seeded(name: str, work: Path) -> tuple[Files, ...]:
     written = _written(named("chakra", option="name"), work)
     files: Files = {}
     for rank in range(2):
-        path = chakra.write(work / f"p.{rank}.et", _pytorch())
+        path = chakra.write(work / f"p.{rank}.et", samples.pytorch())
         files[path.name] = path.read_bytes()
     files["comm_group.json"] = b'{"1": [1, 0]}'
     return (*written, files)
-
-
-_SIMGRID = b"""<?xml version="1.0"?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-%b</platform>
-"""
-
-_CLUSTERS = b"""  <zone id="all" routing="Floyd">
-    <cluster id="a" prefix="a-" suffix="" radical="0-3" speed="1Gf" bw="125MBps" lat="50us"
-             bb_bw="2.25GBps" bb_lat="500us" limiter_link="1GBps" router_id="ra"/>
-    <cluster id="t" prefix="t-" suffix="" radical="0-7" speed="1Gf" bw="1GBps" lat="1us"
-             topology="TORUS" topo_parameters="2,2,2" sharing_policy="FATPIPE"/>
-    <link id="l" bandwidth="10Gbps" latency="1ms"/>
-    <zoneRoute src="a" dst="t" gw_src="ra" gw_dst="t-0"><link_ctn id="l"/></zoneRoute>
-  </zone>
-"""
-
-_ZONES = b"""  <zone id="z" routing="Full">
-    <host id="a" speed="1Gf"/>
-    <host id="b" speed="1Gf"><prop id="x" value="1"/></host>
-    <host id="c" speed="2Gf" core="4"/>
-    <link id="1" bandwidth="1GBps" latency="1us" sharing_policy="SPLITDUPLEX"/>
-    <link id="2" bandwidth="8Mbps" latency="0.5ms"/>
-    <route src="a" dst="b"><link_ctn id="1" direction="UP"/></route>
-    <route src="b" dst="c"><link_ctn id="2"/></route>
-    <route src="a" dst="c"><link_ctn id="1" direction="UP"/><link_ctn id="2"/></route>
-  </zone>
-"""
-
-
-_MSCCL = b"".join(
-    (
-        b'<algo name="a" nchannels="1" nchunksperloop="2" proto="LL" ngpus="2" coll="alltoall">\n',
-        *(
-            b'<gpu id="%d" i_chunks="2" o_chunks="2" s_chunks="0"><copy i_off="%d" o_off="%d"/>\n'
-            b'<tb id="0" send="%d" recv="-1" chan="0"><step s="0" type="s" srcbuf="i" srcoff="%d" '
-            b'dstbuf="o" dstoff="%d" cnt="1"/></tb>\n<tb id="1" send="-1" recv="%d" chan="0">'
-            b'<step s="0" type="r" srcbuf="i" srcoff="%d" dstbuf="o" dstoff="%d" cnt="1"/></tb>'
-            b"</gpu>\n" % (a, a, a, b, b, a, b, a, b)
-            for a, b in ((0, 1), (1, 0))
-        ),
-        b"</algo>\n",
-    )
-)
-
-_TACOS = b"""NPUs Count,3
-Links Count,3
-Chunks Count,6
-Chunk Size,1.04858e+06,B
-SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks
-0,1,500,50,0,3,2,5
-1,2,500,50,1,4,0,3
-2,0,500,50,2,5,1,4
-"""
-
-_TACOS_TIMES = b"""NPUs Count,3
-Links Count,3
-Chunks Count,9
-Chunk Size,1000
-Collective Time,60.0,ns
-SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)
-0,1,5,1,1:0:20,2:20:40,7:40:60
-1,2,5,1,5:0:20,3:20:40,2:40:60
-2,0,5,1,6:0:20,7:20:40,3:40:60
-"""
-
-
-def _pytorch() -> Any:
-    """Returns a trace as PyTorch records it: launchers on a CPU, kernels on streams, groups."""
-    from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
-
-    groups = '[\'[{"pg_name": "0", "ranks": [], "group_size": 2}]\']'
-    nodes = [Node(id=1, name="process_group:init", type="METADATA", inputs=(groups, "", ""))]
-    for at in range(4):
-        cpu = {"is_cpu_op": Attribute("bool", value=True), "tid": Attribute("int64", 9)}
-        gpu = {"is_cpu_op": Attribute("bool", value=False), "stream": Attribute("int64", 7)}
-        kind = "COMM_COLL" if at % 2 else "COMP"
-        if at % 2:
-            gpu |= {"comm_type": Attribute("int64", 0), "comm_size": Attribute("int64", 64)}
-            gpu |= {"pg_name": Attribute("string", str(at // 2))}
-        before = (2 * at,) if at else ()
-        nodes += [
-            Node(
-                id=2 * at + 2,
-                name="op",
-                data_deps=before,
-                ctrl_deps=(1,),
-                attributes=cpu,
-                start_us=10 * at + 10,
-                duration_us=3,
-            ),
-            Node(
-                id=2 * at + 3,
-                name="kernel",
-                type=kind,
-                data_deps=(2 * at + 2,),
-                attributes=gpu,
-                start_us=10 * at + 12,
-                duration_us=4,
-            ),
-        ]
-    return ChakraTrace(nodes=tuple(nodes))
 
 
 # --- other readers -------------------------------------------------------------------------------
@@ -335,40 +236,11 @@ def _astrasim(work: Path) -> list[Reader]:
             read=lambda path: load_text(path, (8,)),
             files=(
                 *file("two_layers.txt"),
-                *({"w.txt": text} for text in (_SIMAI, _CUSTOMIZED, _DLRM)),
+                *({"w.txt": text} for text in (samples.SIMAI, samples.CUSTOMIZED, samples.DLRM)),
             ),
         ),
         Reader(name="astrasim-chakra", read=run, files=(traces,)),
     ]
-
-
-_SIMAI = b"""HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 all_gpus: 8
-2
-a -1 5 ALLREDUCE 64 5 ALLGATHER 64 1 REDUCESCATTER_DP_EP 64 1
-b 1 5 ALLTOALL_EP 64 5 BROADCAST 8 1 NONE 0 1
-"""
-
-_REPEATING = b"""HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1 checkpoints: 1 0
-checkpoint_initiates: 1 1
-2
-a -1 5 NONE 0 5 NONE 0 1 ALLREDUCE 64 1
-b -1 5 NONE 0 5 NONE 0 1 ALLREDUCE 64 1
-""".replace(b"0\ncheck", b"0 check")
-
-_CUSTOMIZED = b"""HYBRID_CUSTOMIZED
-2
-a -1 5 ALLGATHER 64 5 NONE 0 1 ALLREDUCE 8 1 HYBRID_DATA_MODEL
-b -1 5 NONE 0 5 NONE 0 1 ALLREDUCE 64 1 DATA
-"""
-
-_DLRM = b"""HYBRID_DLRM 1
-3
-e -1 3 ALLTOALL 64 1 ALLTOALL 64 0 NONE 0 5
-b -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
-t -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 64 1
-"""
-
-_TEXTS = (_SIMAI, _REPEATING, _CUSTOMIZED, _DLRM)
 
 
 def _gem5_and_noxim() -> list[Reader]:
@@ -403,10 +275,12 @@ def _networks() -> list[Reader]:
         Reader(
             name="scalesim",
             read=scalesim.read_topology,
-            files=({"s.csv": seeds.SCALESIM},),
+            files=({"s.csv": training_seeds.SCALESIM},),
         ),
         Reader(
-            name="model", read=read_model, files=({"m.json": json.dumps(seeds.MODEL).encode()},)
+            name="model",
+            read=read_model,
+            files=({"m.json": json.dumps(training_seeds.MODEL).encode()},),
         ),
     ]
 
@@ -450,20 +324,6 @@ def _booksim() -> list[Reader]:
     ]
 
 
-_GRAPHS = b"""<graphs version="1">
-  <graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="24" speedinter="20.5"
-         latencyinter="0" typeintra="NVL" typeinter="PXB" samechannels="1">
-    <channel>
-      <net dev="0"/>
-      <gpu dev="0" rank="0"/>
-      <gpu dev="1" rank="1"/>
-      <net dev="0"/>
-    </channel>
-  </graph>
-</graphs>
-"""
-
-
 def _nccl() -> list[Reader]:
     from tutti.formats.nccl import debug, graphs, inspector, topology
     from tutti.nccl.evidence import Given, read_evidence
@@ -493,7 +353,7 @@ def _nccl() -> list[Reader]:
             files=(log, {"default.log": _prefixed(log["default.log"])}),
         ),
         Reader(name="nccl-topology", read=topology.read_topology, files=(xml,)),
-        Reader(name="nccl-graphs", read=graphs.read_graphs, files=({"g.xml": _GRAPHS},)),
+        Reader(name="nccl-graphs", read=graphs.read_graphs, files=({"g.xml": samples.GRAPHS},)),
         Reader(name="nccl-inspector", read=inspector.read_inspector, files=({"i.log": text},)),
     ]
 
@@ -566,7 +426,9 @@ def _tables() -> list[Reader]:
             files=_targets(networks, "mesh broadcast", "mesh reduction"),
         ),
         Reader(
-            name="training", read=load_training, files=({"f.toml": seeds.training_step("gnmt")},)
+            name="training",
+            read=load_training,
+            files=({"f.toml": training_seeds.training_step("gnmt")},),
         ),
         Reader(name="coherence", read=load_coherence, files=_targets(networks, "coherence")),
         Reader(name="accesses", read=read_trace, files=({"t.txt": seeds.ACCESSES},)),
@@ -596,7 +458,7 @@ def _plans() -> list[Reader]:
 
     profiles = tuple(
         {name: data.replace(b'"traceEvents": [', b'"traceEvents": [' + plans.STEP, 1)}
-        for name, data in seeds.profiles().items()
+        for name, data in training_seeds.profiles().items()
     )
     configs = tuple({"config.json": text} for text in plans.CONFIGS)
     logs = tuple({name: text} for name, text in plans.LOGS.items())

@@ -37,12 +37,13 @@ class Target:
 def targets(made: Path) -> list[Target]:
     """Every target; `made` is the folder that `made.make` has written."""
     import plans
+    import training_seeds
 
     return [
         *_words(),
         *experiments(),
         *networks(),
-        *_training(made),
+        *training_seeds.targets(made),
         *plans.targets(),
         *benchmarks(),
         *measurements(),
@@ -353,113 +354,6 @@ def graphs() -> list[Target]:
             name: text.encode(),
         }
         found.append(Target(name, files, call, fixed=("f.toml",)))
-    return found
-
-
-SCALESIM = (
-    b"layer,h,w,fh,fw,c,f,s,\nconv1,32,32,3,3,3,16,1,\nDP2,16,16,3,3,16,1,1,\ngemm,64,32,16,\n"
-)
-MODEL: dict[str, Any] = {
-    "name": "m",
-    "layers": [
-        {
-            "name": "a",
-            "gemms": [{"m": 8, "n": 8, "k": 8}],
-            "parameters": 64,
-            "inputs": 64,
-            "outputs": 64,
-            "first": True,
-        }
-    ],
-}
-
-
-def training_step(name: str, **more: Any) -> bytes:
-    """The file of a training step of a model on a small torus."""
-    rings = [{"name": "local", "nodes": 2, "rate": "200 GB/s", "latency": "72 ns"}]
-    training: dict[str, Any] = {"batch": 4, "torus": {"efficiency": 0.94, "rings": rings}}
-    return example("10*/training.toml", model=name, **training, **more)
-
-
-def _training(made: Path) -> list[Target]:
-    folder = EXAMPLES / "13_astrasim"
-    astra = {
-        name: (folder / name).read_bytes() for name in ("Ring.json", "Ring_8.yml", "two_layers.txt")
-    }
-    run = ("--network", "Ring_8.yml", "--system", "Ring.json", "--out", "o")
-    traces = {f"t.{rank}.et": (made / f"t.{rank}.et").read_bytes() for rank in range(2)}
-    pair = {
-        "Ring_8.yml": astra["Ring_8.yml"].replace(b"[ 8 ]", b"[ 2 ]"),
-        "Ring.json": astra["Ring.json"],
-    }
-    groups = {"g.json": json.dumps({"all": [0, 1]}).encode()}
-    rows = (
-        "layer,forward,input_gradient,weight_gradient",
-        *(f"{name},1 us,2 us,2 us" for name in ("conv1", "DP2", "gemm")),
-    )
-    times = "\n".join(rows).encode()
-    step = ("train", "run", "f.toml", "--out", "o")
-
-    measured = {"compute": {"model": "measured", "file": "times.csv"}}
-    return [
-        Target("astrasim", astra, ("train", "from-astrasim", "two_layers.txt", *run)),
-        Target(
-            "chakra",
-            traces | pair | groups,
-            ("train", "from-astrasim", "t", *run, "--groups", "g.json"),
-        ),
-        Target("train", {"f.toml": training_step("gnmt")}, step),
-        Target(
-            "train chakra",
-            {"f.toml": training_step("chakra:t"), "t.json": groups["g.json"]} | traces,
-            step,
-            fixed=("f.toml",),
-        ),
-        Target(
-            "train kineto",
-            {"f.toml": training_step("kineto:rank*.json")} | profiles(),
-            step,
-            fixed=("f.toml",),
-        ),
-        Target("kineto", profiles(), ("trace", "run", "rank0.json", "--algorithm", "ring")),
-        Target(
-            "scalesim",
-            {"f.toml": training_step("scalesim:s.csv"), "s.csv": SCALESIM},
-            step,
-            fixed=("f.toml",),
-        ),
-        Target(
-            "model",
-            {"f.toml": training_step("file:m.json"), "m.json": json.dumps(MODEL).encode()},
-            step,
-            fixed=("f.toml",),
-        ),
-        Target(
-            "times",
-            {
-                "f.toml": training_step("scalesim:s.csv", **measured),
-                "s.csv": SCALESIM,
-                "times.csv": times,
-            },
-            step,
-            fixed=("f.toml", "s.csv"),
-        ),
-    ]
-
-
-def profiles() -> dict[str, bytes]:
-    """Returns the profiles of PyTorch of an example, for two ranks."""
-    found = {}
-    for rank in range(2):
-        name = f"rank{rank}.json"
-        text = (EXAMPLES / "28_pytorch_profile" / name).read_text("utf-8")
-        for of_eight, of_two in (
-            ('"world_size": 8', '"world_size": 2'),
-            ('"Group size": 8', '"Group size": 2'),
-            ("[0, 1, 2, 3, 4, 5, 6, 7]", "[0, 1]"),
-        ):
-            text = text.replace(of_eight, of_two)
-        found[name] = text.encode()
     return found
 
 

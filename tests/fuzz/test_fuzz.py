@@ -10,9 +10,9 @@ import pytest
 
 FUZZER = Path(__file__).with_name("fuzzer.py")
 READERS = FUZZER.with_name("fuzz_readers.py")
-CASES = 60
-"""Cases per seed: 14 s on a core of 2026. Limits are in processor time, not wall time."""
-DAMAGED = 60
+CASES = 30
+"""Cases per seed: 7 s on a core of 2026. Limits are in processor time, not wall time."""
+DAMAGED = 30
 """Damaged files per reader: most defects are in readers, and these cases cost a millisecond."""
 
 

@@ -112,15 +112,18 @@ def test_rules_with_parameters_select_the_forced_algorithm(mpi: Mpi, tmp_path: P
 @pytest.mark.parametrize("collective", ["broadcast", "reduce", "all_reduce"])
 def test_every_rule_gives_right_results(mpi: Mpi, collective: str, tmp_path: Path) -> None:
     # MPICH's `smp` can be forced, but a rule of it aborts a broadcast and makes a reduce wrong.
-    size = 16 << 10
-    trees = stock(mpi) if mpi.kind == "mpich" else None
-    chosen = {one.algorithm.label: one for one in forced(mpi, collective, 3, size)}
+    chosen = {one.algorithm.label: one for one in forced(mpi, collective, 3, 16 << 10)}
     assert "smp" not in chosen
-    for one in chosen.values():
-        decision = TuningDecision(collective, 3, size, size, one.name, 1, "measurement", forced=one)
-        written = Writer(tmp_path, {}, trees).write(mpi.kind, [decision])
-        settings = Settings(blocks=2, each=1, warmup=0, aligned=False, variables=written.variables)
-        right_blocks(Question(collective, 3, [size]), mpi, settings, [BenchCandidate("own")], None)
+    # Jobs take long to start: each rule has a size of its own in one.
+    sizes = [(16 + number) << 10 for number in range(len(chosen))]
+    trees = stock(mpi) if mpi.kind == "mpich" else None
+    decisions = [
+        TuningDecision(collective, 3, size, size, one.name, 1, "measurement", forced=one)
+        for size, one in zip(sizes, chosen.values(), strict=True)
+    ]
+    written = Writer(tmp_path, {}, trees).write(mpi.kind, decisions)
+    settings = Settings(blocks=2, each=1, warmup=0, aligned=False, variables=written.variables)
+    right_blocks(Question(collective, 3, sizes), mpi, settings, [BenchCandidate("own")], None)
 
 
 @pytest.mark.timeout(300)

@@ -229,7 +229,7 @@ def test_explore_offers_the_algorithms_of_the_library() -> None:
 
 
 STEP = """
-model = "gpt:layers=2,hidden=1024,tokens=1024"
+model = "gpt:layers=2,hidden=1024,tokens=1024,vocabulary=512"
 batch = 1
 precision = "bf16"
 iterations = 1
@@ -239,9 +239,9 @@ configurations = ["ideal"]
 """
 
 
-def step(folder: Path, more: str) -> tuple[int, str]:
+def step(folder: Path, more: str, *changes: str) -> tuple[int, str]:
     (folder / "step.toml").write_text(STEP + more)
-    done = call("train", "run", "step.toml", cwd=folder)
+    done = call("train", "run", "step.toml", *changes, cwd=folder)
     return done.returncode, " ".join(f"{done.stdout} {done.stderr}".split())
 
 
@@ -259,7 +259,8 @@ def test_train_run_takes_an_algorithm_of_the_library(tmp_path: Path) -> None:
     code, output = step(tmp_path, 'detail = "flows"\nalgorithms = { all_reduce = "nccl:pat" }')
     assert code == 2
     assert "NCCL does not consider nccl:pat: AllReduce is not implemented with PAT" in output
-    _, output = step(tmp_path, 'detail = "packets"\nmessage = "1 MiB"\nchunk = "1 MiB"')
+    small = "model=gpt:layers=1,hidden=256,tokens=64,vocabulary=512"
+    _, output = step(tmp_path, 'detail = "packets"', "--set", small)
     assert "collectives are not those of NCCL 2.28.9, unlike with `detail = flows`" in output
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 MAIN = 4242
@@ -145,3 +146,37 @@ def communication(
         "Process Group Ranks": str(list(group)),
         **further,
     }
+
+
+def written(
+    folder: Path, build: Callable[[RankProfile], object], ranks: int = 2, name: str = "rank{}.json"
+) -> Path:
+    """Writes the profiles of all ranks; returns the path of rank 0."""
+    for rank in range(ranks):
+        profile = RankProfile(rank, ranks)
+        build(profile)
+        profile.write(folder, name)
+    return folder / name.format(0)
+
+
+def overlapped(profile: RankProfile, *, events: bool = True) -> None:
+    """A, then B during an all-reduce of 16,000 B, then C, which waits for both."""
+    profile.kernel("A", 7, (10, 20), launch=0)
+    recorded = profile.call("cudaEventRecord", 4, 0.5)
+    wait(profile, (20, 7, recorded), 5, events=events)
+    arguments = communication("allreduce", 4000, (0, 1))
+    profile.kernel("ncclDevKernel_AllReduce", 20, (31, 49), 7, **{"External id": 9}, **arguments)
+    profile.record((3, 6.5), 9, arguments)
+    profile.kernel("B", 7, (30, 30), launch=10)
+    recorded = profile.call("cudaEventRecord", 13, 0.5)
+    wait(profile, (7, 20, recorded), 14, events=events)
+    profile.record((12.5, 3), 10, {"Collective name": "wait", "Process Group Name": "0"})
+    profile.kernel("C", 7, (81, 10), launch=16)
+
+
+def wait(profile: RankProfile, streams: tuple[int, int, int], at: float, *, events: bool) -> None:
+    """A stream waits for another one, as an event or only as a call."""
+    if events:
+        profile.wait_event(*streams, at)
+    else:
+        profile.call("cudaStreamWaitEvent", at, 1)

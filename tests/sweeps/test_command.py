@@ -32,13 +32,13 @@ ranks = [4, 8]
 "platform.models.minimum.alpha_p" = ["1 us", "2 us"]
 """
 
-# 1,200 rings on 160 ranks: 50,880 messages each.
+# 1,200 rings on 112 ranks: 24,864 messages each.
 LONG = """
 [experiment]
 platform = "cray_xc30"
 collective = "all_reduce"
 algorithms = ["ring"]
-ranks = 160
+ranks = 112
 repetitions = 100
 sizes = "8 B"
 noise.step = { kind = "exponential", mean = "200 ns" }

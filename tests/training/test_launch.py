@@ -89,8 +89,8 @@ def test_steps_pay_launches_and_respect_the_bound(detail: Any) -> None:
         algorithms = {"all_reduce": "ring"}
         rings = (Dimension("data", 8),)
         return Step(
-            model=build("transformer:64"), batch=8, rings=rings, platform=where,
-            algorithms=algorithms, detail=detail,
+            model=build("gpt:layers=1,hidden=256,tokens=64,vocabulary=512"), batch=8, rings=rings,
+            platform=where, algorithms=algorithms, detail=detail,
         )  # fmt: skip
 
     ideal = configurations()["ideal"]

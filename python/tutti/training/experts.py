@@ -15,20 +15,22 @@ import numpy as np
 
 from tutti.base.errors import ConfigError
 from tutti.base.units import Size
-from tutti.collectives.simulation import simulate
+from tutti.collectives.case import make_case, measured
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import schedule
+from tutti.schedules.proving import verify
 from tutti.view.quantity import format_time
 from tutti.workloads.experts import STAGES, balanced, copies, imbalance
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from tutti import _core
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes
-    from tutti.workloads.experts import Choices, ExpertLayer, Kernel, Matrix, Placement
+    from tutti.workloads.experts import Choices, ExpertLayer, Kernel, Matrix, Placement, Stage
 
 MOST_SIMULATED = 32
 """The most ranks that are simulated by default; the number of messages grows with the square."""
@@ -182,15 +184,15 @@ def time_experts(
     """
     links = Links(platform, placement.ranks)
     matrices = [copies(choices, placement, kernel) for choices in samples]
-    forwards = kernel == "normal" and 1 < placement.per_node < placement.ranks
-    times = {}
+    times: dict[Stage, StageTimes] = {}
+    middle: dict[Stage, Matrix] = {}
     for stage in STAGES:
-        size = layer.token_bytes(stage)
         sent = [one if stage == "dispatch" else one.T for one in matrices]
-        times[stage], middle = _bounds(sent, links, size, placement)
-        if 1 < placement.ranks <= most_simulated:
-            found = _simulated(middle, platform, size, forwards=forwards)
-            times[stage] = _with_time(times[stage], found)
+        times[stage], middle[stage] = _bounds(sent, links, layer.token_bytes(stage), placement)
+    if 1 < placement.ranks <= most_simulated:
+        forwards = kernel == "normal" and 1 < placement.per_node < placement.ranks
+        found = _simulated(middle, platform, layer, forwards=forwards)
+        times = {stage: _with_time(times[stage], found[stage]) for stage in STAGES}
     return ExpertTimes(
         kernel=kernel,
         ranks=placement.ranks,
@@ -256,24 +258,37 @@ def _bounds(
     return found, matrices[middle]
 
 
-def _simulated(matrix: Matrix, platform: Platform, size: int, *, forwards: bool) -> float:
-    time = _flow_ps(matrix, platform, size)
-    if forwards:
-        one = np.zeros_like(matrix)
-        one[0, 1] = 1
-        time += _flow_ps(one, platform, size)
-    return time
+def _simulated(
+    matrices: Mapping[Stage, Matrix], platform: Platform, layer: ExpertLayer, *, forwards: bool
+) -> dict[Stage, float]:
+    """Returns the time of each stage in ps; their flow networks run in threads."""
+    runs = []
+    for stage, matrix in matrices.items():
+        size = layer.token_bytes(stage)
+        runs.append((stage, _case(matrix, platform, size)))
+        if forwards:
+            one = np.zeros_like(matrix)
+            one[0, 1] = 1
+            runs.append((stage, _case(one, platform, size)))
+    moving = [(stage, case) for stage, case in runs if case is not None]
+    times = dict.fromkeys(matrices, 0.0)
+    for (stage, _), (time_ps, *_) in zip(
+        moving, measured([case for _, case in moving], 0, None), strict=True
+    ):
+        # The launch of the platform's model is that of NCCL, not of these kernels.
+        times[stage] += time_ps - platform.model.launch.ps
+    return times
 
 
-def _flow_ps(matrix: Matrix, platform: Platform, size: int) -> float:
-    """Returns the time of the messages without the launch, which is not that of NCCL."""
+def _case(matrix: Matrix, platform: Platform, size: int) -> _core.Case | None:
+    """Returns the concurrent messages of a matrix; None if all copies stay on their rank."""
     moved = matrix - np.diag(np.diag(matrix))
     if not moved.any():
-        return 0.0
+        return None
     exchange = schedule("direct", ranks=len(moved), collective="all_to_all_v", blocks=moved)
+    verify(exchange)
     payload = Size(bytes=int(moved.sum(axis=1).max()) * size)
-    run = simulate(exchange, platform, size=payload, datatype="uint8")
-    return float(run.completion_ps - platform.model.launch.ps)
+    return make_case(exchange, platform, size=payload, datatype="uint8")
 
 
 def _with_time(times: StageTimes, time: float) -> StageTimes:

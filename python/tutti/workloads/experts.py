@@ -26,7 +26,7 @@ from tutti.workloads.errors import WorkloadError
 from tutti.workloads.tokens import Format, token_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -44,6 +44,8 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
+_DRAWN_AT_ONCE = 1 << 17
+"""Scores that are drawn at once, so that they stay in a core's cache."""
 _REFUSED = np.uint64(2**64 - 1)
 """Replaces the random integer of an expert that a token may not select."""
 _SIZES = ("hidden", "experts", "top_k", "tokens")
@@ -218,18 +220,24 @@ def _uniform_choices(
     unused = np.uint64(0x7FF)
     if layer.experts > unused:
         return None
-    size = layer.tokens * layer.experts
-    drawn = np.random.default_rng(seed).bit_generator.random_raw(size)
-    drawn = drawn.reshape(layer.tokens, layer.experts)
-    drawn &= ~unused
-    drawn |= np.arange(layer.experts, dtype=np.uint64)
-    if drawn.min() <= unused:
-        return None
-    for part_of, most in limits:
-        drawn = _limited_integers(layer, drawn, part_of, most)
-    if layer.top_k < drawn.shape[1]:
-        drawn.partition(layer.top_k - 1, axis=1)
-    return drawn[:, : layer.top_k] & unused
+    random = np.random.default_rng(seed)
+    experts = np.arange(layer.experts, dtype=np.uint64)
+    found = np.empty((layer.tokens, layer.top_k), dtype=np.uint64)
+    at_once = max(1, _DRAWN_AT_ONCE // layer.experts)
+    for first in range(0, layer.tokens, at_once):
+        tokens = min(at_once, layer.tokens - first)
+        # The generator's own integers; unlike `random_raw`, this releases the interpreter lock.
+        drawn = random.integers(1 << 64, size=(tokens, layer.experts), dtype=np.uint64)
+        drawn &= ~unused
+        drawn |= experts
+        if drawn.min() <= unused:
+            return None
+        for part_of, most in limits:
+            drawn = _limited_integers(layer, drawn, part_of, most)
+        if layer.top_k < drawn.shape[1]:
+            drawn.partition(layer.top_k - 1, axis=1)
+        np.bitwise_and(drawn[:, : layer.top_k], unused, out=found[first : first + tokens])
+    return found
 
 
 def _check_sample(layer: ExpertLayer, placement: Placement) -> None:
@@ -298,7 +306,7 @@ def _allowed(
                        f"{layer.top_k}")  # fmt: skip
     sums = np.stack([best_sum(_experts_of(part_of, part), best) for part in range(parts)])
     chosen = np.argsort(-sums, axis=0, kind="stable")[:most].T
-    allowed = np.zeros((layer.tokens, parts), dtype=bool)
+    allowed = np.zeros((chosen.shape[0], parts), dtype=bool)
     np.put_along_axis(allowed, chosen, values=True, axis=1)
     return allowed[:, part_of]
 
@@ -392,27 +400,35 @@ def copies(choices: Choices, placement: Placement, kernel: Kernel) -> Matrix:
         if kernel == "low_latency":
             found[source] += np.bincount(ranks.ravel(), minlength=placement.ranks)
             continue
-        for sender, receiver, count in _relayed(source, ranks, placement):
-            found[sender, receiver] += count
+        _add_relayed(found, source, ranks, placement.per_node)
     return found
 
 
-def _relayed(
-    source: int, ranks: NDArray[np.int64], placement: Placement
-) -> Iterator[tuple[int, int, int]]:
-    """Yields sender, receiver and copies of the tokens of a source, with a relay per node."""
-    each = placement.per_node
-    needed = np.zeros((len(ranks), placement.ranks), dtype=bool)
-    np.put_along_axis(needed, ranks, values=True, axis=1)
-    by_node = needed.reshape(len(ranks), -1, each)
-    for node in range(by_node.shape[1]):
-        relay = node * each + source % each
-        if relay != source:
-            yield source, relay, int(by_node[:, node].any(axis=1).sum())
-        for index, count in enumerate(by_node[:, node].sum(axis=0)):
-            # A copy for the relay itself has arrived.
-            if node * each + index != relay or relay == source:
-                yield relay, node * each + index, int(count)
+def _add_relayed(found: Matrix, source: int, ranks: NDArray[np.int64], each: int) -> None:
+    """Adds the copies of a source's tokens, each with one relay per node of `each` ranks.
+
+    Args:
+        found: The copies from rank to rank.
+        source: The rank of the tokens.
+        ranks: The owners of each token's experts, shape (tokens, top_k).
+        each: The ranks of a node.
+    """
+    ranks = np.sort(ranks, axis=1)
+    receivers = np.arange(len(found))
+    relays = receivers - receivers % each + source % each
+    to_ranks, to_nodes = (_different(of, len(found)) for of in (ranks, ranks - ranks % each))
+    # A copy for the relay itself has arrived; the source's own node needs no relay.
+    is_sent = (receivers != relays) | (relays == source)
+    found[relays[is_sent], receivers[is_sent]] += to_ranks[is_sent]
+    nodes = receivers[::each][relays[::each] != source]
+    found[source, relays[nodes]] += to_nodes[nodes]
+
+
+def _different(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Returns how many rows have each value below `count`; rows are sorted."""
+    is_new = np.ones(values.shape, dtype=bool)
+    np.not_equal(values[:, 1:], values[:, :-1], out=is_new[:, 1:])
+    return np.bincount(values[is_new], minlength=count)
 
 
 def balanced(matrix: Matrix, placement: Placement) -> NDArray[np.float64]:

@@ -106,15 +106,15 @@ def test_unusable_times_of_a_file_are_reported(tmp_path: Path, bad: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_fit_of_3452_rows_finishes(capsys: pytest.CaptureFixture[str]) -> None:
-    systems = [f"machine{number}" for number in range(11)]
+def test_a_fit_of_a_thousand_rows_finishes(capsys: pytest.CaptureFixture[str]) -> None:
+    systems = [f"machine{number}" for number in range(4)]
     every = [
         timed(cases(name, nodes=(4, 8, 16, 32, 64)), START, noise=0.1, seed=seed)
         for seed, name in enumerate(systems)
     ]
-    frame = pl.concat(every).head(3452)
+    frame = pl.concat(every).head(1000)
     start = time.perf_counter()
     found = calibrate(frame)
     with capsys.disabled():
         print(f"\nfit of {found.used:,} rows: {time.perf_counter() - start:.1f} s")
-    assert found.used == 3452
+    assert found.used == 1000
