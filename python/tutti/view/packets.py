@@ -1,12 +1,12 @@
 """Packets of native Perfetto traces as columns: many events at once, by NumPy.
 
 The bytes are those of :mod:`tutti.view.track_events`, which encodes one event after another. A part
-of a packet is a matrix of bytes with a row per event, and a mask, since numbers have 1 to 10 bytes.
+of a packet has matrices of bytes with a row per event, and masks, as numbers have 1 to 10 bytes.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -30,34 +30,40 @@ class Part(NamedTuple):
     """A part of packets.
 
     Attributes:
-        values: Bytes, shape (events, width).
-        used: Which of them a packet has, of the same shape.
+        values: Matrices of bytes, shape (events, width).
+        used: Which of the bytes a packet has, of the same shapes.
+        lengths: The bytes of each event.
     """
 
-    values: NDArray[np.uint8]
-    used: NDArray[np.bool_]
+    values: tuple[NDArray[np.uint8], ...]
+    used: tuple[NDArray[np.bool_], ...]
+    lengths: Integers
+
+    @classmethod
+    def of(cls, values: NDArray[np.uint8], used: NDArray[np.bool_]) -> Part:
+        """Returns a part of one matrix."""
+        return cls((values,), (used,), used.sum(axis=1))
 
 
 def joined(*parts: Part) -> Part:
-    """Returns parts one after the other."""
-    values, used = zip(*parts, strict=True)
-    return Part(np.hstack(values), np.hstack(used))
+    """Returns parts in sequence."""
+    values, used, lengths = zip(*parts, strict=True)
+    return Part(tuple(chain(*values)), tuple(chain(*used)), np.sum(lengths, axis=0))
 
 
 def optional(part: Part, present: NDArray[np.bool_]) -> Part:
     """Returns a part that only some of the events have."""
-    return Part(part.values, part.used & present[:, None])
+    used = tuple(one & present[:, None] for one in part.used)
+    return Part(part.values, used, part.lengths * present)
 
 
-def choice(table: Sequence[bytes], codes: Sequence[int] | Integers) -> Part:
+def choice(table: Sequence[bytes], codes: Integers) -> Part:
     """Returns bytes by their index in a table."""
     width = max(map(len, table), default=0)
-    lengths = np.array([len(one) for one in table])
+    lengths = np.array([len(one) for one in table], np.int64)
     values = np.frombuffer(b"".join(one.ljust(width) for one in table), np.uint8)
-    rows = np.asarray(codes)
-    return Part(
-        values.reshape(len(table), width)[rows], (np.arange(width) < lengths[:, None])[rows]
-    )
+    used = np.arange(width) < lengths[:, None]
+    return Part.of(values.reshape(len(table), width)[codes], used[codes])
 
 
 def argument(key: str, values: Integers) -> Part:
@@ -70,7 +76,8 @@ def flow(field: int, numbers: Integers) -> Part:
     """Returns a flow id: `fixed64`."""
     size = len(numbers)
     values = numbers.astype("<u8").view(np.uint8).reshape(size, 8)
-    return joined(_constant(field_key(field, 1), size), Part(values, np.ones((size, 8), np.bool_)))
+    numbered = Part.of(values, np.ones((size, 8), np.bool_))
+    return joined(_constant(field_key(field, 1), size), numbered)
 
 
 def packets(
@@ -90,15 +97,15 @@ def packets(
     body = joined(*(part for part in (before, of_type, _number(11, tracks), after) if part))
     sequence = _constant(field_number(10, SEQUENCE), size)
     packet = _sized(1, joined(_number(8, at_ps // 1000), sequence, _sized(11, body)))
-    ends = accumulate(packet.used.sum(axis=1).tolist(), initial=0)
-    data = packet.values[packet.used].tobytes()
+    ends = accumulate(packet.lengths.tolist(), initial=0)
+    data = np.hstack(packet.values)[np.hstack(packet.used)].tobytes()
     return [data[start:end] for start, end in pairwise(ends)]
 
 
 def _constant(value: bytes, size: int) -> Part:
     row = np.frombuffer(value, np.uint8)
-    shape = (size, len(row))
-    return Part(np.broadcast_to(row, shape), np.ones(shape, np.bool_))
+    used = np.broadcast_to(np.ones(len(row), np.bool_), (size, len(row)))
+    return Part((np.broadcast_to(row, used.shape),), (used,), np.full(size, len(row)))
 
 
 def _number(field: int, values: Integers) -> Part:
@@ -107,8 +114,8 @@ def _number(field: int, values: Integers) -> Part:
 
 def _sized(field: int, part: Part) -> Part:
     """Returns a field of bytes: key, length and bytes."""
-    lengths = part.used.sum(axis=1)
-    return joined(_constant(field_key(field, 2), len(lengths)), _varint(lengths), part)
+    size = len(part.lengths)
+    return joined(_constant(field_key(field, 2), size), _varint(part.lengths), part)
 
 
 def _varint(values: Integers) -> Part:
@@ -120,4 +127,4 @@ def _varint(values: Integers) -> Part:
     used = (rest > 0) | (groups == 0)
     more = np.roll(used, -1, axis=1)
     more[:, -1] = False
-    return Part((rest & np.uint64(127) | more * np.uint64(128)).astype(np.uint8), used)
+    return Part.of((rest & np.uint64(127) | more * np.uint64(128)).astype(np.uint8), used)

@@ -27,7 +27,7 @@ def cluster(gpu: NpuPeaks) -> Cluster:
 
 
 def test_a_public_run_on_mi300x_is_inside() -> None:
-    """Llama 3.1 8B in BF16 with Primus on 8 MI300X: 2.43 s in the mean of 500 steps.
+    """Llama 3.1 8B in BF16 with Primus on 8 MI300X: 2.43 s, the mean of 500 steps.
 
     TP 1, PP 2, DP 4, 64 sequences of 2,048 tokens in micro-batches of one, ROCm 7.1. Source:
     DmitriiNikolaevAtAmd/tprimat, output_prev/train_amd_prim_llama.json at 516b3426.

@@ -6,6 +6,7 @@ An event has a place among those of its time: its rank, its track and its place 
 from __future__ import annotations
 
 from collections import defaultdict
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -103,20 +104,26 @@ class _Tracks(NamedTuple):
 
 
 def _lanes(sent: pl.DataFrame) -> tuple[list[int], dict[int, int]]:
-    """Returns the lane of each message among those of its source, and the lanes of each rank."""
-    ends: dict[int, list[int]] = defaultdict(list)
+    """Returns the lane of each message among those of its source, and the lanes of each rank.
+
+    A message takes the first lane that is free when it is sent.
+    """
+    busy: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    free: dict[int, list[int]] = defaultdict(list)
+    counts: dict[int, int] = defaultdict(int)
     found = []
     for source, start, end in sent.select("source", "sent_ps", "arrival_ps").iter_rows():
-        of_rank = ends[source]
-        for lane, last in enumerate(of_rank):
-            if last <= start:
-                of_rank[lane] = end
-                break
+        taken, idle = busy[source], free[source]
+        while taken and taken[0][0] <= start:
+            heappush(idle, heappop(taken)[1])
+        if idle:
+            lane = heappop(idle)
         else:
-            lane = len(of_rank)
-            of_rank.append(end)
+            lane = counts[source]
+            counts[source] += 1
+        heappush(taken, (end, lane))
         found.append(lane)
-    return found, defaultdict(int, {rank: len(lanes) for rank, lanes in ends.items()})
+    return found, counts
 
 
 class _Run:
@@ -136,7 +143,7 @@ class _Run:
         self._flows = _Flows.of(ops, sent)
 
     def of_ops(self) -> Iterator[_Events]:
-        """Yields the begins and the ends of ops."""
+        """Yields the starts and the ends of ops."""
         ops, zero = self._ops, np.zeros(len(self._ops), np.int64)
         track = self._tracks.homes[self._rank]
         kinds = list(zip(ops["kind"], ops["peer"], strict=True))
@@ -146,7 +153,7 @@ class _Run:
         peer, size = (ops[name].fill_null(0).to_numpy() for name in ("peer", "bytes"))
         has_peer, has_size = (ops[name].is_not_null().to_numpy() for name in ("peer", "bytes"))
 
-        def begins(at: slice) -> list[bytes]:
+        def started(at: slice) -> list[bytes]:
             arguments = joined(
                 argument("step", self._step[at]),
                 steps.part(at),
@@ -159,11 +166,11 @@ class _Run:
             return packets(self._start[at], "begin", track[at], before=arguments, after=after)
 
         lane = zero - 1
-        yield _Events(self._start, self._rank, lane, self._place, zero, begins)
+        yield _Events(self._start, self._rank, lane, self._place, zero, started)
         yield _Events(self._end, self._rank, lane, self._place + 1, zero, _ends(self._end, track))
 
     def of_steps(self) -> Iterator[_Events]:
-        """Yields the begins and the ends of steps."""
+        """Yields the starts and the ends of steps."""
         first = self._first
         last = np.append(first[1:], len(self._ops))[: len(first)] - 1
         start, rank, step = self._start[first], self._rank[first], self._step[first]
@@ -174,7 +181,7 @@ class _Run:
         steps, codes = _step_names(texts), _codes(texts)
         named = _Named([category_and_name("step", text) for text in dict.fromkeys(texts)], codes)
 
-        def begins(at: slice) -> list[bytes]:
+        def started(at: slice) -> list[bytes]:
             arguments = joined(
                 argument("step", step[at]),
                 steps.part(at),
@@ -183,7 +190,7 @@ class _Run:
             )
             return packets(start[at], "begin", track[at], before=arguments, after=named.part(at))
 
-        yield _Events(start, rank, zero - 1, self._place[first] - 1, zero, begins)
+        yield _Events(start, rank, zero - 1, self._place[first] - 1, zero, started)
         yield _Events(end, rank, zero - 1, self._place[last] + 2, zero, _ends(end, track))
 
     def of_instants(self) -> _Events:
@@ -229,7 +236,7 @@ class _Run:
         return found
 
     def of_messages(self) -> Iterator[_Events]:
-        """Yields the begins and the ends of messages in flight."""
+        """Yields the starts and the ends of messages in flight."""
         sent, lane = self._sent, self._tracks.lanes
         start, end, number = sent["sent_ps"], sent["arrival_ps"], np.arange(len(lane))
         rank = np.searchsorted(self._tracks.ranks, sent["source"])
@@ -238,12 +245,12 @@ class _Run:
         named = _Named([category_and_name("message", f"to {one}") for one in
                         dict.fromkeys(targets)], _codes(targets))  # fmt: skip
 
-        def begins(at: slice) -> list[bytes]:
+        def started(at: slice) -> list[bytes]:
             arguments = joined(*(argument(name, values[at]) for name, values in sent.items()))
             after = joined(named.part(at), flow(FLOW, number[at] + 1))
             return packets(start[at], "begin", track[at], before=arguments, after=after)
 
-        yield _Events(start, rank, lane, 2 * number, zero, begins)
+        yield _Events(start, rank, lane, 2 * number, zero, started)
         yield _Events(end, rank, lane, 2 * number + 1, zero, _ends(end, track))
 
 
@@ -266,7 +273,7 @@ class _Flows(NamedTuple):
     """The flows of ops.
 
     Attributes:
-        table: The encoded flows; the first one is none.
+        table: The encoded flows; the first one is empty.
         codes: Those of each op.
         received: Whether a message ends at an op that takes time.
     """
