@@ -244,10 +244,11 @@ def test_windows_experts_and_dense_blocks_alternate_as_stated(tmp_path: Path) ->
     model = find_model(f"hf:{written(tmp_path, multimodal(MAVERICK))},text=1", tmp_path)
     experts = [layer.name for layer in model.layers if layer.name.endswith("_expert_up")]
     assert experts == [f"block_{block}_expert_up" for block in range(2, 49, 2)]
-    dense = {**LLAMA_4, "architectures": ["Llama4ForCausalLM"], "moe_layers": []}
-    shape = find_model(f"hf:{written(tmp_path, dense)}", tmp_path).decoder
-    assert shape is not None
-    assert (shape.experts, shape.wide) == (None, 16_384)
+    for changes in ({"moe_layers": [], "num_local_experts": 0}, {"interleave_moe_layer_step": 49}):
+        dense = {**LLAMA_4, "architectures": ["Llama4ForCausalLM"], **changes}
+        shape = find_model(f"hf:{written(tmp_path, dense)}", tmp_path).decoder
+        assert shape is not None
+        assert (shape.experts, shape.wide) == (None, 16_384)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,8 @@ class _Config:
         return str(names[0])
 
     def _experts(self, name: str) -> Experts | None:
-        if name not in _EXPERTS:
+        every = self._interleaved() if name == _LLAMA_4 else 1
+        if name not in _EXPERTS or every == 0:
             return None
         number, width = _EXPERTS[name]
         routed, groups = self._count(number), 1
@@ -157,16 +158,12 @@ class _Config:
             groups = self._count("n_group")
             if routed % groups:
                 raise self._mistake("n_group", f"a divisor of {routed} experts")
-        shared, dense, every = 0, 0, 1
+        shared, dense = int(name == _LLAMA_4), 0
         if name in _LATENT:
             shared = self._count("n_shared_experts", least=0)
             dense = self._count("first_k_dense_replace", least=0)
-            if self.fields.get("moe_layer_freq", 1) != 1:
+            if self.fields.get("moe_layer_freq") not in (None, 1):
                 raise self._mistake("moe_layer_freq", "1")
-        if name == _LLAMA_4:
-            shared, every = 1, self._interleaved()
-            if every == 0:
-                return None
         return Experts(
             routed=routed,
             top=self._count("num_experts_per_tok"),
@@ -180,10 +177,12 @@ class _Config:
 
     def _interleaved(self) -> int:
         """Returns the distance of blocks with experts; 0 if there are none. A list has priority."""
-        listed, blocks = self.fields.get("moe_layers"), self._count("num_hidden_layers")
+        listed = self.fields.get("moe_layers")
+        blocks = self._count("num_hidden_layers", most=MOST_LAYERS)
         if listed is None:
             key = "interleave_moe_layer_step"
-            return self._count(key, least=0) if self.fields.get(key) is not None else 1
+            every = self._count(key, least=0) if self.fields.get(key) is not None else 1
+            return every if every <= blocks else 0
         if listed == []:
             return 0
         first = listed[0] if isinstance(listed, list) else None
