@@ -150,3 +150,18 @@ def test_trees_of_two_nodes_have_a_reason() -> None:
     assert library is not None
     assert "halves the rate of trees" in library.model.reason("Tree", 16)
     assert library.model.reason("Tree", 32) == ""
+
+
+def test_messages_of_channels_do_not_beat_the_bound() -> None:
+    """8 KiB to each peer at once: the bound has one latency, not one per message."""
+    library = LibraryPlan.of(platform("mi300x"))
+    assert library is not None
+    size = Size(bytes=64 << 10)
+    request = ComparisonRequest(platform=library.platform, collective="all_to_all", ranks=[8],
+                                sizes=[size], algorithms=["rccl"])  # fmt: skip
+    (case,) = library.schedules("rccl", request, 8)
+    run = tutti.simulate(case.schedule, case.platform or library.platform, size=size,
+                         bound_on=library.platform)  # fmt: skip
+    # 12 us of launch, 0.7 us of LL and 0.1 us of the link; the bytes take the rest.
+    assert run.bound.at_least_ps == 12_800_000
+    assert 0.97 < run.of_limit < 1

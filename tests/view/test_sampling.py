@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MANY = 12_000
-LIMIT = 5_600_000
-"""plotly.js has 4.8 MB."""
+LIMIT = 2_800_000
+"""plotly.js has 2.0 MB."""
 
 
 def page() -> Page:

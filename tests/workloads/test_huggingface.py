@@ -75,6 +75,51 @@ GPT_OSS: dict[str, Any] = {
     "layer_types": ["sliding_attention", "full_attention"] * 18,
     "vocab_size": 201_088,
 }
+GEMMA: dict[str, Any] = {
+    "architectures": ["Gemma2ForCausalLM"],
+    "hidden_size": 3584,
+    "num_hidden_layers": 42,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 256,
+    "intermediate_size": 14_336,
+    "sliding_window": 4096,
+    "vocab_size": 256_000,
+}
+"""Gemma 2 9B; the classifier shares the embedding although the file does not state it."""
+GEMMA_3: dict[str, Any] = {
+    **GEMMA,
+    "architectures": ["Gemma3ForCausalLM"],
+    "hidden_size": 1152,
+    "num_hidden_layers": 26,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "intermediate_size": 6912,
+    "sliding_window": 512,
+    "vocab_size": 262_144,
+}
+LLAMA_4: dict[str, Any] = {
+    "attention_chunk_size": 8192,
+    "head_dim": 128,
+    "hidden_size": 5120,
+    "interleave_moe_layer_step": 1,
+    "intermediate_size": 8192,
+    "intermediate_size_mlp": 16_384,
+    "model_type": "llama4_text",
+    "num_attention_heads": 40,
+    "num_experts_per_tok": 1,
+    "num_hidden_layers": 48,
+    "num_key_value_heads": 8,
+    "num_local_experts": 16,
+    "vocab_size": 202_048,
+}
+MAVERICK = {**LLAMA_4, "interleave_moe_layer_step": 2, "num_local_experts": 128}
+
+
+def multimodal(text: dict[str, Any]) -> dict[str, Any]:
+    """A file of Llama 4, whose text model is a part."""
+    names = ["Llama4ForConditionalGeneration"]
+    return {"architectures": names, "text_config": text, "vision_config": {}}
 
 
 def written(folder: Path, fields: dict[str, Any]) -> Path:
@@ -145,3 +190,83 @@ def test_a_missing_field_is_named(tmp_path: Path) -> None:
 def test_an_invalid_option_is_refused(option: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         find_model(f"hf:config.json,{option}", written(tmp_path, LLAMA))
+
+
+@pytest.mark.parametrize(
+    ("fields", "published", "within"),
+    [
+        # Weights of the files on Hugging Face; norms are left out.
+        ({**GEMMA, "hidden_size": 2304, "num_hidden_layers": 26, "num_attention_heads": 8,
+          "num_key_value_heads": 4, "intermediate_size": 9216}, 2_614_341_888, 1e-4),
+        (GEMMA, 9_241_705_984, 1e-4),
+        ({**GEMMA, "hidden_size": 4608, "num_hidden_layers": 46, "num_attention_heads": 32,
+          "num_key_value_heads": 16, "head_dim": 128, "intermediate_size": 36_864},
+         27_227_128_320, 1e-4),
+        (GEMMA_3, 999_885_952, 2e-4),
+        # Gemma team 2025 (Gemma 3), table 1, without the vision encoder.
+        ({**GEMMA_3, "hidden_size": 5376, "num_hidden_layers": 62, "num_attention_heads": 32,
+          "num_key_value_heads": 16, "head_dim": 128, "intermediate_size": 21_504,
+          "vocab_size": 262_208}, 1_416_000_000 + 25_600_000_000, 1e-3),
+        # Model card of Meta, 109 B and 400 B with the vision encoder of some 0.9 B.
+        (multimodal(LLAMA_4), 109e9 - 0.9e9, 5e-3),
+        (multimodal(MAVERICK), 400e9, 5e-3),
+    ],
+    ids=["gemma2-2b", "gemma2-9b", "gemma2-27b", "gemma3-1b", "gemma3-27b", "scout", "maverick"],
+)  # fmt: skip
+def test_weights_are_the_published_ones(
+    fields: dict[str, Any], published: float, within: float, tmp_path: Path
+) -> None:
+    text = ",text=1" if "text_config" in fields else ""
+    model = find_model(f"hf:{written(tmp_path, fields)}{text}", tmp_path)
+    assert model.decoder is not None
+    assert model.decoder.parameters == pytest.approx(published, rel=within)
+    # Of the classifier, the model has only the weights that the embedding does not have.
+    assert model.parameters == model.decoder.parameters
+    if text:
+        assert model.decoder.active == pytest.approx(17e9, rel=0.02)
+
+
+def test_windows_experts_and_dense_blocks_alternate_as_stated(tmp_path: Path) -> None:
+    gemma = find_model(f"hf:{written(tmp_path, GEMMA_3)},tokens=4096", tmp_path).decoder
+    assert gemma is not None
+    full = [block for block in range(26) if gemma.attended_in(block) == gemma.attended]
+    assert full == [5, 11, 17, 23]
+    kinds = ["sliding_attention"] * 3 + ["full_attention"]
+    fields = {**GEMMA_3, "num_hidden_layers": 8, "layer_types": kinds * 2}
+    listed = find_model(f"hf:{written(tmp_path, fields)}", tmp_path).decoder
+    assert listed is not None
+    assert listed.full_every == 4
+    mistral = {**LLAMA, "architectures": ["MistralForCausalLM"], "sliding_window": 1024}
+    shape = find_model(f"hf:{written(tmp_path, mistral)}", tmp_path).decoder
+    assert shape is not None
+    assert {shape.attended_in(block) for block in range(32)} == {shape.attended_in(0)}
+    assert shape.attended_in(0) < shape.attended
+    model = find_model(f"hf:{written(tmp_path, multimodal(MAVERICK))},text=1", tmp_path)
+    experts = [layer.name for layer in model.layers if layer.name.endswith("_expert_up")]
+    assert experts == [f"block_{block}_expert_up" for block in range(2, 49, 2)]
+    for changes in ({"moe_layers": [], "num_local_experts": 0}, {"interleave_moe_layer_step": 49}):
+        dense = {**LLAMA_4, "architectures": ["Llama4ForCausalLM"], **changes}
+        shape = find_model(f"hf:{written(tmp_path, dense)}", tmp_path).decoder
+        assert shape is not None
+        assert (shape.experts, shape.wide) == (None, 16_384)
+
+
+@pytest.mark.parametrize(
+    ("fields", "option", "words"),
+    [
+        (multimodal(LLAMA_4), "", "vision_config: is not modelled"),
+        (LLAMA, ",text=1", "text_config: is missing"),
+        (multimodal(LLAMA_4), ",text=1,tokens=16384", "attention_chunk_size: is not modelled"),
+        (multimodal({**MAVERICK, "moe_layers": [1, 2]}), ",text=1", "moe_layers: is not modelled"),
+        ({**GEMMA, "head_dim": None}, "", "head_dim: is not valid"),
+        ({**GEMMA_3, "use_bidirectional_attention": True}, "", "use_bidirectional_attention: is"),
+        ({**GEMMA_3, "layer_types": ["full_attention", "sliding_attention"] * 13}, "",
+         "layer_types: is not modelled"),
+        ({**KIMI, "moe_layer_freq": 2}, "", "moe_layer_freq: is not valid"),
+    ],
+)  # fmt: skip
+def test_patterns_that_are_not_modelled_are_named(
+    fields: dict[str, Any], option: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        find_model(f"hf:{written(tmp_path, fields)}{option}", tmp_path)

@@ -12,7 +12,8 @@ from tutti.cli import options
 from tutti.study.console import remark
 from tutti.study.study import Study
 from tutti.training.files.step_file import load_training
-from tutti.training.slowdowns import Disturbances, effects, frame_of_effects, ordered
+from tutti.training.slowdowns import Disturbances, Effect, effects, frame_of_effects, ordered
+from tutti.training.study.step import plan_times
 from tutti.training.view.disturbed import disturbed_view
 
 
@@ -56,7 +57,8 @@ def disturb(
     are down. Network cables are those of the lowest rate of the topology.
 
     Writes disturbances.parquet, a row per simulation, to the output folder. The first endpoint
-    configuration of the file is used.
+    configuration of the file is used. Times of a file of `tutti train plan --out` are those of the
+    plan.
 
     \b
     Examples:
@@ -75,24 +77,26 @@ def disturb(
         load=load,
     )
     training = load_training(file, changes or (), output=to)
-    study = Study[tuple[str, int, int]](training.output, extra=None)
+    first, times = training.configurations[0], plan_times(training)
+    study = Study[Effect](training.output, extra=None)
     planned = len(what.kinds()) * draws + 1
     rows, _ = study.several(
         "disturbances",
         lambda done: effects(
             training.step,
-            training.configurations[0],
+            first,
             what,
             draws=draws,
             seed=seed,
             report=done,
             threads=threads,
+            planned=times.timing if times and first.name == "ideal" else None,
         ),
         planned=planned,
     )
     rows = ordered(rows, what)
     # The others are compared with the undisturbed step.
-    if rows and rows[0][0] == "none":
+    if rows and rows[0].disturbance == "none":
         study.present(disturbed_view(frame_of_effects(rows), training.title))
     remark(f"{draws} draws of each disturbance, from seed {seed}")
     study.end(len(rows), planned)

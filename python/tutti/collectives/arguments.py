@@ -120,7 +120,6 @@ def tune_arguments(
         LayoutError: The datatype is unknown.
         SimulationError: A run cannot finish.
     """
-    builder = CaseBuilder(platform, datatype=datatype)
     lay_out = functools.partial(
         schedule,
         collective=collective,
@@ -129,15 +128,12 @@ def tune_arguments(
         topology=platform.routes,
         blocks=blocks,
     )
-    timer = _Timer(platform, builder, lay_out, most, threads)
+    timer = _Timer(platform, CaseBuilder(platform, datatype=datatype), lay_out, most, threads)
     ascending = sorted(sizes, key=lambda size: size.bytes)
     large: list[tuple[str, dict[str, Schedule]]] = []
     for name in _tunable(collective, ranks, root):
         notations = grid(name, collective, ranks)
-        if len(notations) == 1 and not (defaults or prune):
-            continue
-        if ranks > _MOST_RANKS and name not in _LOGARITHMIC:
-            timer.left_out[name] = f"{ranks:,} ranks, above the limit of {_MOST_RANKS:,}"
+        if (len(notations) == 1 and not (defaults or prune)) or timer.leaves_out(name, ranks):
             continue
         laid_out = _distinct(lay_out, notations)
         if prune and any(is_large(one) for one in laid_out.values()):
@@ -195,6 +191,13 @@ class _Timer:
         self._lay_out = lay_out
         self._most = most
         self._threads = threads
+
+    def leaves_out(self, name: str, ranks: int) -> bool:
+        """Returns whether an algorithm has too many messages on many ranks, and notes it."""
+        if ranks <= _MOST_RANKS or name in _LOGARITHMIC:
+            return False
+        self.left_out[name] = f"{ranks:,} ranks, above the limit of {_MOST_RANKS:,}"
+        return True
 
     def tuned(self) -> Tuned:
         """Returns what was found, in the order of the registry."""
@@ -347,17 +350,8 @@ class _Timer:
             times[place].append(choice.time_ps)
         for (_, place), time in closed_forms.items():
             times[place].append(time)
-        finished: dict[_Point, Figures] = {}
-        try:
-            run_all(
-                [cases[point][0] for point in waiting],
-                lambda index, figures: finished.__setitem__(waiting[index], figures),
-                threads=self._threads,
-                races=Races([place for _, place in waiting], times, fastest),
-            )
-        except SimulationError as error:
-            if error.kind != "time_overflow":
-                raise
+        races = Races([place for _, place in waiting], times, fastest)
+        finished = self._finished(cases, waiting, races)
         for (notation, place), figures in finished.items():
             self.simulated[laid_out[notation].name, sizes[place].bytes] = figures
         # In the order of the points, so that the first of equal arguments is the default.
@@ -372,6 +366,23 @@ class _Timer:
                 time = finished[point][0]
                 timed[point] = ArgumentChoice(notation, sizes[place], time, "simulation")
         return timed
+
+    def _finished(
+        self, cases: dict[_Point, _Case], waiting: Sequence[_Point], races: Races
+    ) -> dict[_Point, Figures]:
+        """Simulates the points that wait; returns those that were not stopped."""
+        finished: dict[_Point, Figures] = {}
+        try:
+            run_all(
+                [cases[point][0] for point in waiting],
+                lambda index, figures: finished.__setitem__(waiting[index], figures),
+                threads=self._threads,
+                races=races,
+            )
+        except SimulationError as error:
+            if error.kind != "time_overflow":
+                raise
+        return finished
 
 
 def _first(timed: dict[_Point, ArgumentChoice], place: int) -> list[str]:

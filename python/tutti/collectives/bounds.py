@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tutti.base.units import Time
 from tutti.platforms.contention import FlowLevel, Packets
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tutti.platforms.machine import Platform
     from tutti.topologies.graph import Routes
 
+_AT_ONCE = frozenset({"all_to_all", "gather", "scatter"})
+"""Collectives that libraries execute as sends and receives on separate channels."""
 _MOST_RANKS = 512
 """Most ranks whose routes are followed: 262,144 routes take about 1 s."""
 
@@ -29,12 +32,17 @@ def bound_platform(platform: Platform, collective: str, ranks: int) -> Platform:
     crosses, such as the NVSwitches of idle nodes, take part in no operation of the flow and packet
     models, whose trees consist of these routes. They are removed.
 
+    A library sends an all_to_all, a gather or a scatter at once, on a channel per peer: its
+    messages are not spaced.
+
     Args:
         platform: The platform.
         collective: The collective.
         ranks: The number of ranks.
     """
     contention, routes = platform.effective_contention, platform.routes
+    if collective in _AT_ONCE:
+        return _unspaced(platform)
     if collective != "all_reduce" or routes is None or routes.choice is not None:
         return platform
     if not isinstance(contention, FlowLevel | Packets) or ranks > _MOST_RANKS:
@@ -52,6 +60,25 @@ def bound_platform(platform: Platform, collective: str, ranks: int) -> Platform:
     if not used or all(names == names & used for key, names in every.items()):
         return platform
     return platform.model_copy(update={"contention": contention.model_copy(update=changes)})
+
+
+def _unspaced(platform: Platform) -> Platform:
+    """Returns the platform with the messages of channels: a step has its latency, but no spacing.
+
+    :meth:`tutti.collectives.library.LibraryPlan.platform_of` has these costs, too.
+    """
+    model, contention = platform.model, platform.effective_contention
+    if platform.library is None or not isinstance(contention, FlowLevel):
+        return platform
+    changes: dict[str, Time] = {}
+    latency, spacing = (getattr(model, name, None) for name in ("alpha_p", "alpha_r"))
+    for kind in ("", "_rendezvous"):
+        latency = getattr(model, f"alpha_p{kind}", None) or latency
+        spacing = getattr(model, f"alpha_r{kind}", None) or spacing
+        if latency and spacing and hasattr(model, f"alpha_r{kind}"):
+            changes[f"alpha_p{kind}"] = Time(ps=latency.ps + spacing.ps)
+            changes[f"alpha_r{kind}"] = Time(ps=0)
+    return platform.model_copy(update={"model": model.model_copy(update=changes)})
 
 
 def _matching(routes: Routes, patterns: tuple[str, ...]) -> frozenset[str]:

@@ -54,6 +54,11 @@ class NpuPeaks:
     nvlink_bandwidth: TimePerByte
     nic_bandwidth: TimePerByte
 
+    @property
+    def vendor(self) -> str:
+        """The vendor: the first word of the product."""
+        return self.summary.split()[0]
+
 
 def npu_names() -> list[str]:
     """Returns the names of the NPUs, in alphabetical order."""

@@ -86,18 +86,22 @@ def sweep(
             raise SystemExit(0)
         plan = plan_sweep(read, verify=verify)
         session = Session(plan, None if cache is None else Path(cache))
-        total = len(session.missing.measurements)
-        finished = 0
-
-        def count(item: Any) -> None:  # noqa: ANN401 - an item of the plan
-            nonlocal finished
-            finished += item.size_bytes is not None
-            if done is not None and item.size_bytes is not None:
-                done(finished, total)
-
-        session.run(at_work, count)
+        session.run(at_work, _counter(done, len(session.missing.measurements)))
     for _, error in session.failures:
         raise error
     for line in session.remarks(skipped=not verify):
         (remark or _LOG.warning)(line)
     return session.frame()
+
+
+def _counter(done: Callable[[int, int], object] | None, total: int) -> Callable[[Any], None]:
+    """Returns a function that counts the measurements among items of a plan."""
+    finished = 0
+
+    def count(item: Any) -> None:  # noqa: ANN401 - an item of the plan
+        nonlocal finished
+        finished += item.size_bytes is not None
+        if done is not None and item.size_bytes is not None:
+            done(finished, total)
+
+    return count

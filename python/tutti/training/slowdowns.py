@@ -32,7 +32,7 @@ Examples:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -43,11 +43,12 @@ from tutti.training.runs import run_each
 from tutti.workloads.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tutti.platforms.machine import Platform
     from tutti.topologies import Routes, Topology
     from tutti.training.endpoint import Configuration
+    from tutti.training.plan.timing import StepTiming
     from tutti.training.results import TrainingResult
     from tutti.training.step import Step
 
@@ -57,6 +58,22 @@ _MOST_LOAD: Final = 0.45
 _MOST_SPREAD: Final = 1.0
 _ATTEMPTS: Final = 20
 _INTERVAL: Final = (0.05, 0.95)
+
+
+class Effect(NamedTuple):
+    """A simulation of a step with a disturbance.
+
+    Attributes:
+        disturbance: The disturbance, `none` or `all`.
+        draw: The draw, from 0.
+        total_ps: The time of all iterations of the simulation.
+        planned_ps: The time of the step as a plan; None for a step that is not that of a plan.
+    """
+
+    disturbance: str
+    draw: int
+    total_ps: int
+    planned_ps: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +148,9 @@ def effects(
     *,
     draws: int = 10,
     seed: int = 0,
-    report: Callable[[tuple[str, int, int]], None] | None = None,
+    report: Callable[[Effect], None] | None = None,
     threads: int = 0,
+    planned: Callable[[TrainingResult], StepTiming] | None = None,
 ) -> pl.DataFrame:
     """Simulates a step undisturbed, and with each disturbance alone and with all.
 
@@ -144,10 +162,12 @@ def effects(
         seed: The seed of the first draw.
         report: Called after each simulation with its row, in the order in which they end.
         threads: The most threads; 0 for one per core. Rows do not depend on it.
+        planned: Returns the time of a run as a plan, for the step of a plan.
 
     Returns:
         A row per simulation: `disturbance` (`none`, `slow NPUs`, `spread`, `links down`, `other
-        jobs`, `all`), `draw` from 0, and `total_ps`, the time of all iterations.
+        jobs`, `all`), `draw` from 0, `total_ps`, the time of all iterations, and with `planned`
+        `planned_ps`.
 
     Raises:
         WorkloadError: Links are disturbed on a torus, or nothing is disturbed.
@@ -158,27 +178,27 @@ def effects(
         message = "nothing disturbs the step: expected slow NPUs, links down or other jobs"
         raise WorkloadError(message, kind="disturbances")
     kinds = {"none": Disturbances()} | kinds
-    planned = [(name, draw) for name in kinds for draw in range(1 if name == "none" else draws)]
-    rows: dict[int, tuple[str, int, int]] = {}
+    cases = [(name, draw) for name in kinds for draw in range(1 if name == "none" else draws)]
+    rows: dict[int, Effect] = {}
 
     def done(index: int, run: TrainingResult) -> None:
-        rows[index] = (*planned[index], run.total.ps)
+        as_plan = round(planned(run).step * 1e12) if planned else None
+        rows[index] = Effect(*cases[index], run.total.ps, as_plan)
         if report:
             report(rows[index])
 
-    drawn = ((_disturbed(step, kinds[name], seed + draw), configuration) for name, draw in planned)
+    drawn = ((_disturbed(step, kinds[name], seed + draw), configuration) for name, draw in cases)
     run_each(drawn, done, npus=step.npus, threads=threads)
     return frame_of_effects([rows[index] for index in sorted(rows)])
 
 
-def frame_of_effects(rows: Sequence[tuple[str, int, int]]) -> pl.DataFrame:
-    """Returns simulations as :func:`effects` does: disturbance, draw, and time in ps."""
-    return pl.DataFrame(rows, schema=["disturbance", "draw", "total_ps"], orient="row")
+def frame_of_effects(rows: Sequence[Effect]) -> pl.DataFrame:
+    """Returns simulations as :func:`effects` does: disturbance, draw, and times in ps."""
+    found = pl.DataFrame(rows, schema=list(Effect._fields), orient="row")
+    return found if any(row.planned_ps is not None for row in rows) else found.drop("planned_ps")
 
 
-def ordered(
-    rows: Sequence[tuple[str, int, int]], disturbances: Disturbances
-) -> list[tuple[str, int, int]]:
+def ordered(rows: Sequence[Effect], disturbances: Disturbances) -> list[Effect]:
     """Returns rows as those of :func:`effects`, in its order."""
     names = ["none", *disturbances.kinds()]
     return sorted(rows, key=lambda row: (names.index(row[0]), row[1]))
@@ -192,17 +212,28 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         A row per disturbance in order: `disturbance`, `median_ps`, `low_ps`, `high_ps`, and
-        `slowdown`, the median over the undisturbed time, less one.
+        `slowdown`, the median over the undisturbed time, less one. Times as a plan have the same
+        columns with the prefix `planned_`.
     """
-    alone = int(rows.filter(pl.col("disturbance") == "none")["total_ps"][0])
-    total = pl.col("total_ps")
-    low, high = (total.quantile(one, "nearest") for one in _INTERVAL)
-    return rows.group_by("disturbance", maintain_order=True).agg(
-        total.median().alias("median_ps"),
-        low.alias("low_ps"),
-        high.alias("high_ps"),
-        (total.median() / alone - 1).alias("slowdown"),
-    )
+    kinds = {"": "total_ps", "planned_": "planned_ps"}
+    columns = [
+        column
+        for prefix, name in kinds.items()
+        if name in rows.columns
+        for column in _quantiles(rows, name, prefix)
+    ]
+    return rows.group_by("disturbance", maintain_order=True).agg(columns)
+
+
+def _quantiles(rows: pl.DataFrame, name: str, prefix: str) -> Iterator[pl.Expr]:
+    """Yields the columns of :func:`summary` of a kind of time."""
+    alone = int(rows.filter(pl.col("disturbance") == "none")[name][0])
+    time = pl.col(name)
+    low, high = (time.quantile(one, "nearest") for one in _INTERVAL)
+    yield time.median().alias(f"{prefix}median_ps")
+    yield low.alias(f"{prefix}low_ps")
+    yield high.alias(f"{prefix}high_ps")
+    yield (time.median() / alone - 1).alias(f"{prefix}slowdown")
 
 
 def _disturbed(step: Step, what: Disturbances, seed: int) -> Step:

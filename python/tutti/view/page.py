@@ -5,19 +5,22 @@ axes and what to look for. Tables are exported as CSV. Pages of more than `LIMIT
 down-sampled and state it.
 
 A page is one self-contained file, including plotly.js, which opens from disk without a network.
-Pages are reproducible byte by byte: charts have fixed ids, and no time is written.
+plotly.js is compressed, as it would take 4.8 MB of a page. Pages are reproducible byte by byte:
+charts have fixed ids, and no time is written.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import zlib
+from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti._core import __version__
 from tutti.base.glossary import glossary
@@ -208,7 +211,18 @@ class Page:
                     notes[name] = f"Shows {shown:,} of {total:,} {charts[name].counted}"
 
 
-def _plotly() -> str:
+class _Library(NamedTuple):
+    """A script: its licence, and itself in zlib's format as base64."""
+
+    licence: str
+    packed: str
+
+
+_LEVEL = 4
+"""The level of compression: 9 takes three times as long for 4 % fewer bytes."""
+
+
+def _plotly() -> _Library:
     """Returns plotly's script, from its package without importing it, which takes 60 ms.
 
     Raises:
@@ -217,8 +231,9 @@ def _plotly() -> str:
     found = find_spec("plotly")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'plotly'", name="plotly")
-    script = Path(found.origin).parent / "package_data" / "plotly.min.js"
-    return script.read_text(encoding="utf-8")
+    script = (Path(found.origin).parent / "package_data" / "plotly.min.js").read_bytes()
+    licence = script[: script.index(b"*/")].decode().removeprefix("/**").strip()
+    return _Library(licence, b64encode(zlib.compress(script, _LEVEL)).decode())
 
 
 def page_of(view: View) -> Page:

@@ -28,6 +28,7 @@ class Experts:
         wide: The width of an expert.
         shared: The number of experts that every token passes.
         dense: The number of first blocks without experts.
+        every: Of the other blocks, every n-th has experts, from the n-th.
         groups: Groups of consecutive routed experts.
         most_groups: The most groups of a token's experts; all by default.
     """
@@ -37,8 +38,13 @@ class Experts:
     wide: int
     shared: int = 0
     dense: int = 0
+    every: int = 1
     groups: int = 1
     most_groups: int | None = None
+
+    def are_in(self, block: int) -> bool:
+        """Returns whether a block (from 0) has experts."""
+        return block >= self.dense and (block - self.dense + 1) % self.every == 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +84,8 @@ class Decoder:
         latent: Latent attention, if any.
         tokens: The sequence length.
         head: Elements of a head; by default the width over the number of heads.
-        window: Tokens to which a token attends in every second block, from the first (sliding
-            window); 0 for all.
+        window: Tokens to which a token attends in blocks with a sliding window; 0 for all.
+        full_every: Every n-th block, from the n-th, attends to all tokens instead; 0 for none.
         mtp: The number of modules of multi-token prediction after the last block: a projection of
             two tokens, a block and the scores of one more token (DeepSeek-V3, section 2.2).
     """
@@ -98,6 +104,7 @@ class Decoder:
     tokens: int = 8192
     head: int | None = None
     window: int = 0
+    full_every: int = 2
     mtp: int = 0
 
     @property
@@ -134,7 +141,8 @@ class Decoder:
 
     def attended_in(self, block: int) -> int:
         """Returns the mean number of attended tokens of a block (from 0), rounded up."""
-        window = self.window if block % 2 == 0 else 0
+        is_full = self.full_every > 0 and (block + 1) % self.full_every == 0
+        window = 0 if is_full else self.window
         if not 0 < window < self.tokens:
             return self.attended
         if not self.causal:
@@ -181,7 +189,7 @@ class Decoder:
         With `active`, routed experts that a token does not pass are left out.
         """
         one = self.experts
-        if one is None or block < one.dense:
+        if one is None or not one.are_in(block):
             return self.matrices * self.hidden * self.wide
         experts = one.shared + (one.top if active else one.routed)
         return self.matrices * self.hidden * one.wide * experts

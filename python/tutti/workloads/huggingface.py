@@ -1,7 +1,7 @@
 """Decoders from the `config.json` of Hugging Face.
 
-The notation is `hf:FILE`, optionally with `,tokens=N` and `,mtp=N`. FILE is a `config.json` or its
-folder.
+The notation is `hf:FILE`, optionally with `,tokens=N`, `,mtp=N` and `,text=1`. FILE is a
+`config.json` or its folder; `text=1` reads the text model of a multimodal one.
 """
 
 from __future__ import annotations
@@ -24,22 +24,37 @@ if TYPE_CHECKING:
 _MOST = (1 << 32) - 1
 _TOKENS = 4096
 """Tokens of a sequence, by default: that of most pre-training; a file states the longest only."""
-_DENSE = {"LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"}
+_GEMMA = {"Gemma2ForCausalLM", "Gemma3ForCausalLM"}
+_DENSE = _GEMMA | {
+    "LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
+}  # fmt: skip
 _EXPERTS = {
     "MixtralForCausalLM": ("num_local_experts", "intermediate_size"),
     "GptOssForCausalLM": ("num_local_experts", "intermediate_size"),
+    "Llama4ForCausalLM": ("num_local_experts", "intermediate_size"),
     "Qwen3MoeForCausalLM": ("num_experts", "moe_intermediate_size"),
     "DeepseekV3ForCausalLM": ("n_routed_experts", "moe_intermediate_size"),
 }
 """Architectures with experts: the keys of their number and of their width."""
 _LATENT = {"DeepseekV3ForCausalLM"}
+_LLAMA_4 = "Llama4ForCausalLM"
+_FULL_EVERY = {
+    "Gemma2ForCausalLM": 2,
+    "Gemma3ForCausalLM": 6,
+    "GptOssForCausalLM": 2,
+    "MistralForCausalLM": 0,
+}
+"""Architectures with sliding windows: every n-th block attends to all tokens, unless `layer_types`
+states otherwise."""
+_TEXT = {"gemma3_text": "Gemma3ForCausalLM", "llama4_text": _LLAMA_4}
+"""Architectures of text models by their `model_type`, as they are parts of multimodal files."""
 
 
 def read_config(notation: str, folder: Path) -> Model:
     """Returns the decoder of a `config.json`.
 
     Args:
-        notation: A file or folder, relative to `folder`, with `,tokens=N` or `,mtp=N`.
+        notation: A file or folder, relative to `folder`, with `,tokens=N`, `,mtp=N` or `,text=1`.
         folder: The base of a relative path.
 
     Raises:
@@ -50,8 +65,10 @@ def read_config(notation: str, folder: Path) -> Model:
     path = path / "config.json" if path.is_dir() else path
     expected = "the config.json of a decoder on Hugging Face"
     read = read_json(path, expected, limits.Bytes.LOG)
-    given = {"tokens": _TOKENS, "mtp": 0} | _options(options, notation)
-    shape = _Config(read, str(path)).decoder(**given)
+    given = {"tokens": _TOKENS, "mtp": 0, "text": 0} | _options(options, notation)
+    config = _Config(read, str(path))
+    config = config.text() if given["text"] else config
+    shape = config.decoder(given["tokens"], given["mtp"])
     text = ",".join(f"{key}={value}" for key, value in given.items() if value)
     # The file of a downloaded model lies in a folder with the name of the model.
     title = path.resolve().parent.name if path.name == "config.json" else path.stem
@@ -62,10 +79,10 @@ def _options(options: list[str], notation: str) -> dict[str, int]:
     found = {}
     for option in options:
         key, _, value = option.partition("=")
-        most = {"tokens": 1 << 24, "mtp": 4}.get(key)
-        if most is None or not value.isdigit() or not (key == "mtp" or value.strip("0")):
+        most = {"tokens": 1 << 24, "mtp": 4, "text": 1}.get(key)
+        if most is None or not value.isdigit() or not (key != "tokens" or value.strip("0")):
             raise mistake("invalid model", source=f"hf:{notation}", value=shown(option),
-                          expected="hf:FILE, and ,tokens=N or ,mtp=N")  # fmt: skip
+                          expected="hf:FILE, and ,tokens=N, ,mtp=N or ,text=1")  # fmt: skip
         number = parse_count(value, most)
         if number is None:
             raise mistake(f"{key} is too large", source=f"hf:{notation}", value=shown(value),
@@ -81,25 +98,37 @@ class _Config:
     fields: dict[str, Any]
     source: str
 
+    def text(self) -> _Config:
+        """Returns the text model of a multimodal file."""
+        found = self.fields.get("text_config")
+        if not isinstance(found, dict):
+            raise self._mistake("text_config", "the fields of a text model")
+        name = _TEXT.get(str(found.get("model_type")))
+        named = {"architectures": [name]} if name else {}
+        return _Config({**found, **named}, f"{self.source}: text_config")
+
     def decoder(self, tokens: int, mtp: int) -> Decoder:
         name = self._architecture()
         hidden, heads = self._count("hidden_size"), self._count("num_attention_heads")
         latent = self._latent() if name in _LATENT else None
         head = self.fields.get("head_dim") if latent is None else None
-        if head is None and latent is None and hidden % heads:
+        is_given = latent is not None or head is not None
+        if not is_given and (name in _GEMMA or hidden % heads):
             raise self._mistake("head_dim", "the elements of a head")
+        window, full_every = self._windows(name, tokens)
         return Decoder(
             layers=self._count("num_hidden_layers", most=MOST_LAYERS),
             hidden=hidden,
             heads=heads,
             kv_heads=heads if latent else self._count("num_key_value_heads"),
             head=self._count("head_dim") if head is not None else None,
-            wide=self._count("intermediate_size"),
+            wide=self._count("intermediate_size_mlp" if name == _LLAMA_4 else "intermediate_size"),
             vocabulary=self._count("vocab_size"),
-            tied=bool(self.fields.get("tie_word_embeddings", False)),
+            tied=bool(self.fields.get("tie_word_embeddings", name in _GEMMA)),
             experts=self._experts(name),
             latent=latent,
-            window=self._window(name),
+            window=window,
+            full_every=full_every,
             tokens=tokens,
             mtp=mtp,
         )
@@ -109,6 +138,10 @@ class _Config:
         known = sorted(_DENSE | set(_EXPERTS))
         if not isinstance(names, list) or not names:
             raise self._mistake("architectures", f"one of {', '.join(known)}")
+        if "text_config" in self.fields:
+            value, hint = shown(names[0]), "add ,text=1 to price the text model alone"
+            raise mistake("is not modelled", source=self.source, key="vision_config", value=value,
+                          expected="a text model", hint=hint)  # fmt: skip
         if names[0] not in known:
             raise mistake("unknown architecture", source=self.source, key="architectures",
                           value=shown(names[0]), expected=f"one of {', '.join(known)}",
@@ -116,7 +149,8 @@ class _Config:
         return str(names[0])
 
     def _experts(self, name: str) -> Experts | None:
-        if name not in _EXPERTS:
+        every = self._interleaved() if name == _LLAMA_4 else 1
+        if name not in _EXPERTS or every == 0:
             return None
         number, width = _EXPERTS[name]
         routed, groups = self._count(number), 1
@@ -124,15 +158,38 @@ class _Config:
             groups = self._count("n_group")
             if routed % groups:
                 raise self._mistake("n_group", f"a divisor of {routed} experts")
+        shared, dense = int(name == _LLAMA_4), 0
+        if name in _LATENT:
+            shared = self._count("n_shared_experts", least=0)
+            dense = self._count("first_k_dense_replace", least=0)
+            if self.fields.get("moe_layer_freq") not in (None, 1):
+                raise self._mistake("moe_layer_freq", "1")
         return Experts(
             routed=routed,
             top=self._count("num_experts_per_tok"),
             wide=self._count(width),
-            shared=self._count("n_shared_experts", least=0) if name in _LATENT else 0,
-            dense=self._count("first_k_dense_replace", least=0) if name in _LATENT else 0,
+            shared=shared,
+            dense=dense,
+            every=every,
             groups=groups,
             most_groups=self._most_groups(groups),
         )
+
+    def _interleaved(self) -> int:
+        """Returns the distance of blocks with experts; 0 if there are none. A list has priority."""
+        listed = self.fields.get("moe_layers")
+        blocks = self._count("num_hidden_layers", most=MOST_LAYERS)
+        if listed is None:
+            key = "interleave_moe_layer_step"
+            every = self._count(key, least=0) if self.fields.get(key) is not None else 1
+            return every if every <= blocks else 0
+        if listed == []:
+            return 0
+        first = listed[0] if isinstance(listed, list) else None
+        every = first + 1 if isinstance(first, int) and first >= 0 else blocks
+        if listed != list(range(every - 1, blocks, every)):
+            raise self._unmodelled("moe_layers", "every n-th block, from the n-th")
+        return every
 
     def _most_groups(self, groups: int) -> int | None:
         """Returns the most groups of a token's experts, if they are limited."""
@@ -153,17 +210,44 @@ class _Config:
             value=self._count("v_head_dim"),
         )
 
-    def _window(self, name: str) -> int:
-        """Returns the window of every second block; other windows are refused."""
+    def _windows(self, name: str, tokens: int) -> tuple[int, int]:
+        """Returns `window` and `full_every` of the shape; other patterns are refused."""
+        chunk = self.fields.get("attention_chunk_size") if name == _LLAMA_4 else None
+        if chunk is not None and self._count("attention_chunk_size") < tokens:
+            raise self._unmodelled("attention_chunk_size", f"at least {tokens:,}, the sequence",
+                                   "shorten the sequence with ,tokens=N")  # fmt: skip
+        if self.fields.get("use_bidirectional_attention"):
+            raise self._unmodelled("use_bidirectional_attention", "false")
+        if not self.fields.get("sliding_window") or self.fields.get("use_sliding_window") is False:
+            return 0, 2
         kinds = self.fields.get("layer_types")
-        window = self.fields.get("sliding_window")
-        if not window or self.fields.get("use_sliding_window") is False:
-            return 0
-        if name == "GptOssForCausalLM" and (kinds is None or _alternate(kinds)):
-            return self._count("sliding_window")
-        raise mistake("is not modelled", source=self.source, key="sliding_window",
-                      value=shown(window), expected="null, or GPT-OSS",
-                      hint="set it to null to price attention to all tokens")  # fmt: skip
+        if name not in _FULL_EVERY and (kinds is None or not name.startswith("Qwen")):
+            hint = "set it to null to price attention to all tokens"
+            expected = f"null, `layer_types` of Qwen, or one of {', '.join(sorted(_FULL_EVERY))}"
+            raise self._unmodelled("sliding_window", expected, hint)
+        return self._count("sliding_window"), self._full_every(name, kinds)
+
+    def _full_every(self, name: str, kinds: object) -> int:
+        """Returns the distance of blocks that attend to all tokens; 0 if there are none."""
+        if kinds is None:
+            key = "sliding_window_pattern"
+            is_given = self.fields.get(key) is not None
+            return self._count(key, most=MOST_LAYERS) if is_given else _FULL_EVERY[name]
+        full = "full_attention"
+        if isinstance(kinds, list) and len(kinds) == self._count("num_hidden_layers"):
+            every = kinds.index(full) + 1 if full in kinds else 0
+            expected = [full if every and (at + 1) % every == 0 else "sliding_attention"
+                        for at in range(len(kinds))]  # fmt: skip
+            if kinds == expected:
+                return every
+        raise self._unmodelled("layer_types", "a type per block: every n-th `full_attention`, the "
+                               "others `sliding_attention`")  # fmt: skip
+
+    def _unmodelled(self, key: str, expected: str, hint: str = "") -> ConfigError:
+        value = self.fields[key]
+        return mistake("is not modelled", source=self.source, key=key,
+                       value=shown(value) if not isinstance(value, list) else "",
+                       expected=expected, hint=hint)  # fmt: skip
 
     def _count(self, key: str, least: int = 1, most: int = _MOST) -> int:
         value = self.fields.get(key)
@@ -175,9 +259,3 @@ class _Config:
         problem = "is not valid" if key in self.fields else "is missing"
         value = shown(self.fields[key]) if key in self.fields else ""
         return mistake(problem, source=self.source, key=key, value=value, expected=expected)
-
-
-def _alternate(kinds: list[Any]) -> bool:
-    """Whether sliding and full attention alternate, starting with the former."""
-    pattern = ("sliding_attention", "full_attention")
-    return all(kind == pattern[at % 2] for at, kind in enumerate(kinds))

@@ -156,7 +156,7 @@ def _feed_forward(decoder: Decoder, block: int, imbalance: float) -> tuple[float
     of the token at their input and at their output.
     """
     experts = decoder.experts
-    if experts is None or block < experts.dense:
+    if experts is None or not experts.are_in(block):
         return decoder.matrices * decoder.wide, 1
     routed = experts.top * imbalance
     inside = decoder.matrices * experts.wide * (experts.shared + routed)

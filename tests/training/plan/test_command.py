@@ -181,7 +181,15 @@ def test_a_plan_is_disturbed_and_searched(model: str, words: list[str], tmp_path
     given = ["--slow", "0.3:1.5", "--down", "1", "--draws", "1", "--out", str(tmp_path / "o")]
     done = RUNNER.invoke(app, ["train", "disturb", file, *given, "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert "slow NPUs" in done.stdout
+    rows = {row["disturbance"]: row for row in json.loads(done.stdout)["tables"]["disturbances"]}
+    assert set(rows) == {"none", "slow NPUs", "links down", "all"}
+    # One question, one answer: the undisturbed time is that of `train run` as a plan.
+    words = ["train", "run", file, "--json", "--no-report", "--out", str(tmp_path / "r")]
+    run = json.loads(RUNNER.invoke(app, words, catch_exceptions=False).stdout)["result"]
+    assert rows["none"]["planned_median_ps"] == pytest.approx(1e12 * run["planned_step_s"], abs=1)
+    assert rows["none"]["planned_median_ps"] != rows["none"]["median_ps"]
+    assert rows["slow NPUs"]["planned_slowdown"] > 0.05
+    assert all(row["planned_slowdown"] > -1e-9 for row in rows.values())
     found = ["train", "search", file, "--limit", "2", "--out", str(tmp_path / "s"), "--json"]
     done = RUNNER.invoke(app, found, catch_exceptions=False)
     assert done.exit_code == 0, done.output

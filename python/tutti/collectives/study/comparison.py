@@ -71,16 +71,11 @@ def compare(
     rows = _measured(study, laid_out, threads)
     frame = with_baselines(laid_out, rows.frame())
     if study.is_interrupted:
-        data = Data("results", lambda: frame, ["results.parquet", "results.csv"])
-        study.present(View(data=[data]))
-        if has_energy(laid_out.request.platform):
-            end_soon()  # runs in threads of Python do not notice Ctrl-C
-        study.end(frame.height, len(laid_out.points))
+        _end_interrupted(study, laid_out, frame)
     is_reported = installed("reports") if report is None else report
     compared = cases(frame)
     regions = [region for case in compared for region in case.regions()]
     drawn = _example(regions)
-    size = Size(bytes=drawn.size_bytes)
     view = comparison_view(
         frame,
         experiment.facts(),
@@ -88,17 +83,29 @@ def compare(
         plan=laid_out,
         run=functools.cache(lambda: _run(laid_out, drawn)),
         title=experiment.title or "",
-        remarks=[f"the timeline shows {drawn.schedule} on {drawn.ranks} ranks with {size}"],
+        remarks=[_drawn(drawn)],
         top=top,
         report=is_reported,
         energies=rows.energies(),
     )
     study.present(view)
-    texts = [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]
-    for text in [*texts, *_of_library(laid_out, frame)]:
+    differing = _differing_bits(regions, laid_out)
+    for text in (*differing, *remarks(laid_out, unverified), *_of_library(laid_out, frame)):
         remark(text)
     if not is_reported and report is None:
         remark(f"no report is written: it {requires('reports')}")
+
+
+def _end_interrupted(study: Study[Any], plan: ExperimentPlan, frame: pl.DataFrame) -> None:
+    """Writes the finished measurements, and exits.
+
+    Raises:
+        Exit: Always.
+    """
+    study.present(View(data=[Data("results", lambda: frame, ["results.parquet", "results.csv"])]))
+    if has_energy(plan.request.platform):
+        end_soon()  # runs in threads of Python do not notice Ctrl-C
+    study.end(frame.height, len(plan.points))
 
 
 def _of_library(plan: ExperimentPlan, frame: pl.DataFrame) -> list[str]:
@@ -169,6 +176,11 @@ def _example(regions: Sequence[Region]) -> Measurement:
     if small:
         return max(small, key=lambda region: region.clearest.margin or 0.0).clearest.winner
     return min(regions, key=lambda region: region.ranks).clearest.winner
+
+
+def _drawn(one: Measurement) -> str:
+    size = Size(bytes=one.size_bytes)
+    return f"the timeline shows {one.schedule} on {one.ranks} ranks with {size}"
 
 
 def _differing_bits(regions: Sequence[Region], plan: ExperimentPlan) -> list[str]:

@@ -23,7 +23,7 @@ from .perfetto import write_trace
 from .text import MARKS, timeline_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -141,15 +141,6 @@ def run_view(
     of = f"{run.schedule.collective} of {size} on {ranks:,} ranks of {run.platform.name}"
     energy = run.energy() if has_energy(run.platform) else None
     area = run.area() if energy and run.platform.effective_contention.kind != "mesh" else None
-    data = [
-        Data("ops", lambda: records_of(OPS, _ops(run))),
-        Data("ranks", lambda: run.frame, ["ranks.parquet"]),
-        Data("", lambda: run.timeline, ["timeline.parquet"]),
-        Data("", lambda: run.messages_frame, ["messages.parquet"]),
-        Data("links", lambda: run.links, [] if run.links.is_empty() else ["links.parquet"]),
-    ]
-    if run.platform.effective_contention.kind == "flit":
-        data.append(Data("", lambda: run.channels, ["channels.parquet"]))
     return View(
         headline=Fact("", f"{run.schedule.name}: {of}"),
         facts=[
@@ -160,7 +151,7 @@ def run_view(
             *([_repetitions(repetitions)] if repetitions else []),
             *([_baseline(run, *library)] if library else []),
         ],
-        data=[*data, *(energy_data(energy, area) if energy else [])],
+        data=[*_data(run), *(energy_data(energy, area) if energy else [])],
         below=[
             _Printed(lambda _: _tables(run)),
             *([energy.table()] if energy else []),
@@ -170,6 +161,16 @@ def run_view(
         drawings=_drawings(run) if drawn else {},
         inline=lambda: _timeline_svg(run),
     )
+
+
+def _data(run: Run) -> Iterator[Data]:
+    yield Data("ops", lambda: records_of(OPS, _ops(run)))
+    yield Data("ranks", lambda: run.frame, ["ranks.parquet"])
+    yield Data("", lambda: run.timeline, ["timeline.parquet"])
+    yield Data("", lambda: run.messages_frame, ["messages.parquet"])
+    yield Data("links", lambda: run.links, [] if run.links.is_empty() else ["links.parquet"])
+    if run.platform.effective_contention.kind == "flit":
+        yield Data("", lambda: run.channels, ["channels.parquet"])
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Setting:
     release: str = ""
 
 
-_UNSEEN_MEDIAN, _UNSEEN_TAIL = 0.07, 0.21
+_UNSEEN_MEDIAN, UNSEEN_TAIL = 0.07, 0.21
 """Errors of steps whose model and system are left out of the fit: median, and 90 % quantile of
 docs/machines/measured-gpus.md."""
 _FUSED = frozenset({"mxfp8", "nvfp4"})
@@ -194,6 +194,21 @@ def fitted() -> Mapping[str, float]:
     return {**tables["coefficients"], **tables["factors"]}
 
 
+_OF_GPU = "matrix: gpu: "
+
+
+@functools.cache
+def measured_gpus() -> tuple[str, ...]:
+    """Returns the GPUs with fitted steps."""
+    names = (name.removeprefix(_OF_GPU) for name in fitted() if name.startswith(_OF_GPU))
+    return tuple(sorted(names))
+
+
+def is_measured(npu: str) -> bool:
+    """Returns whether a GPU, or one with the same SMs, has fitted steps."""
+    return _HOPPER.get(npu, npu) in measured_gpus()
+
+
 def unmeasured(setting: Setting, name: str) -> list[str]:
     """Returns sentences on what no fitted run has, the GPU or the model, and whose factors apply.
 
@@ -201,15 +216,14 @@ def unmeasured(setting: Setting, name: str) -> list[str]:
         setting: The setting of the model.
         name: The name of the model, which may be that of a file.
     """
-    known, npu = fitted(), _HOPPER.get(setting.npu, setting.npu)
-    model = _LIKE.get(setting.model, setting.model)
+    known, model = fitted(), _LIKE.get(setting.model, setting.model)
     found = []
-    if f"matrix: gpu: {npu}" not in known:
+    if not is_measured(setting.npu):
         found.append(f"no published run on {setting.npu} is fitted: efficiencies are means of GPUs")
     if f"model: {model}" not in known:
         found.append(
             f"no published run of {setting.model} is fitted: steps of models left out of the fit "
-            f"are {_UNSEEN_MEDIAN:.0%} off in the median, one in ten more than {_UNSEEN_TAIL:.0%}"
+            f"are {_UNSEEN_MEDIAN:.0%} off in the median, one in ten more than {UNSEEN_TAIL:.0%}"
         )
     elif setting.model != name:
         found.append(f"{name} has the shape of {setting.model}, whose fitted factors apply")

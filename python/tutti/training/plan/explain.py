@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.writer import document
+from tutti.training.plan.efficiency import UNSEEN_TAIL
 from tutti.training.plan.estimate import amounts, compute_shares
+from tutti.training.plan.interval import OTHER_VENDOR
 from tutti.workloads.parallel import KINDS, Parallelism
 from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tutti.training.plan.interval import Spread
     from tutti.training.plan.search import PlanSearch, Ranked
     from tutti.workloads.memory import Memory
 
@@ -72,10 +76,29 @@ def explained(found: PlanSearch) -> Iterator[str]:
         f"across domains: {', '.join(outside) or 'no kind'}"
     )
     yield _compute(found)
+    if spread := found.spread(best):
+        low, high = spread.interval(best.timing.step)
+        least, most = spread.interval(found.mfu(best.timing))
+        yield (
+            f"90 % interval of the best's step: {low:.2f} to {high:.2f} s, {least:.0%} to "
+            f"{most:.0%} MFU; {reasoned(spread)}"
+        )
     used = best.memory
     yield f"memory of the best: {by_use(used)}; of {cluster.capacity / 1e9:.1f} GB"
     if found.exceeding:
         yield from _exceeding(found)
+
+
+def reasoned(spread: Spread) -> str:
+    """Returns what the interval of a GPU without measured steps consists of."""
+    ratios = spread.by_gpu.values()
+    least, most = min(ratios), max(ratios)
+    text = f"with the efficiencies of the {len(ratios)} measured GPUs it would take {least:.2f} to "
+    text += f"{most:.2f} times as long"
+    if spread.foreign:
+        wide = math.exp(OTHER_VENDOR)
+        text += f", but they are of another vendor, for which a factor of {wide:.2f} is assumed"
+    return f"{text}; steps of models and systems left out of the fit are {UNSEEN_TAIL:.0%} off"
 
 
 _WORDS = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tutti.base.errors import TuttiError
 from tutti.training.plan.estimate import Known, estimate
 from tutti.training.plan.explain import by_use, described
+from tutti.training.plan.interval import spread_of
 from tutti.training.plan.simulate import simulate
 from tutti.training.plan.space import plans
 from tutti.training.runs import threads_for
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tutti.training.plan.cluster import Cluster
+    from tutti.training.plan.interval import Spread
     from tutti.training.plan.space import FixedDegrees, Plan
     from tutti.training.plan.timing import StepTiming
     from tutti.workloads.compute import ComputeModel
@@ -91,6 +93,10 @@ class PlanSearch:
         shape = Pieces(self.model).decoder
         flops = self.batch * shape.tokens * shape.flops
         return flops / (timing.step * self.cluster.gpus * self.cluster.peak)
+
+    def spread(self, one: Ranked) -> Spread | None:
+        """Returns the interval of a plan's time; None if the GPU has measured steps."""
+        return spread_of(Pieces(self.model), one.plan, self.cluster)
 
     def tokens_per_second(self, timing: StepTiming) -> float:
         """Returns the tokens per second and GPU."""

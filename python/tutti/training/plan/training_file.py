@@ -12,8 +12,9 @@ from tutti.training.plan.explain import described, parallelism_of
 from tutti.training.plan.simulate import dimensions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from tutti.training.plan.cluster import Cluster
     from tutti.training.plan.search import PlanSearch, Ranked
 
 
@@ -42,25 +43,15 @@ def training_file(
         folder: The folder of the file, to which the path of a calibration is relative.
     """
     cluster, plan = search.cluster, ranked.plan
-    npu, elements, calibrated = cluster.engine, cluster.elements, cluster.calibrated
+    npu, elements = cluster.engine, cluster.elements
     tables = deepcopy(dict(platform))
     if build:
         tables["topology"]["build"] = build
-    compute = {
-        "model": "gpu",
-        "gpu": cluster.npu.name,
-        "precision": cluster.precision,
-        "dispatcher": cluster.dispatcher,
-        "overlapped": cluster.overlapped or None,
-        "graph": cluster.graph,
-        "efficiency": cluster.efficiency,
-        "calibration": calibrated and relative(Path(calibrated.source), folder),
-    }
     dimensions = [
         {"name": one.name, "nodes": one.nodes} for one in dimensions_of(plan, cluster.domain)
     ]
     return document(
-        _comments(ranked),
+        _comments(search, ranked),
         {
             "title": f"{model} on {cluster.gpus:,} {cluster.npu.name}: {described(ranked)}",
             "model": model,
@@ -72,20 +63,45 @@ def training_file(
             "elements": {"weights": elements.weights, "gradients": elements.gradients},
             "dimensions": dimensions,
             "npu": {"arithmetic": str(npu.arithmetic), "sms": npu.sms, "memory": str(npu.memory)},
-            "compute": {key: value for key, value in compute.items() if value is not None},
+            "compute": _compute(cluster, folder),
             "parallelism": parallelism_of(ranked),
             "platform": tables,
         },
     )
 
 
-def _comments(ranked: Ranked) -> list[str]:
+def _compute(cluster: Cluster, folder: Path) -> dict[str, object]:
+    """Returns the table `[compute]`, without the defaults."""
+    calibrated = cluster.calibrated
+    found = {
+        "model": "gpu",
+        "gpu": cluster.npu.name,
+        "precision": cluster.precision,
+        "dispatcher": cluster.dispatcher,
+        "overlapped": cluster.overlapped or None,
+        "graph": cluster.graph,
+        "efficiency": cluster.efficiency,
+        "calibration": calibrated and relative(Path(calibrated.source), folder),
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _comments(search: PlanSearch, ranked: Ranked) -> list[str]:
     """Returns what the plan predicts, and what the simulation of the file leaves out."""
     timing, more = ranked.timing, ranked.timing.update
     return [
         f"A plan of `tutti train plan`, which predicts a step of {timing.step:.3f} s.",
+        *_interval(search, ranked),
         "`tutti train run` simulates kernels and communication. It leaves out casts of weights,",
         f"the optimizer and the constant of a step ({more:.3f} s), and exposes collectives of",
         "layers in full. Its line `as a plan` has the exposed shares of measured runs, and what it",
         "leaves out.",
     ]
+
+
+def _interval(search: PlanSearch, ranked: Ranked) -> Iterator[str]:
+    """Yields the interval of the step on a GPU without measured steps."""
+    if spread := search.spread(ranked):
+        low, high = spread.interval(ranked.timing.step)
+        gpu = search.cluster.npu.name
+        yield f"No run on {gpu} is fitted: 90 % interval {low:.3f} to {high:.3f} s."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +17,29 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def _slower(row: Mapping[str, Any]) -> str:
-    return "" if row["disturbance"] == "none" else format_share(row["slowdown"])
+def _slower(prefix: str, row: Mapping[str, Any]) -> str:
+    return "" if row["disturbance"] == "none" else format_share(row[f"{prefix}slowdown"])
 
 
-COLUMNS: tuple[Column[Mapping[str, Any]], ...] = (
-    Column("disturbance", itemgetter("disturbance")),
-    Column("median", itemgetter("median_ps"), format_time),
-    Column("5 %", itemgetter("low_ps"), format_time),
-    Column("95 %", itemgetter("high_ps"), format_time),
-    Column("slower", _slower, kind="number"),
-)
+def _columns(prefix: str) -> tuple[Column[Mapping[str, Any]], ...]:
+    return (
+        Column("disturbance", itemgetter("disturbance")),
+        Column("median", itemgetter(f"{prefix}median_ps"), format_time),
+        Column("5 %", itemgetter(f"{prefix}low_ps"), format_time),
+        Column("95 %", itemgetter(f"{prefix}high_ps"), format_time),
+        Column("slower", partial(_slower, prefix), kind="number"),
+    )
+
+
+COLUMNS = _columns("")
 """The quantities of a disturbance, as of :func:`tutti.training.slowdowns.summary`."""
+PLANNED = _columns("planned_")
+"""Those of the step of a plan: its times as a plan."""
+_PLANNED = (
+    "times of the plan, like `as a plan` of `tutti train run`: collectives expose the shares of "
+    "measured runs, and casts, the optimizer and a constant are added; total_ps of "
+    "disturbances.parquet are the times of the simulations"
+)
 
 
 def disturbed_view(rows: pl.DataFrame, title: str = "") -> View:
@@ -38,9 +50,11 @@ def disturbed_view(rows: pl.DataFrame, title: str = "") -> View:
         title: The title of the experiment.
     """
     times = summary(rows)
+    is_planned = "planned_ps" in rows.columns
+    columns, caption = (PLANNED, _PLANNED) if is_planned else (COLUMNS, "")
     return View(
         headline=Fact("", title),
-        tables=[ReportTable(COLUMNS, times.to_dicts(), gap=2)],
+        tables=[ReportTable(columns, times.to_dicts(), gap=2, caption=caption)],
         data=[
             Data("disturbances", lambda: times),
             Data("", lambda: rows, ["disturbances.parquet"]),

@@ -90,6 +90,7 @@ def steps_view(
         question=f"How much of a training step of {first.step.model.name} is exposed "
         "communication?",
         answer=words.answer(runs),
+        remarks=[f"{fact.name}: {fact.text}" for fact in more],
         headline=Fact("training step", words.headline(first), "iterations", first.iterations),
         inputs=words.inputs(first.step),
         facts=[*words.times(runs), *more, *reservation.facts(runs)],

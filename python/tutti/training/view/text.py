@@ -149,17 +149,29 @@ def times(runs: Sequence[TrainingResult]) -> list[Fact]:
     ]
 
 
-def planned_fact(run: TrainingResult, timing: StepTiming) -> Fact:
-    """Returns the time of a plan's step, and how it differs from the run's."""
+def planned_facts(
+    run: TrainingResult, timing: StepTiming, interval: tuple[float, float] | None
+) -> Iterator[Fact]:
+    """Yields the time of a plan's step, and how it differs from the run's.
+
+    Args:
+        run: A run with ideal endpoints.
+        timing: Its time as a plan.
+        interval: The 90 % interval of the step in seconds, on a GPU without measured steps.
+    """
     less = run.total.ps + 1e12 * (timing.update - timing.step)
     exposed = f"{format_time(abs(less))} {'less' if less >= 0 else 'more'}"
-    return Fact(
+    yield Fact(
         "as a plan",
         f"{format_time(timing.step * 1e12)}: measured runs expose {exposed}, and "
         f"casts, the optimizer and a constant add {format_time(timing.update * 1e12)}",
         "planned_step_s",
         timing.step,
     )
+    if interval:
+        low, high = (format_time(end * 1e12) for end in interval)
+        text = f"90 % interval {low} to {high}: no measured run on this GPU is fitted"
+        yield Fact("as a plan", text, "planned_step_interval_s", list(interval))
 
 
 def remarks(runs: Sequence[TrainingResult]) -> Iterator[str]:

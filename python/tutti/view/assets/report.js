@@ -95,12 +95,34 @@
     }
   }
 
+  // Adds plotly.js, which the page has compressed, and draws the charts.
+  async function start() {
+    try {
+      const packed = atob(document.getElementById("library").textContent);
+      const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+      const script = document.createElement("script");
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      script.textContent = await new Response(stream).text();
+      document.head.append(script);
+    } catch (problem) {
+      const text = `This browser cannot draw the charts (${problem.message}). Browsers since May 2023 can.`;
+      for (const chart of document.querySelectorAll(".chart")) { chart.textContent = text; }
+      return;
+    }
+    await draw();
+    // Browsers restore the state of a form on reload; the charts follow it.
+    for (const select of document.querySelectorAll("select[data-charts]")) {
+      if (select.selectedOptions.length && !select.selectedOptions[0].defaultSelected) { choose(select); }
+    }
+  }
+
   async function draw() {
     await Promise.all(Object.keys(figures).map(drawChart));
     document.documentElement.dataset.ready = "true";
   }
 
   function choose(select) {
+    if (!window.Plotly) { return; }
     for (const id of select.dataset.charts.split(" ")) {
       for (const trace of figures[id].data) {
         trace.visible = String(trace.meta) === select.value;
@@ -181,17 +203,14 @@
   }
   for (const select of document.querySelectorAll("select[data-charts]")) {
     select.addEventListener("change", () => choose(select));
-    // Browsers restore the state of a form on reload; the charts follow it.
-    if (select.selectedOptions.length && !select.selectedOptions[0].defaultSelected) {
-      window.addEventListener("load", () => choose(select));
-    }
   }
   for (const table of document.querySelectorAll("table.sortable")) {
     for (const header of table.tHead.rows[0].cells) {
       header.querySelector("button").addEventListener("click", () => sort(table, header));
     }
   }
-  dark.addEventListener("change", () => { figures = coloured(); restore(); draw(); });
-  narrow.addEventListener("change", draw);
-  draw();
+  start().then(() => {
+    dark.addEventListener("change", () => { figures = coloured(); restore(); draw(); });
+    narrow.addEventListener("change", draw);
+  });
 })();

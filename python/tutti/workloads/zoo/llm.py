@@ -68,8 +68,10 @@ def _bare(shape: Decoder) -> Decoder:
     Configurations state a width of dense layers also for models without any.
     """
     head = None if shape.latent else shape.head_width
-    wide = 0 if shape.experts and not shape.experts.dense else shape.wide
-    return replace(shape, tokens=0, mtp=0, vocabulary=0, head=head, wide=wide)
+    experts = shape.experts
+    wide = 0 if experts and not experts.dense and experts.every == 1 else shape.wide
+    full = shape.full_every if shape.window else 0
+    return replace(shape, tokens=0, mtp=0, vocabulary=0, head=head, wide=wide, full_every=full)
 
 
 def build(name: str) -> Callable[[str | None], Model]:
@@ -123,7 +125,7 @@ def _layers(shape: Decoder) -> Iterator[ModelLayer]:
 
 def _block_feed_forward(name: str, block: int, shape: Decoder) -> Iterator[ModelLayer]:
     experts = shape.experts
-    if experts is None or block < experts.dense:
+    if experts is None or not experts.are_in(block):
         yield from _feed_forward(name, shape, shape.wide)
         return
     if experts.shared:

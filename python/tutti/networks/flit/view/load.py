@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.networks.flit import Capacity, NocRun, Saturation
+    from tutti.view.tables import Column
 
 _ACCEPTED = "accepted throughput"
 _FARTHEST = 1.5
@@ -60,8 +61,6 @@ def load_view(
     columns = [*QUANTITIES, *share_column(ideal.load if ideal else None)]
     name = f"{network.topology.name}, {network.routing}"
     saturations = {name: saturation} if saturation else {}
-    parts = [part for run in runs for part in Part.every(run)]
-    unmeasured = "; -: not measured" if any(run.ending == "deadlocked" for run in runs) else ""
     return View(
         kind="network_load",
         kicker=KICKER,
@@ -76,10 +75,8 @@ def load_view(
             Fact("measured", phases(ordered[0])),
         ],
         facts=_facts(ordered, saturation, ideal),
-        tables=[ReportTable(of_scope(with_class(columns, parts), "runs"), parts,
-                            caption=f"{CAPTION}{unmeasured}{_classes(runs)}")],
-        data=[results(with_class(columns, parts),
-                      [part for run in ordered for part in Part.every(run)],
+        tables=[_table(columns, runs)],
+        data=[results(with_class(columns, _parts(runs)), _parts(ordered),
                       suffixes=[".parquet", ".csv"])],
         drawings={"latency.svg": lambda path: draw_loads(path, [
             _chart({name: ordered}, {name: quantity}, saturations, ideal)
@@ -90,6 +87,17 @@ def load_view(
         sections=partial(_sections, ordered, saturation, ideal),
         conventions=CONVENTIONS,
     )  # fmt: skip
+
+
+def _parts(runs: Sequence[NocRun]) -> list[Part]:
+    return [part for run in runs for part in Part.every(run)]
+
+
+def _table(columns: Sequence[Column[Part]], runs: Sequence[NocRun]) -> ReportTable[Part]:
+    parts = _parts(runs)
+    unmeasured = "; -: not measured" if any(run.ending == "deadlocked" for run in runs) else ""
+    caption = f"{CAPTION}{unmeasured}{_classes(runs)}"
+    return ReportTable(of_scope(with_class(columns, parts), "runs"), parts, caption=caption)
 
 
 def _classes(runs: Sequence[NocRun]) -> str:

@@ -42,6 +42,16 @@ _SEARCHED = ("zero_load", "by_latency", "by_throughput", "accepted", "peak", "mo
 """The attributes of a saturation search in `--json`; its runs are in the table of results."""
 
 
+_CAPTION = (
+    "offered, accepted: messages per cycle of the mesh; latency: cycles to the last delivery; in "
+    "flight: messages; ±: 95 % CI half-width"
+)
+
+
+def _sentences(facts: Sequence[Fact]) -> list[str]:
+    return [sentence(f"{fact.name}: {fact.text}") for fact in facts]
+
+
 def load_view(
     runs: Sequence[MeshRun],
     saturation: Saturation | None = None,
@@ -63,11 +73,9 @@ def load_view(
     bound = ideal(mesh, ordered[0].traffic[0])
     shares = share_column(bound.load if bound else None)
     columns = [*quantities(kind), *shares]
-    facts = _saturation(saturation) if saturation else []
-    summary = [sentence(f"{fact.name}: {fact.text}") for fact in facts] or [_range(ordered)]
+    saturated = _saturation(saturation) if saturation else []
     capacity = _capacity(ordered[0], bound, saturation)
-    summary += [sentence(f"{fact.name}: {fact.text}") for fact in capacity]
-    facts = [*capacity, *facts]
+    summary = [*(_sentences(saturated) or [_range(ordered)]), *_sentences(capacity)]
     return View(
         kind="smart_load",
         kicker=KICKER,
@@ -77,13 +85,9 @@ def load_view(
         remarks=[*(text.removesuffix(".") for text in summary[MOST_SENTENCES:]), *remarks],
         headline=Fact("mesh", describe_mesh(mesh)),
         inputs=inputs(ordered[0]),
-        facts=facts,
-        tables=[ReportTable(
-            of_scope(columns, "runs"),
-            [parts(run)[0] for run in runs],
-            caption=f"load: {RATES[kind]}; offered, accepted: messages per cycle of the mesh; "
-            "latency: cycles to the last delivery; in flight: messages; ±: 95 % CI half-width",
-        )],
+        facts=[*capacity, *saturated],
+        tables=[ReportTable(of_scope(columns, "runs"), [parts(run)[0] for run in runs],
+                            caption=f"load: {RATES[kind]}; {_CAPTION}")],
         data=[results(columns, [part for run in ordered for part in parts(run)],
                       suffixes=[".parquet", ".csv"])],
         drawings={"latency.svg": lambda path: draw_loads(path, [

@@ -41,6 +41,11 @@ class Row(NamedTuple):
     search: PlanSearch
     ranked: Ranked
 
+    def interval(self) -> tuple[float, float] | None:
+        """Returns the 90 % interval of the step in seconds, on a GPU without measured steps."""
+        spread = self.search.spread(self.ranked)
+        return spread and spread.interval(self.ranked.timing.step)
+
 
 def _degree(kind: Any, row: Row) -> int:  # noqa: ANN401 - a literal
     return row.ranked.plan.degree(kind)
@@ -92,6 +97,7 @@ PLANS: tuple[Column[Row], ...] = (
            key="within_domain", terminal=False),
     Column("step", _step, kind="number"),
     Column("step", lambda row: row.ranked.timing.step, key="step_s", terminal=False),
+    Column("90 % interval of the step", Row.interval, key="step_interval_s", terminal=False),
     Column("estimated step", lambda row: row.ranked.estimated.step, key="estimated_step_s",
            terminal=False),
     Column("simulated", lambda row: row.ranked.simulated is not None, key="simulated",
