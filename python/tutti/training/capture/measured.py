@@ -26,9 +26,11 @@ __all__ = [
     "MEASURED",
     "Key",
     "MeasuredTimes",
+    "Shapes",
     "key_of",
     "operators_of",
     "read_times",
+    "shapes_of",
     "write_times",
 ]
 
@@ -37,8 +39,9 @@ _FORMAT = "# tutti.kernel_times/1"
 _COLUMNS = ["name", "dtype", "shapes", "us"]
 _EXPECTED = "the table of `tutti train measure`"
 _KINDS = ("product", "attention")
-"""Operators that are measured: the others take their bytes at the memory bandwidth."""
+"""Operators that `tutti train measure` runs; a profile has the times of others, too."""
 
+Shapes = tuple[tuple[int, ...], ...]
 Key = tuple[str, str, str]
 """The name, datatype and shapes of an operator."""
 
@@ -73,6 +76,19 @@ def operators_of(operators: Iterable[Operator]) -> list[Operator]:
         if one.kind in _KINDS:
             found.setdefault(key_of(one), one)
     return list(found.values())
+
+
+def shapes_of(text: str) -> tuple[Shapes, int] | None:
+    """Returns the shapes of the first tensors of a captured operator, and the number of others.
+
+    A scalar is `1`, as a tensor of one element. None if the text is not such a list.
+    """
+    words, _, more = text.partition(" +")
+    try:
+        shapes = tuple(tuple(map(int, word.split("x"))) for word in words.split())
+        return shapes, int(more or 0)
+    except ValueError:
+        return None
 
 
 def write_times(path: Path, times: MeasuredTimes) -> Path:
