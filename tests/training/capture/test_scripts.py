@@ -9,12 +9,15 @@ import pytest
 
 import tutti
 from tutti.base.errors import ConfigError, TuttiError
+from tutti.training.capture.files import write_step
 from tutti.training.capture.record import CapturedStep, Exchange, Group, Operator, Role
 from tutti.training.errors import CaptureError
 from tutti.training.files import scripts
 from tutti.training.files.scripts import arguments_of
 from tutti.training.files.step_file import load_training
 from tutti.training.files.tables import CaptureTable
+from tutti.training.view.captured import captured_remarks
+from tutti.workloads.zoo.llm import DECODERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,3 +137,26 @@ def test_captures_of_folders_and_models_are_refused(
     with pytest.raises(ConfigError, match="is of a script"):
         load_training(file)
     assert len(captures) == 1
+
+
+def test_programs_with_the_weights_of_a_measured_model_have_its_factors(tmp_path: Path) -> None:
+    """Llama 3 8B has 65 norms of 4,096; a decoder with less weights is another model.
+
+    Its factor on H100 is 1.114 * 0.9804 (efficiencies.toml).
+    """
+    product = Operator("aten.mm", "layers.0", "forward", 0, "product", flops=10**15, bytes=10**6,
+                       weight=10**5, dtype="bfloat16")  # fmt: skip
+    shape = DECODERS["llama3_8b"].shape
+    seconds = []
+    for weights in (shape.parameters + 65 * 4096, shape.parameters * 31 // 32):
+        step = CapturedStep(script="train.py", world_size=8, torch="2.15",
+                            roles=(Role(0, (product,), (), weights=weights),))  # fmt: skip
+        write_step(tmp_path, step)
+        work = load_training(tmp_path, ["platform=dgx_h100_cluster"]).step.captured
+        assert work is not None
+        seconds.append(
+            work.kernels.times((product,), (10**18, work.kernels.peaks.memory_bandwidth))
+        )
+        stated = any("the weights of llama3_8b" in line for line in captured_remarks(work))
+        assert stated == (len(seconds) == 1)
+    assert seconds[0][0] / seconds[1][0] == pytest.approx(1.114 * 0.9804, rel=1e-3)

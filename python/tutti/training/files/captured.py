@@ -27,6 +27,7 @@ from tutti.training.files.tables import GpuTable, RawTraining
 from tutti.training.plan.efficiency import Setting, rates_of
 from tutti.training.step import Detail, Step
 from tutti.workloads import Model
+from tutti.workloads.zoo.llm import DECODERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform
     from tutti.platforms.machine import Platform
     from tutti.schedules.ir import Schedule
+    from tutti.training.capture.record import CapturedStep
     from tutti.training.fabric import Channels, Dimension
 
 __all__ = ["captured_step", "load_captured"]
@@ -61,6 +63,8 @@ _ELSEWHERE = {
     "bucket": "the script has its own",
 }
 """Keys of training steps that captured ones do not have, with what to do instead."""
+_NORMS = 1e-3
+"""Largest share of the weights of norms, which shapes of decoders leave out."""
 _OF_EXPERTS = frozenset({"dispatcher", "overlapped"})
 
 
@@ -115,6 +119,7 @@ def captured_step(
     times = stored / MEASURED
     kernels = replace(
         kernels,
+        setting=replace(kernels.setting, model=like_of(step)),
         fused=step.compiled,
         measured=read_times(times) if times.is_file() else None,
     )
@@ -134,6 +139,17 @@ def captured_step(
         detail=raw.detail if "detail" in raw.model_fields_set else detail,
         captured=work,
     )
+
+
+def like_of(step: CapturedStep) -> str:
+    """Returns the dense decoder with as many weights as a program; empty if there is none.
+
+    Its fitted factors apply, as those of a preset do to a `config.json` of its shape.
+    """
+    weights = sum(role.weights for role in step.roles)
+    dense = ((name, one.shape) for name, one in DECODERS.items() if one.shape.experts is None)
+    return next((name for name, shape in dense
+                 if abs(weights - shape.parameters) <= _NORMS * shape.parameters), "")  # fmt: skip
 
 
 def _refuse_unused(raw: RawTraining, source: str) -> None:

@@ -60,6 +60,8 @@ def captured_remarks(work: CapturedWork) -> Iterator[str]:
     if "reduce" in names:
         yield "a reduce takes the time of a reduce_scatter of as many bytes"
     yield from _measured(work)
+    if like := work.kernels.setting.model:
+        yield f"the program has the weights of {like}, whose fitted factors apply"
     products = [one for role in work.step.roles for one in role.operators if one.kind == "product"]
     if (precision := work.kernels.setting.precision) != "bf16":
         reduced = sum(map(work.kernels.reduces, products))
