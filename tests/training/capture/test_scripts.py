@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], int]]:
-    """A folder with `train.py`, and the captures that are made of it."""
+    """A folder with `train.py`, and the captures of it."""
     made: list[tuple[list[str], int]] = []
 
     def capture(script: Path, words: Sequence[str], world_size: int, **_: Any) -> CapturedStep:

@@ -62,15 +62,15 @@ class TimedProfile(NamedTuple):
     other: int
 
 
-def timed_operators(path: Path, is_wanted: Callable[[str], bool]) -> TimedProfile:
+def timed_operators(path: Path, selects: Callable[[str], bool]) -> TimedProfile:
     """Reads operators and the times of their kernels.
 
     The kernels of an operator are those that it launched, itself or by an operator inside. Of
-    nested operators, the outermost wanted one counts.
+    nested operators, the outermost selected one counts.
 
     Args:
         path: The profile of a rank.
-        is_wanted: Whether operators of a name are read.
+        selects: Whether operators of a name are read.
 
     Raises:
         ConfigError: The file cannot be read.
@@ -80,7 +80,7 @@ def timed_operators(path: Path, is_wanted: Callable[[str], bool]) -> TimedProfil
     if not any("Input Dims" in one.arguments for one in profile.operations):
         message = f"{path}: the profile has no shapes of operators: expected `Input Dims`"
         raise TraceError(message, kind="no_shapes")
-    outer = _outermost([one for one in profile.operations if is_wanted(one.name)])
+    outer = _outermost([one for one in profile.operations if selects(one.name)])
     times: dict[int, int] = defaultdict(int)
     other = 0
     for ns, thread, start in _launched(profile):
