@@ -181,6 +181,22 @@ def test_stages_of_a_pipeline_are_roles(tmp_path: Path) -> None:
     assert run.total.ps > 0
 
 
+def test_stages_of_a_pipeline_divide_their_tensors(tmp_path: Path) -> None:
+    """Tensor groups of 2 in 2 stages: half of the products; 3 blocks are 1 and 2 of a stage."""
+    options = [*OPTIONS[2:], "--layers", "3", "--stages", "2", "--chunks", "1",
+               "--micro-batches", "2"]  # fmt: skip
+    steps = [capture_script(SCRIPTS / "llama_pipeline.py", [*options, "--tensor", str(tensor)], 8,
+                            step=1) for tensor in (1, 2)]  # fmt: skip
+    assert [[role.rank for role in step.roles] for step in steps] == [[0, 4], [0, 4]]
+    plain, divided = ([role.flops("product") for role in step.roles] for step in steps)
+    assert plain == [2 * flops for flops in divided]
+    assert sum(plain) == 2 * 6 * (SHAPE.blocks // 2 * 3 + 4096 * 512) * SHAPE.tokens
+    hidden = {to.bytes for _, to in steps[1].roles[0].exchanges if to.peer is not None}
+    assert hidden == {2 * SHAPE.tokens * SHAPE.hidden // 2}
+    groups = {group.ranks for role in steps[1].roles for group in role.groups}
+    assert {(0, 1), (4, 5)} <= groups
+
+
 def test_a_step_is_stored_and_read_back(sharded: CapturedStep, tmp_path: Path) -> None:
     write_step(tmp_path / "step", sharded)
     assert read_step(tmp_path / "step") == sharded

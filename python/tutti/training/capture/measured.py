@@ -113,11 +113,14 @@ def read_times(path: Path) -> MeasuredTimes:
     head = lines[0] if lines else ""
     if not head.startswith(f"{_FORMAT} gpu="):
         raise _invalid(path, 1, f"the first line is not `{_FORMAT} gpu=NAME`")
-    rows = csv.reader(lines[1:])
-    if next(rows, None) != _COLUMNS:
+    try:
+        rows = list(csv.reader(lines[1:]))
+    except csv.Error as error:
+        raise _invalid(path, 2, str(error)) from None
+    if not rows or rows[0] != _COLUMNS:
         raise _invalid(path, 2, f"the columns are not {','.join(_COLUMNS)}")
     us: dict[Key, float] = {}
-    for number, row in enumerate(rows, start=3):
+    for number, row in enumerate(rows[1:], start=3):
         if len(row) != len(_COLUMNS):
             raise _invalid(path, number, f"{len(row)} values")
         name, dtype, shapes, text = row
