@@ -49,10 +49,11 @@ def stage(options, index, mesh):
     total = options.stages * options.chunks
     last = index == total - 1
     scores = torch.empty(1, options.tokens, options.vocabulary, **gpu) if last else hidden
-    with torch.device("cuda"):
+    with torch.device("meta"):
         chunk = Chunk(options, index).to(torch.bfloat16)
     if options.tensor > 1:
         divided(chunk, mesh["tensor"])
+    chunk.to_empty(device="cuda")
     return PipelineStage(
         chunk, index, total, torch.device("cuda"), group=mesh["pipeline"].get_group(),
         input_args=(words if index == 0 else hidden,), output_args=(scores,),

@@ -181,7 +181,7 @@ def test_stages_of_a_pipeline_are_roles(tmp_path: Path) -> None:
     assert run.total.ps > 0
 
 
-def test_stages_of_a_pipeline_divide_their_tensors(tmp_path: Path) -> None:
+def test_stages_of_a_pipeline_divide_their_tensors() -> None:
     """Tensor groups of 2 in 2 stages: half of the products; 3 blocks are 1 and 2 of a stage."""
     options = [*OPTIONS[2:], "--layers", "3", "--stages", "2", "--chunks", "1",
                "--micro-batches", "2"]  # fmt: skip
@@ -193,6 +193,8 @@ def test_stages_of_a_pipeline_divide_their_tensors(tmp_path: Path) -> None:
     assert sum(plain) == 2 * 6 * (SHAPE.blocks // 2 * 3 + 4096 * 512) * SHAPE.tokens
     hidden = {to.bytes for _, to in steps[1].roles[0].exchanges if to.peer is not None}
     assert hidden == {2 * SHAPE.tokens * SHAPE.hidden // 2}
+    names = {to.collective for role in steps[1].roles for _, to in role.exchanges}
+    assert names == {"all_gather", "reduce_scatter", "all_reduce", "send", "recv"}
     groups = {group.ranks for role in steps[1].roles for group in role.groups}
     assert {(0, 1), (4, 5)} <= groups
 
