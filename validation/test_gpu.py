@@ -89,3 +89,17 @@ def test_a_damaged_row_is_named(tmp_path: Path) -> None:
 
 def test_page_of_the_measured_endpoint_is_current() -> None:
     assert endpoint_page.text() == endpoint_page.PAGE.read_text("utf-8")
+
+
+def test_captured_programs_are_near_published_steps() -> None:
+    """The stored comparison of `captured_steps.py`, as the page of GPUs shows it."""
+    rows = pl.read_csv(ROOT / "validation" / "gpu" / "captured_steps.csv")
+    assert (rows["ratio"] - rows["predicted"] / rows["measured"]).abs().max() < 1e-3
+    near = rows.filter(pl.col("ratio").is_between(1 / 1.15, 1.15))
+    assert (near.height, rows.height) == (12, 14)
+    assert near.select("model", "system").n_unique() == 4
+    page = (ROOT / "docs" / "machines" / "gpus.md").read_text("utf-8")
+    for row in rows.iter_rows(named=True):
+        values = f"{row['measured']:,.0f} | {row['predicted']:,.0f} | {row['ratio']:.2f}"
+        assert f"| {row['precision']} " in page
+        assert f"| {row['container']} | {values} |" in page

@@ -81,19 +81,20 @@ class Decoder(nn.Module):
         return self.scores(self.norm(x))
 
 
-def arguments():
-    """Returns the shape of the decoder; by default Llama 3 8B."""
+def arguments(**more):
+    """Returns the shape of the decoder, by default Llama 3 8B, and further integers or flags."""
     parser = argparse.ArgumentParser()
-    for name, default in (("layers", 32), ("width", 4096), ("heads", 32), ("kv-heads", 8),
-                          ("wide", 14336), ("vocabulary", 128256), ("tokens", 8192)):  # fmt: skip
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--micro-batches", type=int, default=1, help="gradient accumulation")
-    parser.add_argument("--checkpoint", action="store_true", help="recompute the blocks")
+    shape = {"layers": 32, "width": 4096, "heads": 32, "kv_heads": 8, "wide": 14336,
+             "vocabulary": 128256, "tokens": 8192}  # fmt: skip
+    for name, default in {**shape, **more}.items():
+        kind = {"action": "store_true"} if default is False else {"type": int, "default": default}
+        parser.add_argument(f"--{name.replace('_', '-')}", **kind)
     return parser.parse_args()
 
 
 def main():
-    options = arguments()
+    # --keep gathers weights once in a step, --checkpoint computes the blocks again.
+    options = arguments(batch=1, micro_batches=1, checkpoint=False, keep=False, compile=False)
     dist.init_process_group("nccl")
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     mesh = init_device_mesh("cuda", (dist.get_world_size(),))
@@ -103,14 +104,20 @@ def main():
         for number, layer in enumerate(model.layers):
             model.layers[number] = checkpoint_wrapper(layer)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    kept = {"reshard_after_forward": False} if options.keep else {}
     for layer in [*model.layers, model]:
-        fully_shard(layer, mesh=mesh, mp_policy=policy)
+        if options.compile:
+            layer.compile()
+        fully_shard(layer, mesh=mesh, mp_policy=policy, **kept)
     model.to_empty(device="cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     for _ in range(10):
         for number in range(options.micro_batches):
-            model.set_requires_gradient_sync(number + 1 == options.micro_batches)
-            words = torch.randint(options.vocabulary, (1, options.tokens + 1), device="cuda")
+            is_last = number + 1 == options.micro_batches
+            model.set_requires_gradient_sync(is_last)
+            model.set_reshard_after_backward(is_last or not options.keep)
+            size = (options.batch, options.tokens + 1)
+            words = torch.randint(options.vocabulary, size, device="cuda")
             scores = model(words[:, :-1]).flatten(0, 1).float()
             F.cross_entropy(scores, words[:, 1:].flatten()).backward()
         optimizer.step()

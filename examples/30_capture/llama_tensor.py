@@ -22,7 +22,7 @@ def divided(model, mesh):
     words = RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1))
     scores = ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())
     plan = {"words": words, "norm": SequenceParallel(), "scores": scores}
-    parallelize_module(model, mesh, plan)
+    parallelize_module(model, mesh, {name: plan[name] for name in plan if getattr(model, name)})
     gather = PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))
     more = PrepareModuleInput(
         input_layouts=(Shard(1), None), desired_input_layouts=(Replicate(), None)
@@ -37,9 +37,9 @@ def divided(model, mesh):
 
 
 def main():
-    options = arguments()
+    options = arguments(tensor=8)
     dist.init_process_group("nccl")
-    shape = (dist.get_world_size() // 8, 8)
+    shape = (dist.get_world_size() // options.tensor, options.tensor)
     mesh = init_device_mesh("cuda", shape, mesh_dim_names=("data", "tensor"))
     with torch.device("meta"):
         model = Decoder(options)

@@ -93,6 +93,7 @@ NEEDS_A_SETUP = (
     "tutti mpi plan --ranks 6",
     "tutti train capture",
     "tutti train run step ",
+    "tutti train run train.py",
     "tutti train export",
     "tutti train measure",
     "tutti train calibrate",

@@ -6,7 +6,7 @@ import json
 
 from seeds import Target
 
-__all__ = ["CALIBRATION", "CONFIGS", "LOGS", "SCRIPT", "STEP", "targets"]
+__all__ = ["CALIBRATION", "CONFIGS", "LOGS", "OPERATOR", "SCRIPT", "STEP", "TIMES", "targets"]
 
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],
@@ -53,6 +53,15 @@ STEP = (
     b'"pid": 1, "tid": 1},'
 )
 """An event of a profile of PyTorch: a step."""
+
+OPERATOR = (
+    b'{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 0, "dur": 900, "pid": 1, "tid": 1, '
+    b'"args": {"External id": 3, "Input Dims": [[8, 4], [4, 2], [[2], [3]], []], "Input type": '
+    b'["c10::BFloat16", "float", "TensorList", "Scalar"]}},'
+)
+"""An event of a profile of PyTorch: an operator with shapes."""
+
+TIMES = b"# tutti.kernel_times/1 gpu=h100\nname,dtype,shapes,us\naten.mm,bfloat16,8x4 4x2 +1,1.5\n"
 
 LOGS = {
     "steps.csv": b"model,platform,gpus,global_batch,tensor,seconds\n"

@@ -444,7 +444,9 @@ def _tables() -> list[Reader]:
 
 
 def _plans() -> list[Reader]:
+    from tutti.formats.kineto.operators import timed_operators
     from tutti.formats.kineto.steps import read_step
+    from tutti.training.capture.measured import read_times
     from tutti.training.files.calibration import read_calibration
     from tutti.training.files.measured import read_measured
     from tutti.workloads.huggingface import read_config
@@ -456,10 +458,14 @@ def _plans() -> list[Reader]:
     def script(path: Path) -> Any:
         return read_recipe(path.name, path.parent)
 
-    profiles = tuple(
-        {name: data.replace(b'"traceEvents": [', b'"traceEvents": [' + plans.STEP, 1)}
-        for name, data in training_seeds.profiles().items()
-    )
+    def operators(path: Path) -> Any:
+        return timed_operators(path, lambda _: True)
+
+    def profiles(event: bytes) -> tuple[Files, ...]:
+        start = b'"traceEvents": ['
+        return tuple({name: data.replace(start, start + event, 1)}
+                     for name, data in training_seeds.profiles().items())  # fmt: skip
+
     configs = tuple({"config.json": text} for text in plans.CONFIGS)
     logs = tuple({name: text} for name, text in plans.LOGS.items())
     return [
@@ -467,5 +473,7 @@ def _plans() -> list[Reader]:
         Reader(name="megatron", read=script, files=({"a.sh": plans.SCRIPT},)),
         Reader(name="measured-steps", read=read_measured, files=logs),
         Reader(name="calibration", read=read_calibration, files=({"c.toml": plans.CALIBRATION},)),
-        Reader(name="profiled-step", read=read_step, files=profiles),
+        Reader(name="profiled-step", read=read_step, files=profiles(plans.STEP)),
+        Reader(name="profiled-operators", read=operators, files=profiles(plans.OPERATOR)),
+        Reader(name="kernel-times", read=read_times, files=({"times.csv": plans.TIMES},)),
     ]

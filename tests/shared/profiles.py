@@ -61,6 +61,13 @@ class RankProfile:
         correlation = self.call("cudaLaunchKernel", launch)
         self.activity(name, stream, span, correlation, **arguments)
 
+    def operation(
+        self, name: str, span: tuple[float, float], dims: list[Any], types: list[str], at: int = -1
+    ) -> None:
+        """Adds a CPU operation with the shapes and datatypes of its arguments."""
+        arguments = {"External id": at, "Input Dims": dims, "Input type": types}
+        self._event("cpu_op", name, (MAIN, self.thread), span, arguments)
+
     def record(
         self, span: tuple[float, float], external: int, communication: dict[str, Any]
     ) -> None:

@@ -94,11 +94,12 @@ def test_gathers_overlap_the_block_before(sharded: CapturedStep) -> None:
 
 
 def test_a_step_takes_as_long_as_that_of_the_built_in_model(tmp_path: Path) -> None:
-    """Half of the blocks of Llama 3 8B with FSDP on 128 GPUs, as of a compiled program: within 5 %.
+    """Half of the blocks of Llama 3 8B with FSDP on 128 GPUs, as of a compiled program: within 2 %.
 
     Both gather a unit ahead. The root of FSDP2 has the embedding and the classifier, which it
-    gathers once; the built-in model gathers each of them in both passes. Without a compiler,
-    operators between products take their bytes, too.
+    gathers once; the built-in model gathers each of them in both passes. FSDP2 copies weights out
+    of each gather and gradients into each reduction, which the built-in model does not. Without a
+    compiler, operators between products take their bytes, too.
     """
     options = ["--layers", str(LAYERS), "--tokens", "8192"]
     captured = capture_script(SCRIPTS / "llama_fsdp.py", options, 128)
@@ -117,14 +118,19 @@ def test_a_step_takes_as_long_as_that_of_the_built_in_model(tmp_path: Path) -> N
         parallelism=Parallelism(zero=3),
         compute=kernels_of(npu("h100"), setting),
     ).run(training.configurations[0])
-    assert fused.total.ps == pytest.approx(built_in.total.ps, rel=0.05)
+    (role,) = captured.roles
+    bandwidth = npu("h100").memory_bandwidth.core.bytes_per_second
+    copied = sum(one.bytes for one in role.operators
+                 if one.name.startswith("fsdp.") and one.stream == 0)  # fmt: skip
+    copies = round(1e12 * copied / bandwidth)
+    assert 0.03 < copies / fused.total.ps < 0.05
+    assert fused.total.ps - copies == pytest.approx(built_in.total.ps, rel=0.02)
     count = {
         kind: sum(
             one.kind == kind for one in built_in.step.programs(training.configurations[0])[0].issued
         )
         for kind in ("all_gather", "reduce_scatter")
     }
-    (role,) = captured.roles
     found = Counter(to.collective for _, to in role.exchanges)
     assert (count["all_gather"], found["all_gather"]) == (2 * (LAYERS + 2), 2 * LAYERS + 1)
     assert (count["reduce_scatter"], found["reduce_scatter"]) == (LAYERS + 2, LAYERS + 1)
@@ -133,7 +139,6 @@ def test_a_step_takes_as_long_as_that_of_the_built_in_model(tmp_path: Path) -> N
     eager = training.step.run(training.configurations[0])
     moved = sum(one.bytes for one in role.operators
                 if one.kind == "memory" and not one.name.startswith(SEPARATE))  # fmt: skip
-    bandwidth = npu("h100").memory_bandwidth.core.bytes_per_second
     assert (eager.compute - fused.compute) * 1e-12 == pytest.approx(moved / bandwidth, rel=0.01)
 
 
@@ -174,6 +179,24 @@ def test_stages_of_a_pipeline_are_roles(tmp_path: Path) -> None:
     training = load_training(tmp_path, ["platform=dgx_h100_cluster"])
     run = training.step.run(training.configurations[0])
     assert run.total.ps > 0
+
+
+def test_stages_of_a_pipeline_divide_their_tensors() -> None:
+    """Tensor groups of 2 in 2 stages: half of the products; 3 blocks are 1 and 2 of a stage."""
+    options = [*OPTIONS[2:], "--layers", "3", "--stages", "2", "--chunks", "1",
+               "--micro-batches", "2"]  # fmt: skip
+    steps = [capture_script(SCRIPTS / "llama_pipeline.py", [*options, "--tensor", str(tensor)], 8,
+                            step=1) for tensor in (1, 2)]  # fmt: skip
+    assert [[role.rank for role in step.roles] for step in steps] == [[0, 4], [0, 4]]
+    plain, divided = ([role.flops("product") for role in step.roles] for step in steps)
+    assert plain == [2 * flops for flops in divided]
+    assert sum(plain) == 2 * 6 * (SHAPE.blocks // 2 * 3 + 4096 * 512) * SHAPE.tokens
+    hidden = {to.bytes for _, to in steps[1].roles[0].exchanges if to.peer is not None}
+    assert hidden == {2 * SHAPE.tokens * SHAPE.hidden // 2}
+    names = {to.collective for role in steps[1].roles for _, to in role.exchanges}
+    assert names == {"all_gather", "reduce_scatter", "all_reduce", "send", "recv"}
+    groups = {group.ranks for role in steps[1].roles for group in role.groups}
+    assert {(0, 1), (4, 5)} <= groups
 
 
 def test_a_step_is_stored_and_read_back(sharded: CapturedStep, tmp_path: Path) -> None:

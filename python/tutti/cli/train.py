@@ -67,6 +67,7 @@ _READ = (
     ("kineto:FILES", "ops of each NPU, from profiles of PyTorch: a file, pattern or folder"),
     ("hf:FILE", "a decoder, from the config.json of Hugging Face"),
     ("captured:FOLDER", "a step of a PyTorch program, from `tutti train capture`"),
+    ("script:FILE", "a PyTorch program, captured as `[capture]` states"),
     ("megatron:FILE", "a decoder, from arguments of Megatron-LM"),
     ("[compute]", 'model = "measured", file = FILE: times of each layer'),
     ("from-astrasim", "workloads of ASTRA-sim: `tutti train from-astrasim --help`"),
@@ -81,7 +82,7 @@ def run_(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="The training step (TOML), or the folder of a captured step.",
+            help="The training step (TOML), the folder of a captured step, or a PyTorch program.",
             show_default=False,
         ),
     ],
@@ -110,7 +111,9 @@ def run_(
     The file's `model` is one of `tutti train list`, or `scalesim:FILE`, `chakra:PREFIX` or
     `kineto:FILES`, which read files of other tools. `[compute]` can read measured times. `tutti
     train from-astrasim` runs workloads of ASTRA-sim. The folder of `tutti train capture` is a step
-    of a PyTorch program; by default it runs on dgx_h100_cluster.
+    of a PyTorch program; by default it runs on dgx_h100_cluster. A program itself, FILE.py, is
+    captured first: `capture.world_size` is the number of ranks, `capture.arguments` has its
+    options.
 
     \b
     Examples:
@@ -118,6 +121,7 @@ def run_(
       tutti train run examples/10_training_step/training.toml --set batch=64
       tutti train run examples/10_training_step/training.toml --npu 0
       tutti train run step --platform gb200_nvl72_cluster
+      tutti train run train.py --set capture.world_size=64 --set capture.arguments.layers=16
     """
     chosen = [f"platform={json.dumps(platform)}"] if platform else []
     training = load_training(file, [*chosen, *(changes or ())], output=to)

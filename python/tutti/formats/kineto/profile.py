@@ -35,6 +35,7 @@ _SYNC = "cuda_sync"
 _STEP = "ProfilerStep#"
 _OTHERS = ("cpu_op", "user_annotation", "gpu_user_annotation", "python_function", "operator")
 """Categories of other events of the PyTorch profiler; names of old versions are upper case."""
+_OPERATIONS = ("cpu_op", "operator")
 _COMMUNICATION = (
     "Collective name",
     "In msg nelems",
@@ -103,6 +104,24 @@ class Record(NamedTuple):
     communication: Mapping[str, Any]
 
 
+class Operation(NamedTuple):
+    """A CPU operation of PyTorch. Times are in ns.
+
+    Attributes:
+        number: Its place among the operations of the file.
+        external: The number that its kernels refer to, or -1.
+        arguments: The arguments of the event, such as `Input Dims`.
+    """
+
+    name: str
+    number: int
+    start: int
+    end: int
+    thread: tuple[object, object]
+    external: int
+    arguments: Mapping[str, Any]
+
+
 class Sync(NamedTuple):
     """A wait of a stream or of the CPU.
 
@@ -133,9 +152,11 @@ class Profile:
         calls: Calls of CPU threads.
         syncs: Waits.
         records: Descriptions of communications.
+        operations: CPU operations, if requested.
         steps: Starts and ends in ns of the annotations `ProfilerStep#N` of the CPU.
         distributed: The member `distributedInfo`, or an empty table.
         base: The start of the clock in ns since 1970, or 0.
+        gpu: The product name of the first GPU, or an empty text.
     """
 
     source: Path
@@ -143,9 +164,11 @@ class Profile:
     calls: list[Call] = field(default_factory=list)
     syncs: list[Sync] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
     steps: list[tuple[int, int]] = field(default_factory=list)
     distributed: dict[str, Any] = field(default_factory=dict)
     base: int = 0
+    gpu: str = ""
 
     @property
     def world_size(self) -> int | None:
@@ -190,14 +213,18 @@ def _rank_count(given: object) -> int | None:
     return given if type(given) is int and 0 < given <= RANKS else None
 
 
-def load_profile(path: Path) -> Profile:
+def load_profile(path: Path, *, operations: bool = False) -> Profile:
     """Reads the profile of a rank.
+
+    Args:
+        path: The file.
+        operations: Whether to store all CPU operations.
 
     Raises:
         ConfigError: The file cannot be read, is truncated or not a JSON object.
         TraceError: It is not a profile of PyTorch, has no GPU activity, or an event is invalid.
     """
-    loader = _Loader(path)
+    loader = _Loader(path, operations=operations)
     pieces = read_pieces(path, Bytes.TRACE, EXPECTED)
     for name, value in members(pieces, _EVENTS, source=str(path), expected=EXPECTED):
         if name == _EVENTS:
@@ -206,14 +233,17 @@ def load_profile(path: Path) -> Profile:
             loader.profile.distributed = value
         elif name == "baseTimeNanoseconds" and type(value) is int and 0 <= value < 1 << 62:
             loader.profile.base = value
+        elif name == "deviceProperties" and isinstance(value, list) and value:
+            loader.profile.gpu = _product(value[0])
     return loader.finished()
 
 
 class _Loader:
     """Collects the events of a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, operations: bool) -> None:
         self.profile = Profile(path)
+        self._stores_operations = operations
         self._number = -1
         self._categories: dict[str, None] = {}
         self._is_pytorch = False
@@ -243,8 +273,10 @@ class _Loader:
         elif category == "user_annotation" and str(event.get("name", "")).startswith(_STEP):
             self._is_pytorch = True
             self.profile.steps.append(self._times(event))
-        elif not self._is_pytorch and category in _OTHERS:
+        elif category in _OTHERS:
             self._is_pytorch = True
+            if self._stores_operations and category in _OPERATIONS:
+                self._add_operation(event)
         elif len(self._categories) < 8:
             self._categories.setdefault(category[:40])
 
@@ -298,6 +330,14 @@ class _Loader:
         self.profile.records.append(
             Record(start, end, _thread(event), external, _communication(arguments))
         )
+
+    def _add_operation(self, event: dict[str, Any]) -> None:
+        arguments = _arguments(event)
+        start, end = self._times(event)
+        external = self._integer(arguments.get("External id", -1), "External id")
+        found = self.profile.operations
+        found.append(Operation(self._name(event), len(found), start, end, _thread(event), external,
+                               arguments))  # fmt: skip
 
     def _add_sync(self, event: dict[str, Any]) -> None:
         arguments = _arguments(event)
@@ -357,6 +397,11 @@ class _Loader:
 
 _LONGEST_NAME = 120
 """Characters of a name that are stored: names of templates have thousands."""
+
+
+def _product(device: object) -> str:
+    name = device.get("name") if isinstance(device, dict) else None
+    return name[:_LONGEST_NAME] if isinstance(name, str) else ""
 
 
 def _arguments(event: dict[str, Any]) -> dict[str, Any]:

@@ -4,14 +4,20 @@ Products and attention take their FLOPs at the peak of their datatype, products 
 each times its fitted coefficient (:mod:`tutti.training.plan.efficiency`). Other operators take
 their bytes at the memory bandwidth. The coefficient of the bytes of products was fitted to steps
 whose operators between products are fused, so these take no more time if the program is compiled.
+
+With a precision below BF16, products of weights in numbered blocks have its rate, as layers of
+recipes do; the coefficients of that precision have the casts. Others, such as the classifier, keep
+their datatype. Products in FP8 of the program have the rate of FP8 with any precision.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tutti.training.plan.efficiency import coefficients
+from tutti.training.plan.efficiency import coefficients, rates_of
 from tutti.workloads.kernels import OVERLAP, TERMS, Rates
 
 if TYPE_CHECKING:
@@ -23,6 +29,11 @@ if TYPE_CHECKING:
     from tutti.training.plan.efficiency import Setting
 
 __all__ = ["SEPARATE", "KernelTimes"]
+
+_NUMBERED = re.compile(r"(^|\.)\d+(\.|$)")
+"""The names of modules in a numbered block, such as `layers.3.up`."""
+_HALF = frozenset({"bfloat16", "float16"})
+_HALF_BYTES = 2
 
 _MODEL_SHARE = 4 / 5
 """Share of the FLOPs of the backward pass of attention that the coefficient counts: a kernel
@@ -51,6 +62,11 @@ class KernelTimes:
     fused: bool = False
     measured: MeasuredTimes | None = None
 
+    @cached_property
+    def rates(self) -> Rates:
+        """The peaks at the precision of the setting."""
+        return rates_of(self.peaks, self.setting.precision)
+
     @property
     def used(self) -> MeasuredTimes | None:
         """The measured times, unless they are of another GPU or an efficiency replaces them."""
@@ -72,30 +88,50 @@ class KernelTimes:
         times = []
         for one in operators:
             key = (one.kind, one.phase, one.name, one.flops, one.bytes, one.weight, one.dtype,
-                   one.shapes if self.measured else "")  # fmt: skip
+                   self.reduces(one), one.shapes if self.measured else "")  # fmt: skip
             if key not in cache:
                 cache[key] = round(1e12 * self._seconds(one, factors, memory, slower))
             times.append(cache[key])
         return times
+
+    def reduces(self, one: Operator) -> bool:
+        """Returns whether a product has the precision of the setting instead of its datatype."""
+        if self.setting.precision == "bf16" or one.kind != "product" or not one.weight:
+            return False
+        return one.dtype in _HALF and _NUMBERED.search(one.module) is not None
 
     def _seconds(
         self, one: Operator, factors: dict[str, float], memory: float, slower: float
     ) -> float:
         if one.exchange is not None:
             return 0.0
-        if one.kind == "memory":
-            return 0.0 if self.fused and _fuses(one) else one.bytes / memory
-        found = self.used.seconds(one) if self.used else None
+        if self.fused and one.kind == "memory" and _fuses(one):
+            return 0.0
+        found = self.used.seconds(one) if self.used and not self.reduces(one) else None
         if found is not None:
             return found * slower
-        peak = self._peak(one.dtype) / slower
+        if one.kind == "memory":
+            return one.bytes / memory
         if one.kind == "attention":
             share = _MODEL_SHARE if "backward" in one.name else 1.0
-            return factors["attention"] * share * one.flops / peak
-        gpu = factors["products"] * one.flops / peak
+            return factors["attention"] * share * one.flops / (self._peak(one.dtype) / slower)
+        name, peak = self._rate(one)
+        gpu = factors[name] * one.flops / (peak / slower)
         gpu += factors["memory"] * (one.bytes - one.weight) / memory
-        gpu += factors["weights"] * one.weight / memory
+        gpu += factors["weights"] * self._weights(one) / memory
         return float((gpu**OVERLAP + factors["kernels"] ** OVERLAP) ** (1 / OVERLAP))
+
+    def _rate(self, one: Operator) -> tuple[str, float]:
+        """Returns the coefficient of a product, and the operations per second of a complete GPU."""
+        if self.reduces(one):
+            return "products", self.rates.flops
+        keeps = self.setting.precision != "bf16" and not one.dtype.startswith("float8")
+        return "classifier" if keeps else "products", self._peak(one.dtype)
+
+    def _weights(self, one: Operator) -> float:
+        """Returns the bytes of the weights of a product: in the forward pass, of its precision."""
+        is_cast = self.reduces(one) and one.phase in {"forward", "recompute"}
+        return one.weight * (self.rates.weight / _HALF_BYTES if is_cast else 1.0)
 
     def _peak(self, dtype: str) -> float:
         """Returns operations per second; FP32 has those of TF32, half of BF16's."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tutti.training.capture.measured import MeasuredTimes, key_of, operators_of
+from tutti.training.capture.measured import MeasuredTimes, key_of, operators_of, shapes_of
 from tutti.training.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -62,10 +62,11 @@ def measure(
 
 def _call(one: Operator, device: str) -> Callable[[], object] | None:
     """Returns a call of an operator; None if it cannot be called by the shapes of its tensors."""
-    shapes = _shapes(one.shapes)
+    parsed = shapes_of(one.shapes)
     dtype = getattr(torch, one.dtype, None)
-    if shapes is None or dtype is None:
+    if parsed is None or dtype is None:
         return None
+    shapes, _ = parsed
     tensors = [torch.randn(shape, device=device, dtype=torch.float32).to(dtype) for shape in shapes]
     if one.name in _PRODUCTS:
         function = getattr(_ATEN, one.name.removeprefix("aten."))
@@ -90,15 +91,6 @@ def _attention(one: Operator, tensors: Sequence[Any]) -> Callable[[], object]:
     out = attention(*leaves, **more)
     upstream = torch.ones_like(out)
     return lambda: torch.autograd.grad(out, leaves, upstream, retain_graph=True)
-
-
-def _shapes(text: str) -> list[tuple[int, ...]] | None:
-    """Returns the shapes of the first tensors of a captured operator."""
-    try:
-        words = text.partition(" +")[0].split()
-        return [tuple(int(size) for size in word.split("x")) for word in words]
-    except ValueError:
-        return None
 
 
 def _median(run: Callable[[], object], device: str) -> float:

@@ -26,9 +26,11 @@ __all__ = [
     "MEASURED",
     "Key",
     "MeasuredTimes",
+    "Shapes",
     "key_of",
     "operators_of",
     "read_times",
+    "shapes_of",
     "write_times",
 ]
 
@@ -37,8 +39,9 @@ _FORMAT = "# tutti.kernel_times/1"
 _COLUMNS = ["name", "dtype", "shapes", "us"]
 _EXPECTED = "the table of `tutti train measure`"
 _KINDS = ("product", "attention")
-"""Operators that are measured: the others take their bytes at the memory bandwidth."""
+"""Operators that `tutti train measure` runs; a profile has the times of others, too."""
 
+Shapes = tuple[tuple[int, ...], ...]
 Key = tuple[str, str, str]
 """The name, datatype and shapes of an operator."""
 
@@ -75,6 +78,19 @@ def operators_of(operators: Iterable[Operator]) -> list[Operator]:
     return list(found.values())
 
 
+def shapes_of(text: str) -> tuple[Shapes, int] | None:
+    """Returns the shapes of the first tensors of a captured operator, and the number of others.
+
+    A scalar is `1`, as a tensor of one element. None if the text is not such a list.
+    """
+    words, _, more = text.partition(" +")
+    try:
+        shapes = tuple(tuple(map(int, word.split("x"))) for word in words.split())
+        return shapes, int(more or 0)
+    except ValueError:
+        return None
+
+
 def write_times(path: Path, times: MeasuredTimes) -> Path:
     """Writes a table of times."""
     text = io.StringIO()
@@ -97,11 +113,14 @@ def read_times(path: Path) -> MeasuredTimes:
     head = lines[0] if lines else ""
     if not head.startswith(f"{_FORMAT} gpu="):
         raise _invalid(path, 1, f"the first line is not `{_FORMAT} gpu=NAME`")
-    rows = csv.reader(lines[1:])
-    if next(rows, None) != _COLUMNS:
+    try:
+        rows = list(csv.reader(lines[1:]))
+    except csv.Error as error:
+        raise _invalid(path, 2, str(error)) from None
+    if not rows or rows[0] != _COLUMNS:
         raise _invalid(path, 2, f"the columns are not {','.join(_COLUMNS)}")
     us: dict[Key, float] = {}
-    for number, row in enumerate(rows, start=3):
+    for number, row in enumerate(rows[1:], start=3):
         if len(row) != len(_COLUMNS):
             raise _invalid(path, number, f"{len(row)} values")
         name, dtype, shapes, text = row

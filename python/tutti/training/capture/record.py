@@ -196,4 +196,4 @@ class CapturedStep:
     torch: str
     roles: tuple[Role, ...]
     compiled: bool = False
-    seconds: float = field(default=0.0, compare=False)
+    seconds: float = field(default=0.0, compare=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -214,3 +215,24 @@ def _replace(
 def _leave_groups() -> None:
     if dist.is_initialized():
         dist.destroy_process_group()
+    _forget_meshes()
+
+
+def _forget_meshes() -> None:
+    """Clears the caches of DTensor: their results refer to meshes with the groups of this rank.
+
+    Meshes of equal ranks are equal, so that the next captured rank would find them.
+    """
+    tensor = sys.modules.get("torch.distributed.tensor")
+    if tensor is None:
+        return
+    propagator = tensor.DTensor._op_dispatcher.sharding_propagator
+    redistribute = sys.modules.get("torch.distributed.tensor._redistribute")
+    clears = [
+        getattr(propagator.propagate_op_sharding, "cache_clear", None),
+        getattr(torch._C, "_clear_DTensor_sharding_propagator_cache", None),
+        getattr(redistribute, "clear_redistribute_planner_cache", None),
+        getattr(getattr(redistribute, "_gen_transform_infos", None), "cache_clear", None),
+    ]
+    for clear in filter(None, clears):  # versions of PyTorch have some of them
+        clear()

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.training.endpoint import Ring
     from tutti.training.fabric import Channels, Dimension
-    from tutti.training.step import Step
+    from tutti.training.step import Detail, Step
     from tutti.workloads import Model
     from tutti.workloads.compute import ComputeModel
 
 CAPTURED = "captured:"
 """The start of `model` for the folder of a captured step."""
+SCRIPT = "script:"
+"""The start of `model` for a script that is captured."""
 _RELATIVE = "paths are relative to the file of the training step"
 _BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4}
 
@@ -60,14 +62,14 @@ def load_training(
     """Reads the file of a training step.
 
     Args:
-        path: The file.
+        path: The file; or the folder of a captured step, or the script of one.
         changes: Key paths and values, each ``KEY=VALUE``.
         output: Replaces the folder for results of the file.
 
     Raises:
         ConfigError: The file or a change is invalid.
     """
-    if path.is_dir():
+    if path.is_dir() or path.suffix == ".py":
         from tutti.training.files.captured import load_captured
 
         return load_captured(path, changes, output=output)
@@ -94,12 +96,13 @@ def resolve_training(
     """
     folder = Path(source).parent if folder is None else folder
     raw = validated_file(RawTraining, tables, source=source)
+    step = _step(raw, source, folder)
     return Training(
         source=source,
         raw=raw,
         title=raw.title,
-        step=_step(raw, source, folder),
-        configurations=_configurations(raw, source),
+        step=step,
+        configurations=_configurations(raw, source, step.detail),
         output=Path(raw.output),
     )
 
@@ -107,10 +110,13 @@ def resolve_training(
 def _step(raw: RawTraining, source: str, folder: Path) -> Step:
     from tutti.training.step import Step
 
-    if raw.model.startswith(CAPTURED):
+    if raw.model.startswith((CAPTURED, SCRIPT)):
         from tutti.training.files.captured import captured_step
 
         return captured_step(raw, source, folder, _algorithms(raw, folder))
+    if raw.capture is not None:
+        raise mistake("is of a script", source=source, key="capture",
+                      expected='`model = "script:FILE"`')  # fmt: skip
     rings, platform = _network(raw, source, folder)
     traces = _traces(raw, source, folder)
     model = _traced(raw, traces) if traces else _model(raw, source, folder)
@@ -312,10 +318,10 @@ def _check_division(step: Step, source: str) -> None:
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
 
 
-def _configurations(raw: RawTraining, source: str) -> tuple[Configuration, ...]:
+def _configurations(raw: RawTraining, source: str, detail: Detail) -> tuple[Configuration, ...]:
     known = configurations()
     found: list[Configuration] = []
-    is_given = raw.detail == "packets" or "configurations" in raw.model_fields_set
+    is_given = detail == "packets" or "configurations" in raw.model_fields_set
     for index, given in enumerate(raw.configurations if is_given else ["ideal"]):
         key = f"configurations[{index}]"
         if isinstance(given, Configuration):

@@ -98,6 +98,40 @@ class GpuTable(Table):
     )
 
 
+class CaptureTable(Table):
+    """How the script of `model = "script:FILE"` is captured; see `tutti train capture`."""
+
+    world_size: int = Field(ge=1, le=1 << 20, description="The number of ranks of the job.")
+    arguments: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$")],
+                    bool | int | float | str] = Field(
+        default_factory=dict,
+        description="Options of the script: `layers = 16` is `--layers 16`, `checkpoint = true` "
+        "is `--checkpoint`. `false` leaves the option out.",
+    )  # fmt: skip
+    words: list[str] = Field(
+        default_factory=list, description="Positional arguments of the script, before its options."
+    )
+    ranks: list[int] = Field(
+        default_factory=list,
+        description="The captured ranks. By default rank 0, and those with which captured ranks "
+        "exchange messages: one of each pipeline stage.",
+    )
+    step: Positive = Field(default=2, description="The captured step, from 1.")
+    values: float | None = Field(
+        default=None, description="What each value is that the script reads; refused if absent."
+    )
+    gpus_per_node: int = Field(
+        default=8, ge=1, le=1024, description="GPUs of a node, for LOCAL_RANK."
+    )
+    store: str = Field(
+        default="out/captures",
+        min_length=1,
+        description="The folder of captured steps, relative to the working directory. A capture "
+        "is made again if the script, a module of its folder, PyTorch or tutti changes; files "
+        "that the script reads do not count.",
+    )
+
+
 ComputeTable = Annotated[
     RooflineTable | SystolicTable | MeasuredTable | GpuTable, Discriminator("model")
 ]
@@ -121,7 +155,12 @@ class RawTraining(Table):
     model: str = Field(
         description="The model, as `name` or `name:argument`; `tutti train list` lists them. "
         "`scalesim:FILE` reads a SCALE-Sim topology, `chakra:PREFIX` the Chakra traces "
-        "PREFIX.RANK.et, `kineto:FILES` profiles of PyTorch: a file, a pattern or a folder."
+        "PREFIX.RANK.et, `kineto:FILES` profiles of PyTorch: a file, a pattern or a folder. "
+        "`captured:FOLDER` is a step of `tutti train capture`, `script:FILE` one that is captured "
+        "as `capture` states."
+    )
+    capture: CaptureTable | None = Field(
+        default=None, description="How the script of `script:FILE` is captured."
     )
     batch: Positive = Field(
         default=1, description="Samples per NPU, or per group of NPUs that share a model."

@@ -60,9 +60,14 @@ def captured_remarks(work: CapturedWork) -> Iterator[str]:
     if "reduce" in names:
         yield "a reduce takes the time of a reduce_scatter of as many bytes"
     yield from _measured(work)
-    dtypes = {one.dtype for role in work.step.roles for one in role.operators
-              if one.kind == "product"}  # fmt: skip
-    if "float32" in dtypes:
+    if like := work.kernels.setting.model:
+        yield f"the program has the weights of {like}, whose fitted factors apply"
+    products = [one for role in work.step.roles for one in role.operators if one.kind == "product"]
+    if (precision := work.kernels.setting.precision) != "bf16":
+        reduced = sum(map(work.kernels.reduces, products))
+        yield (f"{reduced:,} of {len(products):,} products have the rate of {precision}: those of "
+               "weights in numbered blocks; the others have that of their datatype")  # fmt: skip
+    if any(one.dtype == "float32" for one in products):
         yield "products in float32 have half of BF16's peak (TF32)"
 
 
@@ -75,8 +80,14 @@ def _measured(work: CapturedWork) -> Iterator[str]:
         reason = f"not of {kernels.peaks.name}" if not kernels.efficiency else "and an efficiency"
         yield f"the measured kernel times are of {kernels.measured.gpu}, {reason}: not used"
         return
-    timed = [one for role in work.step.roles for one in role.operators
-             if one.kind in {"product", "attention"}]  # fmt: skip
+    operators = [one for role in work.step.roles for one in role.operators]
+    timed = [one for one in operators if one.kind in {"product", "attention"}]
     count = sum(kernels.used.seconds(one) is not None for one in timed)
+    others = sum(one.kind == "memory" and kernels.used.seconds(one) is not None
+                 for one in operators)  # fmt: skip
+    more = f", {others:,} other operators too" if others else ""
     yield (f"{count:,} of {len(timed):,} products and attentions have the time measured on "
-           f"{kernels.measured.gpu}")  # fmt: skip
+           f"{kernels.measured.gpu}{more}")  # fmt: skip
+    if reduced := sum(kernels.reduces(one) for one in timed if kernels.used.seconds(one)):
+        yield (f"{reduced:,} of them were measured in BF16, so that they have the time of "
+               f"{kernels.setting.precision} instead")  # fmt: skip
