@@ -140,8 +140,9 @@ fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
 }
 
 fn check_packet(settings: &Settings, packet: u32) -> Result<(), FlitError> {
-    if settings.cut_through && packet > settings.buffer {
-        return Err(FlitError::BufferSmallerThanPacket { buffer: settings.buffer, packet });
+    let buffer = settings.least_buffer();
+    if settings.cut_through && packet > buffer {
+        return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
     }
     Ok(())
 }
