@@ -2,7 +2,8 @@
 
 ``python validation/library_patterns.py MPICC [MPICC]`` forces every algorithm of an MPI library in
 turn, counts its messages per pair of ranks, and stores them in ``build/patterns/``. Counts that
-exist are not repeated. It then writes the ranks at which the messages of each schedule are equal to
+exist are not repeated, and verdicts on rank counts without any stay. It then writes the ranks at
+which the messages of each schedule are equal to
 ``python/tutti/measured/tune/library_patterns.json``, from which `make reference` makes a column of
 ``docs/reference/library-algorithms.md``. ``--defaults`` compares what the library does without
 tuning with `library_defaults.toml` instead.
@@ -97,19 +98,28 @@ def _counted(mpi: Mpi, algorithm: LibraryAlgorithm, ranks: int, segment: int, fa
     return [[*key, value] for key, value in sorted(sent.items())]
 
 
-def compared(kind: str, version: str, counted: Mapping[str, Any]) -> dict[str, Any]:
+def compared(
+    kind: str, version: str, counted: Mapping[str, Any], known: Mapping[str, Any]
+) -> dict[str, Any]:
     """Returns the ranks of each verdict, by collective, algorithm, and segment size and fan-out.
 
     Verdicts are `same`, `alike` (up to renumbering of ranks), `other`, `none` without a schedule,
-    and `failed` if the run failed.
+    and `failed` if the run failed. Those of ranks that are not counted are `known` ones.
     """
     found: dict[str, Any] = {}
     for algorithm in _algorithms(kind, version):
         for segment, fan in cases(algorithm):
+            earlier = known.get(algorithm.collective, {}).get(algorithm.label, {})
+            verdicts = {
+                ranks: verdict
+                for verdict, every in earlier.get(f"{segment} {fan}", {}).items()
+                for ranks in every
+            }
             for ranks in RANKS:
                 sent = counted.get(key_of(algorithm, ranks, segment, fan))
                 if sent is not None:
-                    verdict = _verdict(algorithm, ranks, segment, fan, sent)
+                    verdicts[ranks] = _verdict(algorithm, ranks, segment, fan, sent)
+                if verdict := verdicts.get(ranks):
                     of_case = found.setdefault(algorithm.collective, {}).setdefault(
                         algorithm.label, {}
                     ).setdefault(f"{segment} {fan}", {})  # fmt: skip
@@ -142,7 +152,9 @@ def write(mpis: Sequence[Mpi]) -> None:
     found = json.loads(WRITTEN.read_text("utf-8")) if WRITTEN.exists() else {}
     for mpi in mpis:
         counted = json.loads((COUNTS / f"{mpi.kind}.json").read_text("utf-8"))
-        found[mpi.kind] = compared(mpi.kind, mpi.version, counted)
+        before = found.get(mpi.kind, {})
+        known = before["algorithms"] if before.get("version") == mpi.version else {}
+        found[mpi.kind] = compared(mpi.kind, mpi.version, counted, known)
     WRITTEN.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 

@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
@@ -86,6 +87,8 @@ def arguments():
     for name, default in (("layers", 32), ("width", 4096), ("heads", 32), ("kv-heads", 8),
                           ("wide", 14336), ("vocabulary", 128256), ("tokens", 8192)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--micro-batches", type=int, default=1, help="gradient accumulation")
+    parser.add_argument("--checkpoint", action="store_true", help="recompute the blocks")
     return parser.parse_args()
 
 
@@ -96,15 +99,20 @@ def main():
     mesh = init_device_mesh("cuda", (dist.get_world_size(),))
     with torch.device("meta"):
         model = Decoder(options)
+    if options.checkpoint:
+        for number, layer in enumerate(model.layers):
+            model.layers[number] = checkpoint_wrapper(layer)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     for layer in [*model.layers, model]:
         fully_shard(layer, mesh=mesh, mp_policy=policy)
     model.to_empty(device="cuda")
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     for _ in range(10):
-        words = torch.randint(options.vocabulary, (1, options.tokens + 1), device="cuda")
-        scores = model(words[:, :-1]).flatten(0, 1).float()
-        F.cross_entropy(scores, words[:, 1:].flatten()).backward()
+        for number in range(options.micro_batches):
+            model.set_requires_gradient_sync(number + 1 == options.micro_batches)
+            words = torch.randint(options.vocabulary, (1, options.tokens + 1), device="cuda")
+            scores = model(words[:, :-1]).flatten(0, 1).float()
+            F.cross_entropy(scores, words[:, 1:].flatten()).backward()
         optimizer.step()
         optimizer.zero_grad()
     dist.destroy_process_group()

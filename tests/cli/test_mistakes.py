@@ -145,7 +145,7 @@ VERBS = {
 }
 
 
-IN_WORDS_OF_THEIR_OWN = {("experiment", "sweep"), ("sweep", "experiment")}
+IN_WORDS_OF_THEIR_OWN = {("experiment", "sweep"), ("sweep", "experiment"), ("noc", "sweep")}
 MIXED_UP = [
     (given, verb)
     for given in FILES

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 WRITES = {
     *("compare", "search", "run", "init", "sweep", "calibrate", "tune", "advise", "plot", "paper"),
     *("convert", "schedule draw", "nccl doctor", "nccl topology", "coherence run"),
-    *("noc run", "noc sweep", "noc watch", "noc from-booksim"),
+    *("noc run", "noc sweep", "noc explore", "noc watch", "noc from-booksim"),
     *("noc from-garnet", "noc from-noxim"),
     *("bypass map", "bypass search", "bypass draw", "workload from-torch"),
     *("train plan", "train run", "train from-astrasim", "train overlap", "train search"),
-    *("train calibrate", "train capture", "train disturb", "mpi plan", "mpi exec", "mpi bench"),
+    *("train calibrate", "train capture", "train disturb", "train export"),
+    *("mpi plan", "mpi exec", "mpi bench"),
 }
 """Commands that write files."""
 METAVARS = {

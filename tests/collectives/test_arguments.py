@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import tutti
 from tutti import PipeliningPostal, _core
 from tutti.base.units import Size
+from tutti.collectives import arguments
 from tutti.collectives.argument_grids import grid
-from tutti.collectives.arguments import tune_arguments
+from tutti.collectives.arguments import ArgumentChoice, tune_arguments
+from tutti.platforms import platform
 from tutti.platforms.machine import Platform
+
+if TYPE_CHECKING:
+    import pytest
 
 FLAT = Platform(name="flat", model=PipeliningPostal(alpha_p="400 ns", alpha_r="100 ns"))
 NOT_TUNED = {
@@ -61,6 +68,26 @@ def test_several_sizes_are_as_good_as_one_size_at_a_time() -> None:
         for one in together.variants:
             if one.size == size:
                 assert one.time_ps <= 1.05 * best[one.notation.split(":", 1)[0]]
+
+
+def test_variants_of_the_best_argument_need_no_more_than_the_fastest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = platform("fat_tree:m=4x3,w=1x2,rate=10GB/s")
+    sizes = [Size.of_any("960 KiB")]
+    quick = tune_arguments(shared, "all_reduce", 12, sizes, most=10_000_000)
+    timed = arguments._Timer._time
+    variants = []
+
+    def keeps_two(*given: Any, **named: Any) -> dict[Any, ArgumentChoice]:
+        variants.extend([name for name, _ in given[2]] if len(given) > 5 else [])
+        return timed(*given[:5], **named)
+
+    monkeypatch.setattr(arguments._Timer, "_time", keeps_two)
+    assert tune_arguments(shared, "all_reduce", 12, sizes, most=10_000_000).variants == (
+        quick.variants
+    )
+    assert any("/" in one for one in variants)
 
 
 def test_what_takes_too_long_is_left_out_with_the_reason() -> None:

@@ -82,6 +82,8 @@ NEEDS_A_SETUP = (
     "tutti mpi plan --ranks 6",
     "tutti train capture",
     "tutti train run step ",
+    "tutti train export",
+    "tutti train measure",
     "tutti train calibrate",
     "tutti train plan llama3_8b -p dgx_h100_cluster -g 64",
 )

@@ -223,6 +223,11 @@ def networks() -> list[Target]:
             {"f.toml": noc},
             ("noc", "sweep", "f.toml", "--loads", "0.1", "--no-saturation", "--out", "o"),
         ),
+        Target(
+            "design space",
+            {"noc.toml": noc, "f.toml": example("32*/sweep.toml")},
+            ("sweep", "f.toml", "--status", "--out", "o"),
+        ),
         *(
             Target(
                 f"mesh {name}",

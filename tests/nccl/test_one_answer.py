@@ -23,6 +23,7 @@ from tutti.nccl.rings import rings
 from tutti.nccl.schedules import Layout, nvls_tree
 from tutti.platforms import platform
 from tutti.platforms.files.presets import platform_text
+from tutti.platforms.library import Prediction
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def simulated(where: Platform, ranks: int, size: Size) -> tuple[str, tutti.Run, 
         algorithms=[library.model.name],
     )
     (case,) = library.schedules(library.model.name, request, ranks)
-    run = tutti.simulate(case.schedule, case.platform or where, size=size)
+    run = tutti.simulate(case.schedule, case.platform or where, size=size, bound_on=where)
     difference = library.difference(case.name, ranks, [(size.bytes, run.completion_ps)])
     return case.name, run, difference
 
@@ -142,6 +143,70 @@ def test_verbs_print_the_same_number(tmp_path: Path) -> None:
     assert run["result"]["time_ps"] == pytest.approx(library["time_ps"], rel=AGREEMENT)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "size", "bound_ps"),
+    [
+        # 1 GiB at 370.8 GB/s, a launch of 6.6 us, and the 0.5 us of a message.
+        (8, "1GiB", 2_902_843_862),
+        # Between two nodes, 16 MiB at 8 x 49 GB/s take less than the NVLinks of a GPU.
+        (16, "16MiB", 52_345_998),
+        # 2 x 7 x 256 MiB between 8 nodes over 64 adapters of 49 GB/s.
+        (64, "256MiB", 1_204_972_572),
+    ],
+)
+def test_run_and_compare_have_one_bound(
+    ranks: int, size: str, bound_ps: int, tmp_path: Path
+) -> None:
+    common = ("-p", "dgx_h100_cluster", "--ranks", str(ranks), "--json")
+    run = json.loads(call("run", "nccl", "--size", size, *common, cwd=tmp_path).stdout)["result"]
+    arguments = ("-a", "nccl", "-b", size, "-e", size, "--no-report", *common)
+    compared = json.loads(call("compare", *arguments, cwd=tmp_path).stdout)
+    (row,) = (one for one in compared["tables"]["results"] if one["algorithm"] == "nccl")
+    assert row["bound_ps"] == run["bound_ps"] == bound_ps < run["time_ps"]
+    assert row["of_limit"] == run["of_limit"] == bound_ps / run["time_ps"]
+
+
+@pytest.mark.parametrize("name", ["dgx_h100_cluster", "dgx_h100_sharp_cluster"])
+@pytest.mark.parametrize("ranks", [16, 32])
+def test_no_schedule_beats_the_bound_of_used_switches(name: str, ranks: int) -> None:
+    """Idle nodes have NVSwitches, too, which do not weaken the bound of the others."""
+    where = platform(name)
+    assert where.library is not None
+    nodes = ranks // 8
+    frame = tutti.compare(
+        where,
+        collective="all_reduce",
+        ranks=[ranks],
+        sizes=["64 KiB", "64 MiB"],
+        algorithms=[
+            *where.library.model.notations("all_reduce", ranks),
+            "ring:node=8,channels=8",
+            f"hierarchical:8x{nodes}:in_network/ring/in_network",
+        ],
+        verify=False,
+    )  # fmt: skip
+    assert all(share <= 1 for share in frame["of_limit"])
+    assert frame["bound_ps"].n_unique() == 2
+
+
+@pytest.mark.parametrize(
+    ("latency_ps", "predicted_ps", "words"),
+    [
+        (10_000_000, 24_000_000_000, "has 24 ms (-5%)"),
+        (20_000_000, 1_065_000_000_000, "has 1.065 s, 46.9 times as long. The cause is its rate"),
+        (90_000_000_000, 100_000_000_000, "4.4 times as long. The cause is its latency of 90 ms"),
+        (0, 5_000_000_000, "has 5 ms, while the simulation takes 4.55 times as long. The cause is"),
+    ],
+)
+def test_a_large_difference_names_its_cause(latency_ps: int, predicted_ps: int, words: str) -> None:
+    library, name, size = LibraryPlan.of(platform("mi300x")), "rccl:tree,ll", 1 << 30
+    assert library is not None
+    library.predicted[name, 8, size] = Prediction("Tree", "LL", latency_ps, predicted_ps)
+    text = library.difference(name, 8, [(size, 22_730_000_000)])
+    assert words in text
+    assert ("select algorithms, not to predict this time" in text) == ("cause" in words)
+
+
 def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:
     arguments = ("-p", "dgx_h100_cluster", "--ranks", "16", "--size", "1MiB")
     single = call("run", "ring", *arguments, cwd=tmp_path)
@@ -192,6 +257,44 @@ def test_chains_through_one_link_are_refused() -> None:
         with pytest.raises(AlgorithmError, match="a chain uses 1"):
             tutti.compare(where, collective="broadcast", ranks=[ranks], sizes=["1 MiB"],
                           algorithms=["nccl"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "options"),
+    [
+        ("dgx_h100_cluster", 64, "--system dgx_h100 -c broadcast --nodes 8 -s 1GiB --nccl 2.28.9"),
+        (
+            "dgx_h100_cluster",
+            8,
+            "--system dgx_h100 -c broadcast --nodes 2 --gpus-per-node 4 -s 1GiB --nccl 2.28.9",
+        ),
+    ],
+)
+def test_a_missing_schedule_refers_to_the_model(
+    name: str, ranks: int, options: str, tmp_path: Path
+) -> None:
+    library = platform(name).library
+    assert library is not None
+    model = library.model
+    group = ranks if ranks == 64 else [*range(4), *range(8, 12)]
+    with pytest.raises(AlgorithmError) as refused:
+        model.schedule("nccl", "broadcast", group, 1 << 30)
+    assert refused.value.hint == (
+        f"`tutti nccl explain {options}` predicts its time, or name another algorithm"
+    )
+    explained = call("nccl", "explain", *options.split(), "--json", cwd=tmp_path)
+    (size,) = json.loads(explained.stdout)["tables"]["sizes"]
+    predicted = model.predict("nccl", "broadcast", group, 1 << 30)
+    own = {f"{one['algorithm']} {one['protocol']}": one["time_us"] for one in size["candidates"]}
+    assert own[predicted.choice] == pytest.approx(predicted.time_ps / 1e6, rel=1e-5)
+
+
+def test_a_misfit_names_the_only_rank_count(tmp_path: Path) -> None:
+    arguments = ("-c", "broadcast", "-p", "dgx_h100_cluster", "-b", "1G", "-e", "1G", "-a", "nccl")
+    one = call("compare", *arguments, "--ranks", "64", cwd=tmp_path).stderr
+    assert "expected: an algorithm for 64 ranks\nhint: `tutti nccl explain" in one
+    several = call("compare", *arguments, "--ranks", "16,64", cwd=tmp_path).stderr
+    assert "expected: an algorithm for at least one of 16, 64 ranks" in several
 
 
 def test_incomplete_nodes_are_remarked(tmp_path: Path) -> None:

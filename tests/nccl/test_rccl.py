@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 import tutti
@@ -130,3 +131,22 @@ def test_refuses_what_rccl_does_not_have(tmp_path: Path) -> None:
 def test_parts_of_a_node_use_the_links_to_each_other() -> None:
     time = choose(partial_system("mi300x", 1, 4), "all_reduce", GIB).time
     assert 1.5 * GIB / time / 1e3 <= 3 * 48
+
+
+def test_sizes_without_a_schedule_are_named_and_the_others_compared(tmp_path: Path) -> None:
+    """RCCL selects trees up to 16 MiB, which tutti cannot lay out through GPUs."""
+    words = ["compare", "-p", "mi300x_cluster", "--ranks", "16", "-a", "rccl", "-b", "256K"]
+    done = call(*words, "-e", "1G", "-f", "64", cwd=tmp_path)
+    assert "rccl on 16 ranks has no row at 256 KiB, 16 MiB: tutti has no schedule" in done.stderr
+    rows = pl.read_parquet(tmp_path / "out/tutti/results.parquet")
+    assert set(rows["size_bytes"]) == {1 << 30}
+    with pytest.raises(AlgorithmError, match="no schedule for trees"):
+        tutti.compare(platform("mi300x_cluster"), collective="all_reduce", ranks=[16],
+                      sizes=["256 KiB"], algorithms=["rccl"])  # fmt: skip
+
+
+def test_trees_of_two_nodes_have_a_reason() -> None:
+    library = platform("dgx_h100_cluster").library
+    assert library is not None
+    assert "halves the rate of trees" in library.model.reason("Tree", 16)
+    assert library.model.reason("Tree", 32) == ""

@@ -91,3 +91,19 @@ def test_a_sweep_shows_the_capacity_in_table_json_and_page(tmp_path: Path) -> No
     assert found["result"]["saturation"]["capacity_share"] < 1.1
     shares = [row["capacity_share"] for row in found["tables"]["results"]]
     assert shares[0] == pytest.approx(0.3)
+
+
+def test_single_cycle_meshes_show_the_same_capacity_line(tmp_path: Path) -> None:
+    given = ["noc", "sweep", "--mesh", "4x4", "--design", "sfo_greedy", "--loads", "0.02,0.05",
+             "--set", "measure.measure=500", "--set", "measure.warmup=100",
+             "--set", "measure.seeds=1", "--no-report", "-o", "out"]  # fmt: skip
+    done = call(*given, "--no-saturation", cwd=tmp_path)
+    text = " ".join(done.stdout.split())
+    # Each node ejects the broadcasts of the 15 others, a flit each.
+    expected = "ideal capacity: 0.06667 broadcasts per source and cycle, bounded by the busiest"
+    assert expected in text
+    assert "in flight ideal" in text
+    found = json.loads(call(*given, "--json", cwd=tmp_path).stdout)
+    assert found["result"]["capacity"]["load"] == pytest.approx(1 / 15)
+    by_load = {row["load"]: row["capacity_share"] for row in found["tables"]["results"]}
+    assert by_load[0.05] == pytest.approx(0.75)

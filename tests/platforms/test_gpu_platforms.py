@@ -14,7 +14,7 @@ from tutti.base.units import Size, Time
 from tutti.platforms import platform
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.presets import find_platform
-from tutti.platforms.files.scaled import scaled
+from tutti.platforms.files.scaled import scaled, scaled_notation
 from tutti.platforms.npus import npu
 
 if TYPE_CHECKING:
@@ -178,3 +178,15 @@ def test_measured_all_reduce_respects_the_bound_of_a3_mega(size: str, measured_u
     bound = all_reduce(platform("a3_mega"), "ring", 16, size).bound.at_least_ps / 1e6
     assert bound <= measured_us
     assert bound > 0.5 * measured_us or size == "64 MiB"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "each"), [(64, 64), (72, 72), (96, 48), (576, 72), (1024, 64), (2048, 64)]
+)
+def test_jobs_use_racks_equally(gpus: int, each: int) -> None:
+    """1,024 GPUs are 64 of each of 16 racks, since they are no multiple of 72."""
+    raw = find_platform("gb200_nvl72_cluster", folder=Path())
+    assert f"npus={each},hosts=" in scaled_notation(raw, gpus)
+    assert scaled(raw, gpus, source="test").routes.topology.ranks == gpus  # type: ignore[union-attr]
+    with pytest.raises(ConfigError, match="does not fit"):
+        scaled_notation(raw, 1022)

@@ -148,5 +148,5 @@ def test_a_sweep_has_one_kind_of_file() -> None:
     with pytest.raises(ConfigError, match="both an experiment and a training step"):
         resolve_sweep(tables | {"experiment": "e.toml"}, source="s", folder=Path())
     del tables["training"]
-    with pytest.raises(ConfigError, match="one of `experiment` and `training`"):
+    with pytest.raises(ConfigError, match="one of `experiment`, `training` and `noc`"):
         resolve_sweep(tables, source="s", folder=Path())

@@ -68,6 +68,19 @@ def test_parts_add_up_to_the_exposed_time(which: str, name: str) -> None:
     assert found["exposed_ps"].sum() > 0
 
 
+@pytest.mark.parametrize("which", ["pipeline", "every", "platform"])
+def test_npus_with_one_program_and_equal_times_share_their_parts(which: str) -> None:
+    run = STEPS[which].run(configurations()["ideal"])
+    alike = [run.record.first_alike()[npu] for npu in run.recorded]
+    assert all(run.record.spans(npu) == run.record.spans(one) for npu, one in enumerate(alike))
+    assert len(set(alike)) < len(alike)
+    for npu in run.recorded:
+        tasks, shown = run.program_of(npu).tasks, spans(run, npu)
+        recorded = [(one.task, one.start_ps, one.end_ps) for one in run.record.spans(npu)]
+        assert sorted((one.task, one.start_ps, one.end_ps) for one in shown) == sorted(recorded)
+        assert all(one.layer == tasks[one.task].layer for one in shown)
+
+
 def test_groups_have_the_names_of_their_dimensions() -> None:
     run = STEPS["tensor"].run(configurations()["ideal"])
     assert set(frame([run], "exposed")["group"]) == {"local", "vertical"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from tutti.networks.flit.view.run import run_view
 from tutti.networks.mesh.view.load import load_view as mesh_load_view
 from tutti.networks.mesh.view.run import run_view as mesh_run_view
 from tutti.networks.mesh.view.watch import write_watch
+from tutti.sweeps.design_view import design_view
+from tutti.sweeps.files import resolve_sweep
 from tutti.training.endpoint import Ring, configurations
 from tutti.training.runs import watched
 from tutti.training.step import Step
@@ -63,6 +66,23 @@ def _network_report(path: Path) -> Path:
 def _network_load(path: Path) -> Path:
     runs = noc.sweep(_network(), noc.Traffic(rate=0), [0.1, 0.95], _PLAN)
     return page_of(load_view(runs)).write(path)
+
+
+def _designs(path: Path) -> Path:
+    links = [{"rate": "16 GB/s", "latency": "1 ns", "length": "1 mm"}]
+    sweep = {
+        "noc": {
+            "topology": {"build": "mesh:3x3", "links": links},
+            "traffic": {"rate": 0.2, "packet": 2},
+            "measure": {"warmup": 100, "measure": 400, "drain": 400},
+            "energy": {"router": "dsent_45nm", "link": "dsent_45nm"},
+        },
+        "sweep": {"grid": {"router.vcs": [1, 2], "topology.build": ["mesh:3x3", "torus:3x3"]}},
+    }
+    with ThreadPoolExecutor(1) as pool:
+        frame = tutti.sweep(sweep, executor=pool, workers=1)
+    read = resolve_sweep(sweep, source="s", folder=path.parent)
+    return page_of(design_view(frame, read)).write(path)
 
 
 def _mesh() -> smart.SmartMesh:
@@ -137,6 +157,7 @@ def report(
             comparison_view(comparison, platform, run=lambda: frames)
         ).write(path),
         "network": _network_report,
+        "network_designs": _designs,
         "network_load": _network_load,
         "smart": _smart,
         "smart_load": _smart_load,

@@ -18,6 +18,7 @@ from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import Model, ModelLayer, linear
 from tutti.workloads.parallel import Transfer
 from tutti.workloads.stages import shortest_stages
+from tutti.workloads.transfers import LayerTransfers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +115,41 @@ def test_stage_three_waits_for_weights_in_both_passes() -> None:
     assert layer.before_forward == layer.before_backward == weights
     assert layer.after_weight_gradient == replace(weights, collective="reduce_scatter")
     assert divide(equal(2), 8, zero=1).layers[1][1].before_backward is None
+
+
+def test_stage_three_gathers_blocks_of_a_decoder() -> None:
+    """As FSDP wraps them: embedding, blocks and classifier, a collective each (Zhao et al. 2023).
+
+    The next unit is gathered during a block, which has 4 layers.
+    """
+    part = divide("llama3_8b", 8, zero=3)
+    named = {layer.name: moved for layer, moved in part.layers}
+    block = 2 * sum(layer.parameters for layer, _ in part.layers[1:5])
+    first, last = named["block_1_attention"], named["block_1_down"]
+    assert first.before_forward is not None
+    assert (first.before_forward.collective, first.before_forward.bytes) == ("all_gather", block)
+    assert first.after_weight_gradient == replace(first.before_forward, collective="reduce_scatter")
+    assert (last.before_forward, last.before_backward) == (None, first.before_forward)
+    assert named["block_1_up"] == LayerTransfers()
+    moves = [moved for _, moved in part.layers]
+    for pass_ in ("before_forward", "before_backward", "after_weight_gradient"):
+        assert sum(getattr(moved, pass_) is not None for moved in moves) == 32 + 2
+    assert part.prefetch == 4
+    # Micro-batches of a pipeline gather each layer.
+    piped = divide("llama3_8b", 8, pipeline=8, micro_batches=8, zero=3)
+    assert piped.layers[3][1].before_forward is not None
+    assert piped.prefetch == 1
+
+
+def test_experts_of_a_unit_have_a_collective_of_their_own() -> None:
+    part = divide("mixtral_8x7b", 8, expert=4, zero=3)
+    named = {layer.name: moved for layer, moved in part.layers}
+    dense, experts = named["block_1_attention"], named["block_1_expert_up"]
+    assert dense.before_forward is not None
+    assert experts.before_forward is not None
+    assert dense.before_forward.rings != experts.before_forward.rings
+    assert named["block_1_projection"].before_forward is None
+    assert named["block_1_expert_down"].before_forward is None
 
 
 def test_expert_parallelism_exchanges_tokens_twice_per_pass() -> None:

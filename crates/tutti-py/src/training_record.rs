@@ -146,6 +146,20 @@ impl TrainingRecord {
         Ok(self.npu(npu)?.spans.iter().map(task_span).collect())
     }
 
+    /// For each NPU, the first one whose tasks start and end at the same times.
+    fn first_alike(&self) -> Vec<usize> {
+        let npus = &self.0.npus;
+        let mut distinct = Vec::new();
+        let mut first_alike = |npu: usize| {
+            let is_alike = |&one: &usize| npus[one].spans == npus[npu].spans;
+            distinct.iter().copied().find(is_alike).unwrap_or_else(|| {
+                distinct.push(npu);
+                npu
+            })
+        };
+        (0..npus.len()).map(&mut first_alike).collect()
+    }
+
     /// The use of the servers of an NPU's endpoint.
     #[pyo3(signature = (npu=0))]
     fn servers(&self, npu: usize) -> PyResult<Vec<ServerUse>> {

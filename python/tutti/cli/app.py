@@ -78,6 +78,7 @@ _IN_GROUPS = {
     "mpi": {"exec": "mpi_exec:exec_", "bench": "mpi_bench:bench"},
     "nccl": {"doctor": "nccl_doctor:doctor", "topology": "nccl_topology:topology"},
     "noc": {
+        "explore": "noc_explore:explore_",
         "watch": "noc_watch:watch_",
         "from-booksim": "noc_booksim:from_booksim",
         "from-garnet": "noc_garnet:from_garnet",
@@ -92,6 +93,8 @@ _IN_GROUPS = {
         "plan": "train_plan:plan",
         "calibrate": "train_calibrate:calibrate_",
         "capture": "train_capture:capture",
+        "export": "train_export:export",
+        "measure": "train_measure:measure_",
     },
 }
 """Commands of groups that have separate modules, by the place of their function."""

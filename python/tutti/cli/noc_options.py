@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.overrides import value_of
 from tutti.cli import options
 from tutti.cli.keyed import Key, keyed
 from tutti.networks.definition import NetworkTables, define
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 @dataclass
@@ -107,14 +111,63 @@ class SweepOptions:
     threads: options.Threads = 0
 
 
-def network(of: NetworkOptions, at: RunOptions | None = None) -> NetworkTables:
+@dataclass
+class SpaceOptions:
+    """The design space, and the search for the saturation load of each design."""
+
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="KEY=VALUES",
+                     help="Values of a key, such as router.vcs=2,4,8, or a TOML list for values "
+                     "with commas; may be repeated. All combinations are run."),
+    ] = None  # fmt: skip
+    tolerance: Annotated[
+        float | None,
+        typer.Option("--tolerance",
+                     help="Tolerance of the saturation load, in flits per node and cycle. "
+                     "Default: 2 % of the ideal capacity of each design."),
+    ] = None  # fmt: skip
+
+
+def varied(of: SpaceOptions) -> dict[str, list[object]]:
+    """Returns the values of each key of a design space.
+
+    Raises:
+        ConfigError: There is no key, or the values of a key are not a list.
+    """
+    example = "KEY=VALUES, such as router.vcs=2,4,8"
+    found: dict[str, list[object]] = {}
+    for text in of.vary or ():
+        key, equals, values = (part.strip() for part in text.partition("="))
+        listed = value_of(values) if values.startswith("[") else values.split(",")
+        if not equals or not key or not values or not isinstance(listed, list):
+            raise mistake("is not a key with values", source="--vary", value=shown(text),
+                          expected=example)  # fmt: skip
+        if key in found:
+            raise mistake("the key is given twice", source="--vary", key=key,
+                          expected="one list of values")  # fmt: skip
+        found[key] = [value_of(value.strip()) if isinstance(value, str) else value
+                      for value in listed]  # fmt: skip
+    if not found:
+        raise mistake("missing option: no key varies", source="--vary", expected=example)
+    return found
+
+
+def network(
+    of: NetworkOptions, at: RunOptions | None = None, varying: Collection[str] = ()
+) -> NetworkTables:
     """Returns the tables of the network that a file and options define; prints the defaults.
+
+    Args:
+        of: The network.
+        at: Its load.
+        varying: Keys of a design space, which get no default.
 
     Raises:
         ConfigError: An option is invalid, or does not apply to the network.
     """
     groups = [of, *([at] if at else [])]
     tables = define(of.file, lambda kind: keyed(*groups, kind=kind), of.changes or (),
-                    is_smart=of.design is not None)  # fmt: skip
+                    is_smart=of.design is not None, varying=varying)  # fmt: skip
     output = {} if of.to is None else {"output": str(of.to)}
     return replace(tables, tables=tables.tables | output)

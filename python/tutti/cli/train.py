@@ -97,6 +97,7 @@ def run_(
         ),
     ] = None,
     threads: options.Threads = 0,
+    report: options.Report = True,
 ) -> None:
     """Simulate a training step with each endpoint configuration.
 
@@ -119,4 +120,5 @@ def run_(
       tutti train run step --platform gb200_nvl72_cluster
     """
     chosen = [f"platform={json.dumps(platform)}"] if platform else []
-    run_step(load_training(file, [*chosen, *(changes or ())], output=to), npus or [0], threads)
+    training = load_training(file, [*chosen, *(changes or ())], output=to)
+    run_step(training, npus or [0], threads, report=report)

@@ -18,7 +18,7 @@ from tutti.study.console import remark
 from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
-from tutti.training.files.job import cluster_of, sequences_of
+from tutti.training.files.job import cluster_of, sequences_of, unlike_platform
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import Ranked, ranked, simulate_fastest
 from tutti.training.plan.efficiency import unmeasured
@@ -58,6 +58,8 @@ def plan(job: JobOptions, degrees: Degrees, output: Shown) -> None:
     cluster = cluster_of(job, model)
     if defaults := defaults_of(job, cluster):
         remark(defaults)
+    if unlike := unlike_platform(cluster):
+        remark(unlike)
     setting = cluster.setting(model)
     for sentence in unmeasured(setting, model.name.partition(":")[0]):
         remark(sentence)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.base.errors import ConfigError
 from tutti.collectives.arguments import tune_arguments
+from tutti.collectives.bounds import bound_platform
 from tutti.collectives.case import CaseBuilder, unequal_parts
 from tutti.collectives.library import LibraryPlan
 from tutti.collectives.pruning import is_large
@@ -138,12 +139,17 @@ class ComparisonPlan:
         return self._case_on(point, point.case.platform or self.request.platform)
 
     def bound_case(self, point: MeasurementPoint) -> _core.Case:
-        """Returns the core's inputs on the platform of the request, for the lower bound.
+        """Returns the core's inputs for the lower bound: on the platform of the request, whatever
+        the protocol of the measurement.
 
         Raises:
             LayoutError: The size does not match the schedule.
         """
-        return self._case_on(point, self.request.platform)
+        ranks = point.case.schedule.ranks
+        if ranks not in self._bounded:
+            request = self.request
+            self._bounded[ranks] = bound_platform(request.platform, request.collective, ranks)
+        return self._case_on(point, self._bounded[ranks])
 
     def _case_on(self, point: MeasurementPoint, platform: Platform) -> _core.Case:
         seed = self.request.seed + point.repetition
@@ -157,6 +163,11 @@ class ComparisonPlan:
                 platform, datatype=request.datatype, conditions=request.conditions
             )
         return self._builders[key]
+
+    @cached_property
+    def _bounded(self) -> dict[int, Platform]:
+        """The platforms of lower bounds by rank count."""
+        return {}
 
     @cached_property
     def _builders(self) -> dict[int, CaseBuilder]:

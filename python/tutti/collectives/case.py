@@ -135,6 +135,14 @@ def check_platform(platform: object) -> None:
         raise ConfigError(f"{platform!r} is not a platform", kind="invalid", hint=hint)
 
 
+def has_energy(platform: Platform) -> bool:
+    """Returns whether the platform models the energy of its routers and links."""
+    contention = platform.effective_contention
+    if contention.kind == "packet":
+        return contention.package is not None
+    return contention.kind in {"flit", "mesh"} and contention.technology is not None
+
+
 def unequal_parts(
     schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
 ) -> LayoutError | None:

@@ -151,14 +151,15 @@ def _misfit(experiment: Experiment, place: int, error: AlgorithmError) -> Config
         "\n".join(part for part in (error.problem, error.pointer) if part),
         source=experiment.source,
         key=f"algorithms[{place}]",
-        expected=f"an algorithm for at least one of {_some(experiment.ranks)} ranks",
+        expected=f"an algorithm for {_some(experiment.ranks)} ranks",
         hint=error.hint,
     )
 
 
 def _some(values: Sequence[int]) -> str:
-    shown = ", ".join(str(value) for value in values[:6])
-    return f"{shown}, ..." if len(values) > 6 else shown
+    shown = ", ".join(f"{value:,}" for value in values[:6])
+    several = "at least one of " if len(values) > 1 else ""
+    return f"{several}{shown}, ..." if len(values) > 6 else f"{several}{shown}"
 
 
 def lay_out(experiment: Experiment, notation: str, ranks: int) -> Schedule:
@@ -207,7 +208,7 @@ def run_once(
         laid_out: The schedule.
         size: The size.
         platform: The platform with the costs of a library's protocol; None for that of the
-            experiment.
+            experiment, whose lower bound the run has in both cases.
         verify: Whether to verify the schedule first.
         record: Whether to record activities and messages.
 
@@ -224,4 +225,5 @@ def run_once(
         seed=experiment.seed,
         verify=verify,
         record=record,
+        bound_on=experiment.machine(),
     )

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 AGREEMENT = 0.05
 """The difference from the library's own model above which a remark states it."""
+FAR = 2
+"""The factor above which the remark names the cause instead of a percentage."""
 _MOST_MESSAGES = 3_000_000
 """Most messages of a schedule of a library that a comparison of all algorithms simulates."""
 
@@ -84,17 +86,29 @@ class LibraryPlan:
     ) -> list[TimedSchedule]:
         """Returns the schedules of an algorithm of the library, each with its sizes.
 
+        A note states the sizes for which there is none, if there are others.
+
         Raises:
-            AlgorithmError: The library does not consider the algorithm, or no schedule fits.
+            AlgorithmError: For no size, the library considers the algorithm and a schedule fits.
         """
         found: dict[tuple[object, ...], tuple[LibrarySchedule, set[int]]] = {}
+        lacking: list[tuple[Size, AlgorithmError]] = []
         for size in request.sizes:
-            one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+            try:
+                one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+            except AlgorithmError as error:
+                lacking.append((size, error))
+                continue
             laid_out = one.schedule
             key = laid_out if isinstance(laid_out, str) else laid_out.name
             self.predicted[one.label, ranks, size.bytes] = one.predicted
             group = found.setdefault((one.label, key, one.launch_ps), (one, set()))
             group[1].add(size.bytes)
+        if not found:
+            raise lacking[0][1]
+        for problem in dict.fromkeys(error.problem for _, error in lacking):
+            at = ", ".join(str(size) for size, error in lacking if error.problem == problem)
+            self.notes[f"{notation} on {ranks} ranks has no row at {at}: {problem}"] = None
         return [self._case(one, sizes, request, ranks) for one, sizes in found.values()]
 
     def _case(
@@ -203,16 +217,46 @@ class LibraryPlan:
             return ""
         share, size, time = max(different, key=lambda point: abs(point[0]))
         predicted = self.predicted[name, ranks, size]
-        own, latency = (format_time(one) for one in (predicted.time_ps, predicted.latency_ps))
-        rate = format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
         reason = self.model.reason(predicted.algorithm, ranks)
         several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
+        explain = _cause if max(1 + share, 1 / (1 + share)) > FAR else _terms
         return (
             f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
-            f"the model of {self.model.title} has {own} ({share:+.0%}): a latency of {latency} and "
-            f"{rate}, not the steps of the protocol and the rates of the links"
+            f"the model of {self.model.title} has {format_time(predicted.time_ps)}"
+            f"{explain(predicted, size, time)}"
             f"{reason and '. '}{reason}"
         )
+
+
+def _rate(predicted: Prediction, size: int) -> str:
+    """Returns the bandwidth term of a library's model as a rate."""
+    return format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
+
+
+def _terms(predicted: Prediction, size: int, time: int) -> str:
+    """Returns a difference of up to `FAR`, and the terms of the library's model."""
+    share, latency = time / predicted.time_ps - 1, format_time(predicted.latency_ps)
+    return (
+        f" ({share:+.0%}): a latency of {latency} and {_rate(predicted, size)}, which select "
+        f"algorithms, not the steps of the protocol and the rates of the links"
+    )
+
+
+def _cause(predicted: Prediction, size: int, time: int) -> str:
+    """Returns a difference above `FAR`, and the term of the library's model that causes it."""
+    if predicted.time_ps > time:
+        factor = f"{predicted.time_ps / time:.3g} times as long"
+    else:
+        factor = f"while the simulation takes {time / predicted.time_ps:.3g} times as long"
+    if 2 * predicted.latency_ps > predicted.time_ps:
+        term = f"latency of {format_time(predicted.latency_ps)}"
+    else:
+        simulated = format_rate(size / time * 1e12)
+        term = f"rate of {_rate(predicted, size)}, where the simulation reaches {simulated}"
+    return (
+        f", {factor}. The cause is its {term}. The library uses this value to select algorithms, "
+        f"not to predict this time"
+    )
 
 
 def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:
@@ -237,4 +281,6 @@ def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame
         return measured
     cells = measured.select("ranks", "size_bytes").iter_rows()
     bounds = dict(zip(cells, measured["bound_ps"], strict=True))
-    return pl.concat([measured, measurement_frame(plan.library.rows(plan, bounds))])
+    rows = [one for one in plan.library.rows(plan, bounds)
+            if (one["ranks"], one["size_bytes"]) in bounds]  # fmt: skip
+    return pl.concat([measured, measurement_frame(rows)])

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tutti.collectives.case import limit_of, run_all, timed
+from tutti.collectives.case import has_energy, limit_of, run_all, timed
+from tutti.collectives.energy import energies, measure_with_energy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.case import Figures
+    from tutti.collectives.energy import ScheduleEnergy
+    from tutti.energy.technology import EnergyReport
 
 
 class Rows:
@@ -26,6 +29,7 @@ class Rows:
         self.plan = plan
         self.messages = 0
         self._finished: dict[int, Figures] = {}
+        self._energies: dict[int, EnergyReport] = {}
         self._figures: dict[int, dict[str, Any]] = {}
         self._bounds: dict[tuple[int, int] | int, int] = {}
 
@@ -34,10 +38,17 @@ class Rows:
         """The number of finished measurements."""
         return len(self._finished)
 
-    def add(self, index: int, figures: Figures) -> None:
-        """Stores a measurement: completion time in ps, messages, and bytes in all messages."""
+    def add(self, index: int, figures: Figures, energy: EnergyReport | None = None) -> None:
+        """Stores a measurement: completion time in ps, messages, bytes in all messages; energy."""
         self._finished[index] = figures
         self.messages += figures[1]
+        if energy is not None:
+            self._energies[index] = energy
+
+    def energies(self) -> list[ScheduleEnergy]:
+        """Returns the energy of each schedule; empty on a platform without energy."""
+        measured = ((at, self._finished[at], energy) for at, energy in self._energies.items())
+        return energies(self.plan, measured)
 
     def frame(self, *, bounds: bool = True) -> pl.DataFrame:
         """Returns a row per finished measurement, in the order of the plan.
@@ -93,7 +104,8 @@ def measure(
 ) -> None:
     """Runs every measurement of a plan and adds it to `rows` when it finishes.
 
-    Schedules that were simulated to choose arguments are not simulated again.
+    Schedules that were simulated to choose arguments are not simulated again, unless the platform
+    has energy.
 
     Args:
         plan: The plan.
@@ -106,11 +118,14 @@ def measure(
         KeyboardInterrupt: Ctrl-C was pressed.
     """
 
-    def finished(index: int, figures: Figures) -> None:
-        rows.add(index, figures)
+    def finished(index: int, figures: Figures, energy: EnergyReport | None = None) -> None:
+        rows.add(index, figures, energy)
         if done is not None:
             done(plan.points[index].case.work)
 
+    if has_energy(plan.request.platform):
+        measure_with_energy(plan, finished, threads=threads)
+        return
     unknown = []
     for index, point in enumerate(plan.points):
         if (figures := plan.figures(point)) is None:

@@ -9,6 +9,8 @@ from tutti import _core
 from tutti.energy.errors import EnergyError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
     from tutti.base.units import Size
@@ -45,6 +47,7 @@ class Run:
         self,
         case: _core.Case,
         *,
+        bound_case: Callable[[], _core.Case],
         schedule: Schedule,
         platform: Platform,
         size: Size,
@@ -52,8 +55,11 @@ class Run:
         not_verified: str | None,
         record: bool,
     ) -> None:
-        """Runs the case; use :func:`simulate`."""
+        """Runs the case; use :func:`simulate`. The bound is that of another case, on the platform
+        of lower bounds.
+        """
         self._case = case
+        self._bound_case = bound_case
         self._run = _core.simulate(case, record=record)
         self._has_record = record
         self.schedule = schedule
@@ -75,8 +81,8 @@ class Run:
 
     @cached_property
     def bound(self) -> _core.LowerBound:
-        """The lower bound on this platform, and its parts; empty for a phase of a schedule."""
-        return self._case.bound()
+        """The lower bound of the platform, and its parts; empty for a phase of a schedule."""
+        return self._bound_case().bound()
 
     @property
     def completion_time(self) -> int:

@@ -6,12 +6,14 @@ on the number of threads.
 
 from __future__ import annotations
 
+import functools
 import logging
 from typing import TYPE_CHECKING
 
 from tutti.base.errors import ConfigError
 from tutti.collectives import candidates as planning
 from tutti.collectives import measurement as measuring
+from tutti.collectives.bounds import bound_platform
 from tutti.collectives.case import check_platform, make_case
 from tutti.collectives.library import with_baselines
 from tutti.collectives.request import ComparisonRequest
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tutti import _core
     from tutti.base.units import Size
     from tutti.platforms.conditions import Conditions
     from tutti.platforms.machine import Platform
@@ -42,6 +45,7 @@ def simulate(
     seed: int = 0,
     verify: bool = True,
     record: bool = False,
+    bound_on: Platform | None = None,
 ) -> Run:
     """Runs a schedule on a platform, after verifying it.
 
@@ -59,6 +63,8 @@ def simulate(
             states the reason.
         record: Whether to record activities and messages, which takes memory. Without a record, the
             first use of ``run.timeline`` or ``run.messages_frame`` repeats the run.
+        bound_on: The platform whose lower bound the run is compared with, if `platform` has the
+            costs of one protocol of a library; `platform` by default.
 
     Raises:
         UnitError: The size cannot be parsed.
@@ -70,12 +76,19 @@ def simulate(
     from tutti.base.units import Size
 
     size = Size.of_any(size)
-    case = make_case(
-        schedule, platform, size=size, datatype=datatype, conditions=conditions, seed=seed
+    case_on = functools.partial(
+        make_case, schedule, size=size, datatype=datatype, conditions=conditions, seed=seed
     )
+    case = case_on(platform)
+
+    def bound_case() -> _core.Case:
+        limit = bound_platform(bound_on or platform, schedule.collective, schedule.ranks)
+        return case if limit is platform else case_on(limit)
+
     not_verified = proving.verify(schedule, skip=not verify)
     return Run(
         case,
+        bound_case=bound_case,
         schedule=schedule,
         platform=platform,
         size=size,

@@ -354,14 +354,16 @@ class EnergyReport:
 
     def table(self) -> Table:
         """Returns a table for the terminal, with the share of each component."""
+        from tutti.view.quantity import format_energy
+
         rows = [*self.frame.iter_rows()]
         dynamic, leakage, both = self.dynamic, self.leakage, self.total
         rows.append(("total", dynamic.nominal, leakage.nominal, both.nominal, both.low, both.high))
         table = _table("dynamic", "leakage", "total", "between", "share")
         for name, *parts, low, high in rows:
             share = f"{parts[2] / both.nominal:.0%}" if both.nominal else "-"
-            between = f"{_joules(low)} .. {_joules(high)}"
-            table.add_row(name, *(_joules(part) for part in parts), between, share)
+            between = f"{format_energy(low)} .. {format_energy(high)}"
+            table.add_row(name, *(format_energy(part) for part in parts), between, share)
         return table
 
     def __add__(self, other: EnergyReport) -> EnergyReport:
@@ -469,11 +471,3 @@ def _table(*headings: str) -> Table:
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     return table
-
-
-def _joules(joules: float) -> str:
-    """Formats three digits in a suitable unit."""
-    for scale, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "uJ"), (1e-9, "nJ")):
-        if joules >= scale:
-            return f"{joules / scale:.3g} {unit}"
-    return f"{joules / 1e-12:.3g} pJ"

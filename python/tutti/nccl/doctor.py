@@ -114,8 +114,9 @@ def diagnose(
         ConfigError: There is nothing to diagnose.
     """
     if not (evidence.rows or evidence.wrong or evidence.logs or evidence.operations):
-        why = f": {evidence.why}" if evidence.why else ""
-        raise mistake(f"nothing to diagnose{why}", source="the files",
+        if evidence.why:
+            raise mistake(evidence.why, source="the file")
+        raise mistake("nothing to diagnose", source="the files",
                       expected="results of nccl-tests, debug logs or Inspector output")  # fmt: skip
     if rails is None:
         rails = rails_of(topology) if topology is not None else gpu_rate(evidence.gpus)

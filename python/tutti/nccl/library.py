@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import did_you_mean, mistake
+from tutti.base.units import Size
 from tutti.measured.errors import TuningError
 from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
 from tutti.nccl.presets import partial_system, preset_of
@@ -187,8 +188,18 @@ class NcclLibrary:
         return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
 
     def reason(self, algorithm: str, ranks: Ranks) -> str:
-        """Returns that the search leaves a part of the NVLinks unused; empty if it uses most."""
-        found = self.on(self.layout(ranks))
+        """Returns what NCCL counts and links do not: half of a tree, or a part of the NVLinks.
+
+        Empty if neither applies.
+        """
+        layout = self.layout(ranks)
+        if algorithm == "Tree" and layout.nodes == 2:
+            return (
+                f"{self.name.upper()} halves the rate of trees on any number of nodes, but the "
+                "adapters of two nodes carry each byte once per direction; no measurement here "
+                "decides"
+            )
+        found = self.on(layout)
         graph = found.graph("nvls")
         used = graph.channels * graph.intra
         if algorithm not in _IN_SWITCHES or used > _MOST_OF_NVLINK * found.gpu_rate:
@@ -198,6 +209,20 @@ class NcclLibrary:
             f"of {graph.intra:g} GB/s, of the {found.gpu_rate:g} GB/s of a GPU's NVLinks"
         )
 
+    def _explanation(self, collective: str, layout: Layout, size: int) -> str:
+        """Returns the command that prints the predictions of the library's own model."""
+        is_complete = layout.width == preset_of(self.system).gpus_per_node
+        options = (
+            f"--system {self.system}",
+            f"-c {collective}",
+            f"--nodes {layout.nodes}",
+            "" if is_complete else f"--gpus-per-node {layout.width}",
+            f"-s {str(Size(bytes=size)).replace(' ', '')}",
+            f"--nccl {self.version}",
+        )
+        command = " ".join(filter(None, ("tutti nccl explain", *options)))
+        return f"`{command}` predicts its time"
+
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of `nccl`, `nccl:ALGORITHM` or `nccl:ALGORITHM,PROTOCOL`.
 
@@ -206,9 +231,16 @@ class NcclLibrary:
                 has no schedule for it.
         """
         row, layout = self._row(notation, collective, ranks, size), self.layout(ranks)
-        laid_out = schedule_of(
-            *(row.algorithm, row.protocol, collective, layout), size=size, channels=row.channels
-        )
+        try:
+            laid_out = schedule_of(
+                *(row.algorithm, row.protocol, collective, layout), size=size, channels=row.channels
+            )
+        except AlgorithmError as error:
+            if "ranks" in error.fields or error.kind not in {"wrong_ranks", "wrong_collective"}:
+                raise
+            # No rank count helps, but the model of the library has the time.
+            hint = f"{self._explanation(collective, layout, size)}, or name another algorithm"
+            raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES
         return LibrarySchedule(

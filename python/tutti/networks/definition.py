@@ -23,7 +23,7 @@ from tutti.topologies.graph import link_classes
 from tutti.topologies.notation import is_notation, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -107,6 +107,7 @@ def define(
     changes: Sequence[str] = (),
     *,
     is_smart: bool = False,
+    varying: Collection[str] = (),
 ) -> NetworkTables:
     """Returns the tables of the network that a file and options define; prints the defaults.
 
@@ -116,6 +117,7 @@ def define(
             1.
         changes: Key paths and values, each ``KEY=VALUE``.
         is_smart: Whether the network without a file is a single-cycle multi-hop mesh.
+        varying: Keys of a design space, which get no default.
 
     Raises:
         ConfigError: The file, an option or a change is invalid.
@@ -126,6 +128,7 @@ def define(
     values = options(int("mesh" in tables))
     named = list(dict.fromkeys(option for option, _ in values.values()))
     named += ["--set"] if changes else []
+    named += ["--vary"] if varying else []
     values = (_of_mesh if "mesh" in tables else _of_flits)(values)
     tables = with_changes(_with_values(tables, values), changes, model, example=example)
     source = str(file or "options")
@@ -136,14 +139,15 @@ def define(
                 source="FILE",
                 expected="a network file, or options such as --mesh 8x8 --rate 0.2",
             )
-        tables = _with_links(_with_routing(tables), source=f"{source} with {' '.join(named)}")
-        changed = [change.partition("=")[0].strip() for change in changes]
+        tables = _with_links(tables, source=f"{source} with {' '.join(named)}")
+        tables = _with_routing(tables, varying)
+        changed = [change.partition("=")[0].strip() for change in changes] + list(varying)
         tables = _of_trace(tables, {*values, *changed})
         _remark_defaults(tables, [*values, *changed])
     else:
         if "topology.build" in values:
             tables = _with_links(tables, source=source)
-        tables = _remarked_routing(tables)
+        tables = _remarked_routing(tables, varying)
     source = f"{source} with {' '.join(named)}" if named else source
     return NetworkTables(tables, source, file.parent if file else Path(), str(file or source))
 
@@ -221,10 +225,13 @@ def _with_values(tables: dict[str, Any], values: Values) -> dict[str, Any]:
     return with_values(tables, values)
 
 
-def _with_routing(tables: dict[str, Any]) -> dict[str, Any]:
-    """Returns the tables with the default routing of the family, if absent."""
+def _with_routing(tables: dict[str, Any], varying: Collection[str]) -> dict[str, Any]:
+    """Returns the tables with the default routing of the family, if absent.
+
+    Topologies that vary each have their own default.
+    """
     topology = tables.get("topology")
-    if not isinstance(topology, dict):
+    if not isinstance(topology, dict) or {"topology.build", "topology.routing"} & set(varying):
         return tables
     routing = {"routing": default_routing(str(topology.get("build")))}
     return {**tables, "topology": routing | topology}
@@ -243,9 +250,9 @@ def _of_trace(tables: dict[str, Any], given: set[str]) -> dict[str, Any]:
     return {**tables, **kept}
 
 
-def _remarked_routing(tables: dict[str, Any]) -> dict[str, Any]:
+def _remarked_routing(tables: dict[str, Any], varying: Collection[str]) -> dict[str, Any]:
     """Returns the tables with the default routing, which it names, if a file states none."""
-    complete = _with_routing(tables)
+    complete = _with_routing(tables, varying)
     if "mesh" in tables or complete.get("topology") == tables.get("topology"):
         return tables
     remark(f"defaults: topology.routing {complete['topology']['routing']}")

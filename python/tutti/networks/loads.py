@@ -51,8 +51,8 @@ Result = TypeVar("Result")
 LoadedRun = TypeVar("LoadedRun", bound=Loaded)
 Rated = TypeVar("Rated", bound=_Rated)
 
-_PARTS = 4
-"""Number of parts into which a round of the search divides the interval."""
+PARTS = 4
+"""Number of parts into which a round of a parallel search divides the interval."""
 
 
 def measure_all(
@@ -133,7 +133,7 @@ def runs_of_search(ratio: float) -> int:
     Args:
         ratio: The ratio of the largest load to the tolerance.
     """
-    return (_PARTS - 1) * max(1, math.ceil(math.log(ratio, _PARTS)))
+    return (PARTS - 1) * max(1, math.ceil(math.log(ratio, PARTS)))
 
 
 class Search(Generic[LoadedRun]):
@@ -153,6 +153,7 @@ class Search(Generic[LoadedRun]):
         *,
         most: float,
         tolerance: float,
+        divisions: int = PARTS,
     ) -> None:
         """Prepares a search.
 
@@ -161,6 +162,8 @@ class Search(Generic[LoadedRun]):
             known: Earlier runs.
             most: The largest load to run.
             tolerance: The largest width of the final interval, in the unit of the loads.
+            divisions: Number of parts into which a round divides the interval; 2 bisects it, with
+                the fewest runs on one core.
 
         Raises:
             NocError: A number is not above 0.
@@ -170,7 +173,7 @@ class Search(Generic[LoadedRun]):
                 f"a search up to {most} with a tolerance of {tolerance}: expected both above 0"
             )
             raise NocError(message, kind="search")
-        self._measure, self._tolerance = measure, tolerance
+        self._measure, self._tolerance, self._divisions = measure, tolerance, divisions
         known_loads = ((run.load, run) for run in known)
         self.runs = {load: run for load, run in known_loads if load is not None and load <= most}
 
@@ -196,7 +199,7 @@ class Search(Generic[LoadedRun]):
             low, high = self.bracket(criterion)
             if high is None or high - low <= self._tolerance:
                 return low, high
-            self.add(parts(low, high))
+            self.add(parts(low, high, self._divisions))
 
     @property
     def ordered(self) -> tuple[LoadedRun, ...]:
@@ -204,6 +207,6 @@ class Search(Generic[LoadedRun]):
         return tuple(self.runs[load] for load in sorted(self.runs))
 
 
-def parts(low: float, high: float) -> list[float]:
+def parts(low: float, high: float, divisions: int = PARTS) -> list[float]:
     """Returns the loads that divide an interval into equal parts."""
-    return [low + (high - low) * part / _PARTS for part in range(1, _PARTS)]
+    return [low + (high - low) * part / divisions for part in range(1, divisions)]

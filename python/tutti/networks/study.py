@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.networks.experiment import Experiment
-    from tutti.view.view import View
 
 Run = TypeVar("Run", bound=Loaded)
 
@@ -44,7 +42,7 @@ def run_load(
     remarks = _remarked(experiment)
     study = Study[Run](experiment.output, "load", attrgetter("cycles"))
     run = study.single(experiment.run)
-    study.present(_shown(experiment.run_view(run, [*notes, *remarks]), report=report))
+    study.present(experiment.run_view(run, [*notes, *remarks]).with_page(report))
     is_empty = run.is_stable and math.isnan(run.latency.mean)
     refuse_unstable("empty" if is_empty else run.ending, source)
 
@@ -92,15 +90,10 @@ def sweep_loads(
         )
     if runs:
         view = experiment.load_view(runs, saturation, [*notes, *remarks])
-        study.present(_shown(view, report=report))
+        study.present(view.with_page(report))
     study.end(len(runs), len(values))
     if all(run.ending == "deadlocked" for run in runs):
         refuse_unstable("deadlocked", source)
-
-
-def _shown(view: View, *, report: bool) -> View:
-    """Returns the view, without a page unless there is a report."""
-    return view if report else replace(view, question="")
 
 
 def refuse_unstable(ending: str, source: object) -> None:

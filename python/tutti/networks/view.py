@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti.view import svg
 from tutti.view.page import Section
 from tutti.view.palette import styles_in_order
-from tutti.view.quantity import count, estimate, three
+from tutti.view.quantity import count, estimate, format_share, three
 from tutti.view.tables import Column, ReportTable
 
 if TYPE_CHECKING:
@@ -164,6 +164,18 @@ def _curve(inside: ET.Element, runs: Sequence[Loaded], colour: str, axes: _Axes)
     for run, (x, y) in zip(runs, points, strict=True):
         tip = f"load {_load(run):.4g}: {estimate(run.latency)} cycles"
         svg.shape(inside, "circle", tip, cx=x, cy=y, r=3.5, fill=colour)
+
+
+def share_column(capacity: float | None) -> list[Column[Any]]:
+    """Returns the column of the offered load of a row's run as a share of the ideal capacity.
+
+    Args:
+        capacity: The ideal capacity, in the unit of the load; None if it is unknown.
+    """
+    if capacity is None:
+        return []
+    return [Column("share of the ideal capacity", lambda part: (part.run.load or 0) / capacity,
+                   format_share, key="capacity_share", short="ideal")]  # fmt: skip
 
 
 def load_sections(what: str, latency: LoadChart, throughput: LoadChart) -> list[Section]:

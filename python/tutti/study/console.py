@@ -42,7 +42,14 @@ def _consoles() -> tuple[Console, Console]:
 
     from tutti.study.lines import Trimming
 
-    consoles = Console(highlight=False), Console(stderr=True, highlight=False)
+    class Piped(Console):
+        """A console whose reader, such as `head`, may exit: files are still written."""
+
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+    consoles = Piped(highlight=False), Piped(stderr=True, highlight=False)
     for console in consoles:
         console.push_render_hook(Trimming())
     return consoles

@@ -1,10 +1,11 @@
-"""Parameter sweeps of an experiment or a training step, with a cache to resume from.
+"""Parameter sweeps of experiments, training steps or networks, with a cache to resume from.
 
 A sweep uses all cores or a cluster.
 
 `tutti.sweeps.files` reads the file. `plan` lists all measurements, `keys` derives their cache keys,
 and `cache` stores results. `execution` submits batches to the workers of `executors`, `worker` runs
-them, and `frame` builds the result table. `steps` has the parts for training steps.
+them, and `frame` builds the result table. `steps` has the parts for training steps, `designs` and
+`pareto` those for networks of routers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def sweep(
     verify: bool = True,
     remark: Callable[[str], object] | None = None,
 ) -> pl.DataFrame:
-    """Runs a sweep: an experiment or a training step with several values of some keys.
+    """Runs a sweep: an experiment, a training step or a network with several values of some keys.
 
     Args:
         source: A sweep file, or its content. Relative paths in a mapping start from the working
@@ -57,7 +58,8 @@ def sweep(
     Returns:
         A row per measurement, in the order of the points: the columns of
         :data:`tutti.collectives.frames.MEASUREMENTS`, or for training steps of
-        :func:`tutti.training.step.frame`; and ``sweep.KEY`` for each swept key.
+        :func:`tutti.training.step.frame`; and ``sweep.KEY`` for each swept key. For networks a row
+        per design, with the columns of :data:`tutti.sweeps.design_view.DESIGN`.
 
     Raises:
         ConfigError: The sweep or a point of it is invalid. The message names the point.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.errors import TuttiError
+from tutti.sweeps.designs import run_designs
 from tutti.sweeps.errors import WorkerError
 from tutti.sweeps.steps import run_steps
 from tutti.sweeps.version import simulator
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from tutti.sweeps.cache import Journal
     from tutti.sweeps.executors import Crew
-    from tutti.sweeps.plan import SweepPlan
-    from tutti.sweeps.steps import StepPlan
+    from tutti.sweeps.plan import AnyPlan
     from tutti.sweeps.worker import Done, Item
+
+_RUNS = {"experiment": run_batch, "training": run_steps, "noc": run_designs}
+"""Functions that run a batch, by what its points are."""
 
 _SECONDS_PER_BATCH = 0.25
 """Long enough to amortise submission, short enough to lose little and to show progress."""
@@ -57,7 +60,7 @@ class Execution:
 
     def __init__(
         self,
-        plan: SweepPlan | StepPlan,
+        plan: AnyPlan,
         crew: Crew,
         journal: Journal | None,
         finished: Callable[[Item], object],
@@ -116,8 +119,7 @@ class Execution:
     def _submit(self, items: Sequence[Item]) -> Future[Done]:
         values = {item.point: self._plan.values(item) for item in items}
         batch = Batch(self._plan.sweep.template, values, items, simulator())
-        run = run_steps if batch.template.is_training else run_batch
-        return self._crew.executor.submit(run, batch)
+        return self._crew.executor.submit(_RUNS[batch.template.kind], batch)
 
     def _take_back(self, futures: Iterable[Future[Done]]) -> None:
         for future in futures:

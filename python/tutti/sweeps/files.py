@@ -1,4 +1,4 @@
-"""Sweep files: an experiment or a training step, and the keys that take several values.
+"""Sweep files: an experiment, a training step or a network, and the keys of several values.
 
 Every point of a sweep is one of these files, validated by the same code; errors name the point.
 `[sweep.grid]` combines all values of all keys, `[sweep.zip]` combines the values at equal positions
@@ -13,13 +13,14 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from tutti.base.files import key_paths as paths
 from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.overrides import in_a_table
 from tutti.base.files.reader import read_toml
 from tutti.base.files.tables import Table, kind_of
 from tutti.collectives.files.resolver import Resolver
@@ -29,8 +30,14 @@ from tutti.platforms.files.presets import platform_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pydantic import BaseModel
+
     from tutti.collectives.files.resolve import Experiment
+    from tutti.networks.flit.files.network_file import Noc
     from tutti.training.files.step_file import Training
+
+Kind = Literal["experiment", "training", "noc"]
+"""What the points of a sweep are, by the key of the sweep file."""
 
 _MOST_POINTS = 100_000
 """All points are validated before the first one runs."""
@@ -38,6 +45,16 @@ _MOST_POINTS = 100_000
 _LONGEST_LABEL = 100
 
 _HINT = "`tutti schema sweep` prints the keys of sweep files"
+
+_NAMES: dict[Kind, str] = {
+    "experiment": "an experiment", "training": "a training step", "noc": "a network",
+}  # fmt: skip
+"""The kinds of points, for messages."""
+
+_SIGNS: dict[str, Kind] = {
+    "collective": "experiment", "configurations": "training", "router": "noc", "traffic": "noc",
+}  # fmt: skip
+"""Keys that only files of one kind have."""
 
 _NOT_SWEPT = {"title": "it does not affect results", "output": "a sweep has one output folder"}
 
@@ -65,7 +82,7 @@ _Base = Annotated[
 
 
 class RawSweep(Table):
-    """An experiment or a training step that is run for several values of its keys."""
+    """An experiment, a training step or a network, run for several values of its keys."""
 
     title: str = Field(default="", description="Title of reports.")
     experiment: _Base | None = Field(
@@ -79,6 +96,19 @@ class RawSweep(Table):
         description="A training step instead of an experiment: the path of its file, or a "
         "table of its keys.",
     )
+    noc: _Base | None = Field(
+        default=None,
+        description="A network of routers instead of an experiment: the path of its file, or a "
+        "table of its keys. Each point is a design, with its saturation load, latency, area and "
+        "energy.",
+    )
+    tolerance: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Tolerance of the saturation loads of networks, in flits per node and cycle; "
+        "2 % of the ideal capacity of each if absent.",
+    )
     sweep: SweptKeys = Field(description="The swept keys.")
     output: str = Field(
         default="out/sweep",
@@ -89,21 +119,23 @@ class RawSweep(Table):
 
 @dataclass(frozen=True)
 class Template:
-    """Builds the experiment or training step of a point; workers receive a copy.
+    """Builds the experiment, training step or network of a point; workers receive a copy.
 
     Attributes:
         base: The keys that all points share.
         source: The file, for messages.
         folder: The base of relative paths.
         total: The number of points.
-        is_training: Whether the points are training steps.
+        kind: What the points are.
+        tolerance: Tolerance of the saturation loads of networks; None for the default.
     """
 
     base: Mapping[str, Any]
     source: str
     folder: str
     total: int
-    is_training: bool = False
+    kind: Kind = "experiment"
+    tolerance: float | None = None
 
     def experiment(self, number: int, values: Mapping[str, Any]) -> Experiment:
         """Returns the experiment of a point.
@@ -115,7 +147,7 @@ class Template:
         Raises:
             ConfigError: The experiment is invalid; the message names the point.
         """
-        tables, source = self._tables(number, values)
+        tables, source = self.tables(number, values)
         return self._resolver.resolve(tables, source=source)
 
     def training(self, number: int, values: Mapping[str, Any]) -> Training:
@@ -126,11 +158,26 @@ class Template:
         """
         from tutti.training.files.step_file import resolve_training
 
-        tables, source = self._tables(number, values)
+        tables, source = self.tables(number, values)
         return resolve_training(tables, source=source, folder=Path(self.folder))
 
-    def _tables(self, number: int, values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        """Returns the tables of a point, and their name in messages."""
+    def network(self, number: int, values: Mapping[str, Any]) -> Noc:
+        """Returns the network of a point, with its traffic; see :meth:`experiment`.
+
+        Raises:
+            ConfigError: The network or its traffic is invalid; the message names the point.
+        """
+        from tutti.networks.flit.files.network_file import resolve_noc
+
+        tables, source = self.tables(number, values)
+        return resolve_noc(tables, source=source, folder=Path(self.folder))
+
+    def tables(self, number: int, values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Returns the tables of a point, and their name in messages.
+
+        Raises:
+            ConfigError: The path of a key does not exist; the message names the point.
+        """
         source = f"{self.source}, {point_label(number, self.total, values)}"
         tables: dict[str, Any] = dict(self.base)
         # Set the platform before its keys.
@@ -159,7 +206,7 @@ class Template:
     @property
     def what(self) -> str:
         """What the points are, for messages."""
-        return "training step" if self.is_training else "experiment"
+        return _NAMES[self.kind].partition(" ")[2]
 
     def _platform(self, name: str, source: str) -> dict[str, Any]:
         if name not in self._platforms:
@@ -175,7 +222,7 @@ class Template:
         return Resolver(Path(self.folder))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = {"base", "source", "folder", "total", "is_training"}
+        names = {"base", "source", "folder", "total", "kind", "tolerance"}
         return {name: value for name, value in self.__dict__.items() if name in names}
 
 
@@ -242,23 +289,17 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
     Raises:
         ConfigError: The tables are not a valid sweep.
     """
-    for key, kind in (("collective", "experiment"), ("configurations", "training")):
-        if key in tables and kind not in tables:
-            what = "an experiment" if kind == "experiment" else "a training step"
-            problem = f"is {what}, not a sweep: it does not list the swept keys"
-            hint = f'create a sweep file: {kind} = "{Path(source).name}", and a table [sweep.grid]'
-            raise mistake(problem, source=source, hint=hint)
+    _refuse_point(tables, source)
     raw = validated_file(RawSweep, tables, source=source)
-    if (raw.experiment is None) == (raw.training is None):
-        both = "has both an experiment and a training step"
-        problem = both if raw.experiment else "has no experiment"
-        expected = "one of `experiment` and `training`"
-        raise mistake(problem, source=source, key="experiment", expected=expected)
-    base, where = raw.experiment or raw.training or {}, source
+    kind = _kind(raw, source)
+    base, where = getattr(raw, kind), source
     if isinstance(base, str):
         named = folder / base
         base, folder, where = read_toml(named), named.parent, f"{source} ({base})"
-    keys = _keys(raw.sweep, source, is_training=raw.training is not None)
+    if raw.tolerance is not None and kind != "noc":
+        problem = "only networks have a saturation load"
+        raise mistake(problem, source=source, key="tolerance", expected="a sweep of a `noc`")
+    keys = _keys(raw.sweep, source, kind)
     points = tuple(_points(raw.sweep, source))
     _refuse_twice(points, source)
     return Sweep(
@@ -266,11 +307,31 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
         title=raw.title,
         keys=keys,
         points=points,
-        template=Template(
-            base, where, str(folder.absolute()), len(points), raw.training is not None
-        ),
+        template=Template(base, where, str(folder.absolute()), len(points), kind, raw.tolerance),
         output=Path(raw.output),
     )
+
+
+def _refuse_point(tables: Mapping[str, Any], source: str) -> None:
+    """Rejects the file of a point, which lists no swept keys."""
+    for key, kind in _SIGNS.items():
+        if key in tables and kind not in tables:
+            problem = f"is {_NAMES[kind]}, not a sweep: it does not list the swept keys"
+            hint = f'create a sweep file: {kind} = "{Path(source).name}", and a table [sweep.grid]'
+            raise mistake(problem, source=source, hint=hint)
+
+
+def _kind(raw: RawSweep, source: str) -> Kind:
+    """Returns what the points are; a sweep has one kind."""
+    given = [kind for kind in _NAMES if getattr(raw, kind) is not None]
+    if len(given) == 1:
+        return given[0]
+    problem = "has no experiment"
+    if given:
+        *most, last = (_NAMES[kind] for kind in given)
+        problem = f"has {'both ' if len(most) == 1 else ''}{', '.join(most)} and {last}"
+    expected = "one of `experiment`, `training` and `noc`"
+    raise mistake(problem, source=source, key="experiment", expected=expected)
 
 
 def point_label(number: int, total: int, values: Mapping[str, Any]) -> str:
@@ -280,13 +341,13 @@ def point_label(number: int, total: int, values: Mapping[str, Any]) -> str:
     return f"point {number:,} of {total:,} ({text})"
 
 
-def _keys(swept: SweptKeys, source: str, *, is_training: bool) -> tuple[str, ...]:
+def _keys(swept: SweptKeys, source: str, kind: Kind) -> tuple[str, ...]:
     """Returns the swept keys, after checking that each appears in one table only."""
     in_cases = dict.fromkeys(key for case in swept.cases for key in case)
     known: dict[str, str] = {}
     for place, keys in (("cases", in_cases), ("zip", swept.zip), ("grid", swept.grid)):
         for key in keys:
-            _check_key(key, f"sweep.{place}", source, is_training=is_training)
+            _check_key(key, f"sweep.{place}", source, kind)
             if key in known:
                 problem = f"`{key}` is also swept in sweep.{known[key]}"
                 expected = "each key in one of grid, zip and cases"
@@ -303,7 +364,7 @@ def _keys(swept: SweptKeys, source: str, *, is_training: bool) -> tuple[str, ...
     return tuple(known)
 
 
-def _check_key(key: str, place: str, source: str, *, is_training: bool) -> None:
+def _check_key(key: str, place: str, source: str, kind: Kind) -> None:
     path = paths.parse(key)
     if path is None:
         raise mistake(
@@ -313,28 +374,42 @@ def _check_key(key: str, place: str, source: str, *, is_training: bool) -> None:
             value=shown(key),
             expected='names separated by dots, such as "platform.compute.gamma"',
         )
-    known = _known_keys(is_training=is_training)
+    known = _known_keys(kind)
     first = str(path[0])
     if first in _NOT_SWEPT:
         raise mistake(f"`{key}` cannot be swept: {_NOT_SWEPT[first]}", source=source, key=place)
     if first not in known:
-        inside = {"models", "compute", "topology"} & {first}
-        what = "a training step" if is_training else "an experiment"
-        hint = f'"platform.{key}"' if inside else did_you_mean(first, known)
         raise mistake(
-            f"{what} has no key `{first}`",
+            f"{_NAMES[kind]} has no key `{first}`",
             source=source,
             key=f"{place}.{key}",
             expected=f"a path that starts with one of {', '.join(known)}",
-            hint=hint,
+            hint=_place_of(key, first, known, kind),
         )
 
 
-def _known_keys(*, is_training: bool) -> list[str]:
-    from tutti.training.files.tables import RawTraining
+def _place_of(key: str, first: str, known: Sequence[str], kind: Kind) -> str:
+    """Returns a hint: the table that has a key, or the closest known key."""
+    if kind != "noc" and first in {"models", "compute", "topology"}:
+        return f'"platform.{key}"'
+    return in_a_table(_model(kind), key) or did_you_mean(first, known)
 
-    fields = (RawTraining if is_training else RawExperiment).model_fields
-    return [info.alias or name for name, info in fields.items()]
+
+def _known_keys(kind: Kind) -> list[str]:
+    return [info.alias or name for name, info in _model(kind).model_fields.items()]
+
+
+def _model(kind: Kind) -> type[BaseModel]:
+    """Returns the model of the file of a point."""
+    if kind == "training":
+        from tutti.training.files.tables import RawTraining
+
+        return RawTraining
+    if kind == "noc":
+        from tutti.networks.flit.files.tables import RawNoc
+
+        return RawNoc
+    return RawExperiment
 
 
 def _points(swept: SweptKeys, source: str) -> Iterator[Mapping[str, Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutti.base.units import Size
 from tutti.collectives.experiment import try_plan
 from tutti.platforms.files.notation import defaults_of
+from tutti.sweeps.designs import DesignPlan, plan_designs
 from tutti.sweeps.keys import Questions, proof_key
 from tutti.sweeps.steps import StepPlan, plan_steps
 from tutti.sweeps.worker import Item
@@ -79,7 +80,11 @@ class SweepPlan:
         return f"{self.sweep.source}, {self.sweep.label(item.point)}: {what}"
 
 
-def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan | StepPlan:
+AnyPlan = SweepPlan | StepPlan | DesignPlan
+"""The measurements of a sweep of experiments, of training steps or of networks."""
+
+
+def plan_sweep(sweep: Sweep, *, verify: bool = True) -> AnyPlan:
     """Validates all points, and plans their measurements.
 
     Args:
@@ -91,8 +96,10 @@ def plan_sweep(sweep: Sweep, *, verify: bool = True) -> SweepPlan | StepPlan:
             apply to any of its points.
         LayoutError: No algorithm supports the parts of every size, at any point.
     """
-    if sweep.template.is_training:
+    if sweep.template.kind == "training":
         return plan_steps(sweep, verify=verify)
+    if sweep.template.kind == "noc":
+        return plan_designs(sweep, verify=verify)
     return _plan_experiments(sweep, verify=verify)
 
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from tutti.base.errors import TuttiError
     from tutti.sweeps.executors import Crew
-    from tutti.sweeps.plan import SweepPlan
-    from tutti.sweeps.steps import StepPlan
+    from tutti.sweeps.plan import AnyPlan
     from tutti.sweeps.worker import Item
 
 
@@ -42,9 +41,7 @@ class Session:
         outcome: The results of this session, complete or partial.
     """
 
-    def __init__(
-        self, plan: SweepPlan | StepPlan, cache: Path | None, *, is_fresh: bool = False
-    ) -> None:
+    def __init__(self, plan: AnyPlan, cache: Path | None, *, is_fresh: bool = False) -> None:
         """Reads the cache.
 
         Args:
@@ -145,7 +142,7 @@ class Session:
         return self.plan.frame(self.found.rows | self.outcome.rows)
 
 
-def _named(plan: SweepPlan | StepPlan, item: Item, error: TuttiError) -> TuttiError:
+def _named(plan: AnyPlan, item: Item, error: TuttiError) -> TuttiError:
     if plan.sweep.source in error.problem:
         return error
     return error.reworded(f"{plan.label(item)}: {error.problem}")

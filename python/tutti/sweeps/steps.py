@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.errors import ConfigError, TuttiError
 from tutti.schedules.text import content
 from tutti.sweeps.errors import WorkerError
 from tutti.sweeps.keys import digest
+from tutti.sweeps.points import PointPlan
 from tutti.sweeps.version import FORMAT, simulator
 from tutti.sweeps.worker import Done, Item, check_version
 
@@ -24,33 +25,11 @@ if TYPE_CHECKING:
     from tutti.training.files.step_file import Training
 
 
-@dataclass
-class StepPlan:
-    """All measurements of a sweep of a training step.
+class StepPlan(PointPlan):
+    """All measurements of a sweep of a training step: a step per point and configuration.
 
-    Attributes:
-        sweep: The sweep.
-        measurements: A measurement per point and configuration; its notation is the configuration.
-        proofs: Empty: each step verifies its schedules.
-        remarks: Empty.
+    The notation of a measurement is the configuration.
     """
-
-    sweep: Sweep
-    measurements: list[Item] = field(default_factory=list)
-    proofs: list[Item] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-
-    def values(self, item: Item) -> Mapping[str, Any]:
-        """Returns the swept keys of the item's point, with their values."""
-        return self.sweep.points[item.point]
-
-    def omissions(self) -> list[str]:
-        """Returns no lines: no measurement is omitted."""
-        return []
-
-    def label(self, item: Item) -> str:
-        """Returns the name of an item in errors."""
-        return f"{self.sweep.source}, {self.sweep.label(item.point)}: {item.notation}"
 
     def frame(self, rows: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         """Returns a row per finished measurement, in the order of the plan.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tutti.base.files.extras import installed, requires
 from tutti.schedules.proving import capped
 from tutti.study.console import fail, remark
 from tutti.study.document import withhold
 from tutti.study.progress import Progress
 from tutti.study.study import Study
+from tutti.sweeps.designs import DesignPlan
 from tutti.sweeps.execution import weight
 from tutti.sweeps.plan import plan_sweep
 from tutti.sweeps.session import Session
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from tutti.sweeps.executors import Crew
     from tutti.sweeps.files import Sweep
+    from tutti.view.view import View
 
 _MOST_ERRORS = 12
 
@@ -52,6 +55,8 @@ def run(
     *,
     is_fresh: bool = False,
     verify: bool = True,
+    report: bool = True,
+    command: str = "",
 ) -> None:
     """Runs the missing measurements of a sweep, and shows and writes all.
 
@@ -61,6 +66,8 @@ def run(
         stored: The folder of finished measurements.
         is_fresh: Whether to measure everything again.
         verify: Whether to verify schedules before they are timed.
+        report: Whether to write a page, if the sweep has one.
+        command: The command that resumes the sweep; by default `tutti sweep` with the file.
 
     Raises:
         ConfigError: A point of the sweep is invalid, or the output folder cannot be created.
@@ -79,16 +86,30 @@ def run(
         session = Session(plan, stored, is_fresh=is_fresh)
         _announce(session, stored)
         _run(study, session, crew)
-    from tutti.sweeps.view import sweep_view
-
-    study.present(sweep_view(session.frame(), plan.sweep, has_table=not study.is_interrupted))
+    study.present(_view(session, has_table=not study.is_interrupted, report=report))
     if study.is_interrupted:
         remark(f"finished measurements are in {stored}")
-        remark(f"to resume, run the same command again: tutti sweep {sweep.source}")
+        again = command or f"tutti sweep {sweep.source}"
+        remark(f"to resume, run the same command again: {again}")
         study.end(session.finished, session.total)
     for text in session.remarks(skipped=not verify):
         remark(text)
     _raise_failure(session)
+
+
+def _view(session: Session, *, has_table: bool, report: bool) -> View:
+    """Returns what a sweep shows: the fastest schedules, the steps, or designs of networks."""
+    plan = session.plan
+    if not isinstance(plan, DesignPlan):
+        from tutti.sweeps.view import sweep_view
+
+        return sweep_view(session.frame(), plan.sweep, has_table=has_table)
+    from tutti.sweeps.design_view import design_view
+
+    is_reported = report and installed("reports")
+    if report and not is_reported:
+        remark(f"no report is written: it {requires('reports')}")
+    return design_view(session.frame(), plan.sweep, has_table=has_table, report=is_reported)
 
 
 def _announce(session: Session, stored: Path) -> None:

@@ -58,10 +58,10 @@ def sweep_view(frame: pl.DataFrame, sweep: Sweep, *, has_table: bool = True) -> 
         has_table: Whether the terminal shows a table.
     """
     rows, columns, keys = frame, STEPS, list(sweep.keys)
-    if not sweep.template.is_training:
+    if sweep.template.kind != "training":
         rows, columns = _fastest(frame, keys), FASTEST
         keys = [key for key in keys if key not in {"ranks", "sizes", "algorithms"}]
-    swept = [Column(_short(key, keys), _text_of(key), kind="wrap") for key in keys]
+    swept = [Column(short_key(key, keys), text_of(key), kind="wrap") for key in keys]
     table = ReportTable([*swept, *columns], rows.head(_MOST_ROWS).to_dicts(), gap=2)
     rest = rows.height - _MOST_ROWS
     return View(
@@ -108,12 +108,12 @@ def _fastest(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return order.join(fastest, on=at, nulls_equal=True, maintain_order="left")
 
 
-def _text_of(key: str) -> Callable[[Row], str]:
+def text_of(key: str) -> Callable[[Row], str]:
     """Returns a function that returns the value of a swept key as text; empty if it has none."""
     return lambda row: "" if (value := row[f"{SWEPT}{key}"]) is None else str(value)
 
 
-def _short(key: str, keys: Sequence[str]) -> str:
+def short_key(key: str, keys: Sequence[str]) -> str:
     """Returns the last part of a key path if no other key ends in it, else the path."""
     last = key.rsplit(".", 1)[-1]
     return last if sum(other.rsplit(".", 1)[-1] == last for other in keys) == 1 else key

@@ -201,8 +201,8 @@ class _Work:
         row = timed(case, point.case.schedule, point.size, result)
         if point.case.label:
             row |= {"algorithm": point.case.algorithm, "schedule": point.case.label}
-            case = self._point(self._batch.items[index].point).plan.bound_case(point)
-        return row | limit_of(case.bound().at_least_ps, result)
+        bounded = self._point(self._batch.items[index].point).plan.bound_case(point)
+        return row | limit_of(bounded.bound().at_least_ps, result)
 
     def _check(self, item: Item, key: str) -> None:
         if key != item.key:

@@ -64,7 +64,11 @@ class TrainingResult:
         return self.step.programs(self.configuration)
 
     def once(self, compute: Callable[[TrainingResult, int], T], npu: int = 0) -> T:
-        """Returns what a function computes of an NPU, cached, as several views show it."""
+        """Returns what a function computes of an NPU's program and times, cached.
+
+        Several views show it, and NPUs with one program and equal times share it.
+        """
+        npu = self._alike[npu] if 0 <= npu < len(self._alike) else npu
         key = compute, npu
         if key in self._cached:
             return self._cached[key]  # type: ignore[no-any-return] # the value of the function
@@ -76,6 +80,16 @@ class TrainingResult:
     @cached_property
     def _cached(self) -> dict[tuple[Callable[[TrainingResult, int], Any], int], Any]:
         return {}
+
+    @cached_property
+    def _alike(self) -> list[int]:
+        """For each simulated NPU, the first one with its program and its times."""
+        several = len(self._programs) > 1
+        first: dict[tuple[int, int], int] = {}
+        return [
+            first.setdefault((alike, self._numbers[npu] if several else 0), npu)
+            for npu, alike in enumerate(self.record.first_alike())
+        ]
 
     def program_of(self, npu: int = 0) -> _core.TrainingProgram:
         """Returns the program of a simulated NPU."""

@@ -94,8 +94,6 @@ class Step:
             the NPUs of `platform`, innermost first.
         platform: A platform with a topology, instead of a torus.
         algorithms: The algorithm of each collective, as in :class:`StepNetwork`.
-        library: Whether collectives without an algorithm are those of the platform's library, with
-            the details `flows` and `isolated`.
         npu: The parameters of all NPUs.
         element: Bytes of an activation, weight or gradient (FP16: 2).
         elements: Other bytes per element of communication.
@@ -119,7 +117,6 @@ class Step:
     rings: tuple[Ring, ...] | tuple[Dimension, ...]
     platform: Platform | None = None
     algorithms: Mapping[str, str | Schedule | Channels] = field(default_factory=dict)
-    library: bool = True
     npu: Npu = field(default_factory=Npu)
     element: int = 2
     elements: Elements = field(default_factory=Elements)
@@ -223,7 +220,7 @@ class Step:
             efficiency=self.efficiency,
             platform=self.platform,
             algorithms=self.algorithms,
-            library=self.library and self.detail != "packets",
+            library=self.detail != "packets",
         )
 
     def _until_stable(self, configuration: Configuration) -> TrainingResult:

@@ -1,6 +1,7 @@
 """Formats times, sizes, rates, shares, counts and estimates for display.
 
-Times are in picoseconds, sizes in bytes, rates in bytes per second. The core parses quantities.
+Times are in picoseconds, sizes in bytes, rates in bytes per second, energies in joules. The core
+parses quantities.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _Units = tuple[tuple[int, str], ...]
 _TIME_UNITS: _Units = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
 _SIZE_UNITS: _Units = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"), (1e-12, "p"))
 _RATE_UNITS: _Units = (
     (10**12, "TB/s"), (10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s")
 )  # fmt: skip
@@ -57,6 +59,21 @@ def exact_size(size_bytes: int) -> str:
 def format_rate(bytes_per_s: float) -> str:
     """Formats bytes per second in powers of ten: `1.25e9` is `1.25 GB/s`."""
     return _scaled(bytes_per_s, _RATE_UNITS)
+
+
+def format_energy(joules: float) -> str:
+    """Formats an energy in joules with three digits: `1.5e-6` is `1.5 uJ`."""
+    return _small(joules, "J")
+
+
+def format_power(watts: float) -> str:
+    """Formats a power in watts with three digits: `0.182` is `182 mW`."""
+    return _small(watts, "W")
+
+
+def _small(value: float, unit: str) -> str:
+    scale, prefix = next((one for one in _PREFIXES if value >= one[0]), _PREFIXES[-1])
+    return f"{value / scale:.3g} {prefix}{unit}"
 
 
 def format_share(ratio: float) -> str:

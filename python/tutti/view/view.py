@@ -7,7 +7,7 @@ The terminal, `--json`, the HTML report, the notebook and the files are renderin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .tables import frame_of
@@ -99,6 +99,10 @@ class View:
     log: Sequence[str] = ()
     conventions: str = ""
     provenance: Sequence[tuple[str, str]] = ()
+
+    def with_page(self, report: bool) -> View:
+        """Returns the view with its page, or without one."""
+        return self if report else replace(self, question="")
 
     @property
     def every_fact(self) -> list[Fact]:

@@ -131,9 +131,8 @@ class Placement:
             WorkloadError: The numbers do not divide.
         """
         if ranks < 1 or experts % ranks:
-            raise _invalid(
-                f"{experts} experts on {ranks} ranks: expected ranks that divide the experts"
-            )
+            divisors = ", ".join(str(n) for n in range(1, experts + 1) if experts % n == 0)
+            raise _invalid(f"{experts} experts on {ranks} ranks: expected one of {divisors}")
         each = experts // ranks
         block = order == "block"
         owners = tuple(e // each if block else e % ranks for e in range(experts))

@@ -256,6 +256,19 @@ class _Plan:
         return self._tokens * width / kinds.context
 
     @cached_property
+    def _gathered(self) -> list[int]:
+        """The weights of the largest unit in each distinct piece, which ZeRO 3 gathers together."""
+        model, kinds = self.pieces.model, self.parallelism
+        units = kinds.units(model) or range(len(model.layers))
+        found = []
+        for start, stop in self.pieces.places:
+            counts = Counter[int]()
+            for at in range(start, stop):
+                counts[units[at]] += kinds.part(model.layers[at], context=False).parameters
+            found.append(max(counts.values()))
+        return found
+
+    @cached_property
     def _again(self) -> list[float]:
         """The activations of each distinct piece that is computed again."""
         return self._stored(replace(self.parallelism, recompute="selective"))
@@ -282,7 +295,6 @@ class _Plan:
         if kinds.recompute == "full":
             total += max(self._again[at] for at in stored)
         if kinds.zero == 3:
-            layers = [layer for at in stored for layer in self.pieces.distinct[at]]
-            most = max(kinds.part(one, context=False).parameters for one in layers)
+            most = max(self._gathered[at] for at in stored)
             total += (1 + kinds.prefetch) * self.states.weights * most
         return total

@@ -38,7 +38,7 @@ from tutti.base.files.described import Count, InFiles, Positive
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import ModelLayer
 from tutti.workloads.sharing import shared_copies
-from tutti.workloads.stages import cuts_of, stage_ends
+from tutti.workloads.stages import cuts_of, longest, stage_ends, units_of
 from tutti.workloads.tokens import Format  # noqa: TC001 - pydantic needs it at run time
 from tutti.workloads.transfers import (
     CpCommType,
@@ -253,7 +253,7 @@ class Parallelism(InFiles):
             "is FSDP.",
         ),
     ] = 0
-    prefetch: Annotated[Count, Field(description="Passes by which FSDP prefetches weights.")] = 1
+    prefetch: Annotated[Count, Field(description="Blocks by which FSDP prefetches weights.")] = 1
     recompute: Annotated[
         Recompute,
         Field(
@@ -349,7 +349,8 @@ class Parallelism(InFiles):
         passing = samples // self.micro_batches
         parts = [self.part(one) for one in model.layers]
         sizes, copies = elements.of(element), self.dispatched(model)
-        transfers = Transfers(self, placement, model.layers, passing, sizes, copies)
+        units = self.units(model)
+        transfers = Transfers(self, placement, model.layers, passing, sizes, copies, units)
         layers = [(part, transfers.of(index)) for index, part in enumerate(parts)]
         if self.pipeline == 1:
             layers += (self.micro_batches - 1) * self._accumulated(layers)
@@ -362,10 +363,14 @@ class Parallelism(InFiles):
             layers=tuple(layers),
             samples=passing,
             pipeline=stages,
-            prefetch=self.prefetch if self.zero == 3 else None,
+            prefetch=self.prefetch * longest(units) if self.zero == 3 else None,
             context=self.context,
             recompute=self.recompute,
         )
+
+    def units(self, model: Model) -> tuple[int, ...]:
+        """Returns the unit of each layer that ZeRO 3 gathers together; empty in a pipeline."""
+        return units_of(model) if self.zero == 3 and self.pipeline == 1 else ()
 
     def _accumulated(self, layers: _Layers) -> _Layers:
         """Returns the layers of a micro-batch whose gradients are added to others before they move.

@@ -40,6 +40,27 @@ def cuts_of(model: Model, chunks: int) -> tuple[int, ...]:
     return model.cuts or tuple(range(1, len(model.layers) + 1))
 
 
+def units_of(model: Model) -> tuple[int, ...]:
+    """Returns the number of the unit of each layer whose weights ZeRO 3 gathers together.
+
+    Units are the blocks of a decoder, its embedding and its classifier, as PyTorch's FSDP wraps
+    them (Zhao et al. 2023, section 3.2.1). Each layer of a model without blocks is a unit.
+    """
+    if not model.cuts:
+        return tuple(range(len(model.layers)))
+    ends = [0, *model.cuts]
+    if model.layers[0].first and model.cuts[0] > 1:
+        ends.insert(1, 1)
+    return tuple(
+        number for number, (start, stop) in enumerate(pairwise(ends)) for _ in range(start, stop)
+    )
+
+
+def longest(units: Sequence[int]) -> int:
+    """Returns the layers of the largest unit; 1 without units."""
+    return max((units.count(one) for one in set(units)), default=1)
+
+
 @lru_cache(maxsize=64)
 def shortest_stages(costs: tuple[int, ...], stages: int) -> list[tuple[int, int]]:
     """Divides layers into `stages` pieces with the minimal longest piece."""

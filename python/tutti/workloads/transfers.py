@@ -162,6 +162,8 @@ class Transfers:
         bytes: Bytes of an activation, a weight and a gradient.
         dispatched: Copies of a token that dispatch sends per selected expert; less than 1 if
             experts of the same NPU or domain share a copy.
+        units: The unit of each layer, whose weights ZeRO 3 gathers together; empty if each layer is
+            one.
     """
 
     parallelism: Parallelism
@@ -170,6 +172,7 @@ class Transfers:
     samples: int
     bytes: tuple[int, int, int]
     dispatched: float = 1.0
+    units: Sequence[int] = ()
 
     @cached_property
     def _shares(self) -> list[ModelLayer]:
@@ -208,19 +211,54 @@ class Transfers:
         return tuple(self._exchange(collective, share, rings) for collective in collectives)
 
     def weights(self, index: int) -> tuple[Transfer | None, Transfer | None, Transfer | None]:
-        """Returns the gathers of a layer's weights before its passes, and its gradients'."""
-        layer, placement, zero = self.layers[index], self.placement, self.parallelism.zero
-        experts = () if layer.experts > 1 else placement.expert
-        rings = placement.context + experts + placement.data
-        part = self.parallelism.part(layer, context=False)
-        if part.parameters == 0 or not rings:
+        """Returns the gathers of a layer's weights before its passes, and its gradients'.
+
+        With units, the first layer of a unit gathers the weights of all of them, and the last
+        layer gathers them again for the backward pass, whose end reduces the gradients.
+        """
+        zero, rings = self.parallelism.zero, self._replicas(index)
+        first, last, count = self._together(index)
+        if count == 0 or not rings:
             return None, None, None
         _, weight, gradient = self.bytes
         if zero == 0:
-            return None, None, Transfer("all_reduce", part.parameters * gradient, rings)
-        gather = Transfer("all_gather", part.parameters * weight, rings)
-        scatter = Transfer("reduce_scatter", part.parameters * gradient, rings)
-        return gather, gather if zero == 3 else None, scatter
+            return None, None, Transfer("all_reduce", count * gradient, rings)
+        gather = Transfer("all_gather", count * weight, rings)
+        scatter = Transfer("reduce_scatter", count * gradient, rings)
+        return (
+            gather if first else None,
+            gather if zero == 3 and last else None,
+            scatter if first else None,
+        )
+
+    def _replicas(self, index: int) -> tuple[str, ...]:
+        """Returns the rings of the NPUs that share the weights of a layer."""
+        placement = self.placement
+        experts = () if self.layers[index].experts > 1 else placement.expert
+        return placement.context + experts + placement.data
+
+    def _parameters(self, index: int) -> int:
+        return self.parallelism.part(self.layers[index], context=False).parameters
+
+    def _together(self, index: int) -> tuple[bool, bool, int]:
+        """Returns whether a layer is the first and the last of its unit, and its parameters.
+
+        A unit has the layers whose weights are sharded among the same NPUs.
+        """
+        own = self._parameters(index)
+        if not own or not self.units:
+            return True, True, own
+        members = self._members[self.units[index], self._replicas(index)]
+        return index == members[0], index == members[-1], sum(map(self._parameters, members))
+
+    @cached_property
+    def _members(self) -> dict[tuple[int, tuple[str, ...]], list[int]]:
+        """The layers with weights of each unit and rings."""
+        found: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+        for at, unit in enumerate(self.units):
+            if self._parameters(at):
+                found.setdefault((unit, self._replicas(at)), []).append(at)
+        return found
 
     def _exchange(self, collective: str, elements: int, rings: tuple[str, ...]) -> Transfer:
         return Transfer(collective, elements * self.samples * self.bytes[0], rings)

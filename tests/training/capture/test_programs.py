@@ -24,10 +24,11 @@ from tutti.training.capture.record import (
     Role,
 )
 from tutti.training.capture.streams import Order
-from tutti.training.capture.summary import peak
+from tutti.training.capture.summary import modules, peak
 from tutti.training.errors import CaptureError
 from tutti.training.files.step_file import load_training
 from tutti.training.plan.efficiency import Setting
+from tutti.training.spans import spans
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,19 @@ def test_consecutive_operators_of_a_block_are_one_task() -> None:
     tasks = [(task.layer, task.amount) for task in program.tasks if task.kind == "compute"]
     assert tasks == [("layers.0 forward", 10**6), ("layers.0 forward", 2 * 10**6),
                      ("layers.1 forward", 10**6)]  # fmt: skip
+
+
+def test_copies_on_another_stream_overlap_a_block(tmp_path: Path) -> None:
+    """FSDP2 copies the shards of the next block while a block computes, then gathers them."""
+    copied = replace(computed("layers.1"), stream=1)
+    step = step_of(computed("layers.0.a", size=300_000_000_000), copied, gathered((1,)),
+                   computed("layers.1.a", (0, 2)))  # fmt: skip
+    write_step(tmp_path, step)
+    training = load_training(tmp_path, ["platform=dgx_h100_cluster"])
+    run = training.step.run(training.configurations[0])
+    lanes = [one.lane for one in spans(run) if not one.is_collective]
+    assert sorted(lanes) == ["background", "compute", "compute"]
+    assert run.exposed == 0
 
 
 def test_slow_ranks_take_longer() -> None:
@@ -110,6 +124,18 @@ def test_events_and_streams_order_operators() -> None:
 def test_the_peak_is_by_kind() -> None:
     (role,) = step_of(computed("a")).roles
     assert peak(role).kinds == {"parameters": 100, "temporary": 50}
+
+
+def test_memory_of_modules_is_by_kind_and_adds_up() -> None:
+    memory = (MemoryChange(0, 100, "", "parameters"), MemoryChange(1, 30, "layers.0", "gathered"),
+              MemoryChange(1, 40, "layers.11", "gathered"),
+              MemoryChange(2, 50, "layers.1", "other"),
+              MemoryChange(2, -50, "layers.1", "other"))  # fmt: skip
+    (role,) = step_of(computed("a")).roles
+    found = modules(replace(role, memory=memory))
+    assert [(one.module, one.kind, one.bytes) for one in found] == [
+        ("no module", "parameters", 100), ("layers.*", "gathered", 70), ("layers.*", "other", 50),
+    ]  # fmt: skip
 
 
 def test_steps_are_written_read_and_run(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::ALL;
 use super::network::{FlowNetwork, approximate};
-use super::resources::rate_of;
+use super::resource::rate_of;
 use super::route::Crossing;
 use crate::Ticket;
 use tutti_units::ids::RankId;
@@ -167,7 +167,7 @@ impl FlowNetwork<'_> {
         let flow = &mut self.flows[id];
         (flow.start, flow.since, flow.serial) = (now, now, self.serial + 1);
         self.serial += pattern.pairs.len() as u64;
-        self.ends.set(id, flow.end(), flow.serial);
+        self.ends.set(id, flow.exact_end(), flow.serial);
     }
 
     /// Divides a batch that is a single flow into its messages.
@@ -178,13 +178,14 @@ impl FlowNetwork<'_> {
         for (serial, id) in (flow.serial..).zip(self.messages(id)) {
             let (source, destination) = (self.flows[id].source, self.flows[id].destination);
             let route = self.route_of(source, destination);
-            let shares = self.resources.join(id, &route, (flow.bytes, flow.bytes), flow.start);
+            let bytes = (flow.bytes, flow.bytes);
+            let shares = self.resources.join(id, &route, true, bytes, flow.start);
             self.resources.set_alone(id, flow.rate_alone, shares);
             let one = &mut self.flows[id];
             (one.start, one.since, one.serial) = (flow.start, flow.start, serial);
             (one.alone, one.left) = (flow.alone, flow.left);
             (one.rate_alone, one.rate) = (flow.rate_alone, flow.rate);
-            self.ends.set(id, one.end(), serial);
+            self.ends.set(id, one.exact_end(), serial);
         }
     }
 

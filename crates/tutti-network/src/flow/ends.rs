@@ -3,7 +3,7 @@
 
 use tutti_units::Time;
 
-/// When a flow ends; at ties, the flow that started first is first.
+/// When a flow ends, or a time before; at ties, the flow that started first is first.
 type Key = (Time, u64);
 
 /// The key of a flow that is not transmitted.
@@ -31,18 +31,11 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// The earliest end.
+    /// The first key, if its time is at most `until`, and its flow.
     #[inline]
-    pub(super) fn earliest(&mut self) -> Option<Time> {
-        let first = self.first();
-        (first != ABSENT).then_some(first.0)
-    }
-
-    /// Removes the flow that ends first, if it ends by `now`.
-    #[inline]
-    pub(super) fn pop(&mut self, now: Time) -> Option<u32> {
-        let first = self.first();
-        if first == ABSENT || first.0 > now {
+    pub(super) fn first(&mut self, until: Time) -> Option<(Time, u32)> {
+        let first = self.least();
+        if first == ABSENT || first.0 > until {
             return None;
         }
         let mut at = 0;
@@ -51,10 +44,13 @@ impl Ends {
             at *= CHILDREN as usize;
             at += keys[at..].iter().position(|&key| key == first)?;
         }
-        self.keys[at] = ABSENT;
-        let flow = u32::try_from(at).ok()?;
+        Some((first.0, u32::try_from(at).ok()?))
+    }
+
+    /// Removes a flow.
+    pub(super) fn remove(&mut self, flow: u32) {
+        self.keys[flow as usize] = ABSENT;
         self.levels[0].mark(flow);
-        Some(flow)
     }
 
     /// Sets the end of a flow.
@@ -88,7 +84,7 @@ impl Ends {
 
     /// The least key.
     #[inline]
-    fn first(&mut self) -> Key {
+    fn least(&mut self) -> Key {
         if self.levels.first().is_some_and(|level| !level.changed.is_empty()) {
             self.refresh();
         }
@@ -150,13 +146,15 @@ mod tests {
             let mut order: Vec<_> = expected.into_iter().map(|(flow, time)| (time, flow)).collect();
             order.sort_unstable();
             for (time, flow) in order {
-                prop_assert_eq!(ends.earliest(), Some(Time::from_ps(time)));
-                prop_assert_eq!(ends.pop(Time::from_ps(time.saturating_sub(1))), if time == 0 { Some(flow) } else { None });
+                let end = Time::from_ps(time);
+                prop_assert_eq!(ends.first(Time::MAX), Some((end, flow)));
+                prop_assert_eq!(ends.first(end), Some((end, flow)));
                 if time > 0 {
-                    prop_assert_eq!(ends.pop(Time::from_ps(time)), Some(flow));
+                    prop_assert_eq!(ends.first(Time::from_ps(time - 1)), None);
                 }
+                ends.remove(flow);
             }
-            prop_assert_eq!(ends.pop(Time::MAX), None);
+            prop_assert_eq!(ends.first(Time::MAX), None);
         }
     }
 }

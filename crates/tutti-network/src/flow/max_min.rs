@@ -5,15 +5,20 @@
 //! connected to a change are solved. Nor does a change affect rates below the lowest level at which a changed
 //! resource is or was full: rates rise from that level, and flows with a lower rate connect nothing. The result
 //! is independent of what else is solved: flows and resources that reach their limit at the same level are fixed
-//! together, and what they take from a resource is subtracted in one operation.
+//! together, and what they take from a resource is subtracted in one operation. So where most flows are
+//! connected, all are solved, and no connections are followed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::resources::{Member, NEVER, Resources, left_by, level_of};
+use super::resource::{ENDED, Member, NEVER, left_by, level_of};
+use super::resources::Resources;
 
 /// The rate of a flow that still rises, as bits.
 const RISING: u64 = u64::MAX;
+
+/// How many solutions may take all flows as connected, if most were.
+const ASSUMED: u32 = 15;
 
 /// The state of a resource while rates rise.
 #[derive(Clone, Copy, Default)]
@@ -51,6 +56,8 @@ pub(super) struct MaxMin {
     /// Flows by their rate alone, descending, if sorted; most solutions do not need them.
     alone: Vec<(u64, u32)>,
     is_sorted: bool,
+    /// Solutions that take all flows as connected before connections are followed again.
+    assumed: u32,
     /// Resources to visit, resources full at the current level, and those that flows fixed at it use.
     next: Vec<u32>,
     full: Vec<u32>,
@@ -86,8 +93,29 @@ impl MaxMin {
         let lowest = resources.take_dirty(&mut next);
         let mut heap = std::mem::take(&mut self.heap).into_vec();
         heap.clear();
-        for &link in &next {
-            self.reach(resources, link, lowest, &mut heap);
+        if self.assumed > 0 && resources.are_dense() {
+            self.assumed -= 1;
+            next.clear();
+            self.take_all(resources, lowest, &mut heap);
+        } else {
+            self.follow(resources, lowest, &mut next, &mut heap);
+            let are_most = 2 * self.flows.len() >= resources.active_flows;
+            self.assumed = if are_most { ASSUMED } else { 0 };
+        }
+        self.rising = self.flows.len();
+        (self.next, self.heap) = (next, BinaryHeap::from(heap));
+    }
+
+    /// Collects the flows with a rate from `lowest` on that are connected to the resources in `next`.
+    fn follow(
+        &mut self,
+        resources: &mut Resources,
+        lowest: u64,
+        next: &mut Vec<u32>,
+        heap: &mut Vec<Reverse<(u64, u32)>>,
+    ) {
+        for &link in &*next {
+            self.reach(resources, link, lowest, heap);
         }
         while let Some(link) = next.pop() {
             let members = std::mem::take(&mut resources.all[link as usize].members);
@@ -101,7 +129,7 @@ impl MaxMin {
                 for place in 0..resources.used.of(flow).len() {
                     let used = resources.used.of(flow)[place].resource;
                     if self.filling[used as usize].epoch != self.epoch
-                        && self.reach(resources, used, lowest, &mut heap)
+                        && self.reach(resources, used, lowest, heap)
                     {
                         next.push(used);
                     }
@@ -109,8 +137,29 @@ impl MaxMin {
             }
             resources.all[link as usize].members = members;
         }
-        self.rising = self.flows.len();
-        (self.next, self.heap) = (next, BinaryHeap::from(heap));
+    }
+
+    /// Collects all flows with a rate from `lowest` on.
+    fn take_all(
+        &mut self,
+        resources: &mut Resources,
+        lowest: u64,
+        heap: &mut Vec<Reverse<(u64, u32)>>,
+    ) {
+        for place in 0..resources.active.len() {
+            let link = resources.active[place];
+            // A resource that is full below has no flow with a higher rate.
+            if resources.all[link as usize].full >= lowest {
+                self.reach(resources, link, lowest, heap);
+            }
+        }
+        let lowest = lowest.max(ENDED + 1);
+        for ((flow, level), &alone) in (0..).zip(&mut resources.levels).zip(&resources.alone) {
+            if *level >= lowest {
+                self.flows.push((flow, std::mem::replace(level, RISING)));
+                self.lowest_alone = self.lowest_alone.min(alone);
+            }
+        }
     }
 
     /// Starts to fill a resource at a level, as bits; returns whether it has several flows.
@@ -154,6 +203,10 @@ impl MaxMin {
             resource.full = level;
             let members = std::mem::take(&mut resource.members);
             for &Member { flow, .. } in &members {
+                let Filling { rising, fixed, .. } = self.filling[link as usize];
+                if rising == fixed {
+                    break; // other full resources have fixed the rest
+                }
                 self.fix(resources, flow, level);
             }
             resources.all[link as usize].members = members;

@@ -42,8 +42,12 @@ mod max_min;
 mod network;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
+mod resource;
 mod resources;
 mod route;
+#[cfg(test)]
+mod tests;
+mod transmission;
 mod tree;
 mod used;
 

@@ -4,8 +4,10 @@ use super::FlowLevel;
 use super::batch::{self, Batches};
 use super::ends::Ends as FlowEnds;
 use super::max_min::MaxMin;
-use super::resources::{Resources, rate_of};
+use super::resource::rate_of;
+use super::resources::Resources;
 use super::route::{Crossing, FlowRouting, RecentRoutes};
+use super::transmission::Flow;
 use super::tree::{Gathering, Leaf, Tree};
 use crate::packet::{Ends, LinkUse};
 use crate::queue::EventQueue;
@@ -28,64 +30,6 @@ pub(super) enum Event {
 
 /// The ticket of background messages.
 const BACKGROUND: Ticket = Ticket(u32::MAX);
-
-/// A message, from when it is handed over until its transmission ends.
-#[derive(Clone, Copy)]
-pub(super) struct Flow {
-    pub(super) ticket: Ticket,
-    pub(super) source: RankId,
-    pub(super) destination: RankId,
-    pub(super) bytes: Bytes,
-    /// How many flows started before it.
-    pub(super) serial: u64,
-    pub(super) start: Time,
-    /// The duration of its transmission without other flows.
-    pub(super) alone: Time,
-    /// From the end of the transmission to the arrival.
-    latency: Time,
-    /// Bytes per picosecond without other flows, and now.
-    pub(super) rate_alone: f64,
-    pub(super) rate: f64,
-    /// Bytes left at `since`, when the rate last changed.
-    pub(super) left: f64,
-    pub(super) since: Time,
-    /// The batch that it stands for, if any.
-    pub(super) batch: u32,
-    /// Whether its arrival is not reported.
-    pub(super) is_silent: bool,
-    /// Whether it was ever slower than without other flows.
-    slowed: bool,
-}
-
-/// Tolerance of a rounded-up end, in picoseconds: more than the rounding errors of a transmission of seconds.
-const TOLERANCE: f64 = 1.0 / 64.0;
-
-impl Flow {
-    /// Sets the rate from `now` on.
-    #[expect(clippy::cast_precision_loss, reason = "spans far below 2^53 ps")]
-    fn set_rate(&mut self, rate: f64, now: Time) {
-        let span = now - self.since;
-        if span > Time::ZERO {
-            self.left = (self.left - self.rate * span.ps() as f64).max(0.0);
-            self.slowed |= self.rate.total_cmp(&self.rate_alone).is_ne();
-        }
-        (self.rate, self.since) = (rate, now);
-    }
-
-    /// When the transmission ends at the current rate.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the value is not negative, and the cast saturates"
-    )]
-    pub(super) fn end(&self) -> Time {
-        if !self.slowed && self.rate.total_cmp(&self.rate_alone).is_eq() {
-            return self.start + self.alone;
-        }
-        let span = (self.left / self.rate - TOLERANCE).ceil().max(0.0);
-        self.since + Time::from_ps(span as u64)
-    }
-}
 
 /// Flows on the links of a graph: the state of a run.
 pub struct FlowNetwork<'a> {
@@ -178,23 +122,7 @@ impl<'a> FlowNetwork<'a> {
         bytes: Bytes,
         start: Time,
     ) -> u32 {
-        let flow = Flow {
-            ticket,
-            source: pair.0,
-            destination: pair.1,
-            bytes,
-            serial: 0,
-            start,
-            alone: Time::ZERO,
-            latency: Time::ZERO,
-            rate_alone: f64::INFINITY,
-            rate: 0.0,
-            left: 0.0,
-            since: start,
-            batch: batch::NONE,
-            is_silent: false,
-            slowed: false,
-        };
+        let flow = Flow::new(ticket, pair, bytes, start);
         self.flows.put(flow)
     }
 
@@ -274,7 +202,9 @@ impl<'a> FlowNetwork<'a> {
                 self.expand(batch);
             }
         }
-        let shares = self.resources.join(id, route, (bytes, charged), self.events.now());
+        let is_path = !self.trees.contains_key(&id);
+        let now = self.events.now();
+        let shares = self.resources.join(id, route, is_path, (bytes, charged), now);
         // The port has the rate of the fastest messages.
         let sender = rate_of(self.hands_over.per_byte_of(bytes));
         let rate_alone = self.resources.rate_alone(id).min(sender);
@@ -283,7 +213,7 @@ impl<'a> FlowNetwork<'a> {
         flow.rate_alone = rate_alone;
         if !shares {
             flow.rate = rate_alone;
-            self.ends.set(id, flow.end(), serial);
+            self.ends.set(id, flow.exact_end(), serial);
         }
     }
 
@@ -338,14 +268,30 @@ impl<'a> FlowNetwork<'a> {
             let flow = &mut flows[id];
             if flow.rate.total_cmp(&rate).is_ne() {
                 flow.set_rate(rate, now);
-                ends.set(id, flow.end().max(now), flow.serial);
+                if let Some(end) = flow.new_end() {
+                    ends.set(id, end.max(now), flow.serial);
+                }
             }
+        }
+    }
+
+    /// The earliest end of a transmission, and the flow. Its key is made exact when it is needed.
+    fn first_end(&mut self, until: Time) -> Option<(Time, u32)> {
+        loop {
+            let (time, id) = self.ends.first(until)?;
+            let flow = &mut self.flows[id];
+            if flow.is_exact {
+                return Some((time, id));
+            }
+            let end = flow.exact_end().max(self.events.now());
+            self.ends.set(id, end, flow.serial);
         }
     }
 
     /// Advances to the next event or end; `None` if there is none until the given time.
     fn advance(&mut self, until: Time) -> Option<()> {
-        let next = match (self.events.earliest(), self.ends.earliest()) {
+        let end = self.first_end(Time::MAX).map(|(time, _)| time);
+        let next = match (self.events.earliest(), end) {
             (Some(event), Some(end)) => event.min(end),
             (event, end) => event.or(end)?,
         };
@@ -475,7 +421,8 @@ impl Stepped for FlowNetwork<'_> {
             if let Some(ticket) = self.batches.ended.pop() {
                 return Some(Progress::Left(ticket, self.events.now()));
             }
-            if let Some(id) = self.ends.pop(self.events.now()) {
+            if let Some((_, id)) = self.first_end(self.events.now()) {
+                self.ends.remove(id);
                 if self.flows[id].batch != batch::NONE {
                     self.end_batch(id);
                     continue;

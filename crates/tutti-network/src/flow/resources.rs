@@ -1,5 +1,6 @@
 //! What flows share: links, then injection ports, then ejection ports, and which flows use them.
 
+use super::resource::{ENDED, FRESH, Member, NEVER, NONE, Resource};
 use super::route::{Crossing, FlowRouting};
 use super::used::{Kept, Used, UsedResources};
 use super::{ALL, FlowLevel};
@@ -8,87 +9,6 @@ use tutti_topology::Topology;
 use tutti_units::ids::{LinkId, RankId};
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// A flow on a resource: the flow, and the place of the resource among the flow's.
-#[derive(Clone, Copy)]
-pub(super) struct Member {
-    pub(super) flow: u32,
-    pub(super) place: u32,
-}
-
-/// The rate of a flow that was never solved, as bits: above all rates, which are positive and finite.
-pub(super) const FRESH: u64 = u64::MAX - 1;
-/// The level at which a resource is full that never is, as bits.
-pub(super) const NEVER: u64 = u64::MAX - 1;
-
-/// The flows that a resource has when all rates have risen to a level.
-#[derive(Clone, Copy)]
-struct Stage {
-    /// The level, as bits: positive floating-point numbers and their bits have the same order.
-    level: u64,
-    /// The shares of the flows with this rate or a lower one.
-    fixed: u64,
-    /// The capacity that they leave.
-    free: f64,
-}
-
-/// A link, a bundle of links, or a port.
-pub(super) struct Resource {
-    /// Bytes per picosecond; infinite if bytes take no time.
-    pub(super) capacity: f64,
-    pub(super) per_byte: TimePerByte,
-    pub(super) members: Vec<Member>,
-    /// The level at which it is full and limits its flows, as bits, as of the last solution.
-    pub(super) full: u64,
-    /// The shares of all its flows.
-    total: u64,
-    /// By level, the flows whose rate the last solution fixed.
-    stages: Vec<Stage>,
-    /// Whether it must be solved again.
-    dirty: bool,
-    /// The batch that uses it alone, by flow.
-    batch: Option<u32>,
-    busy_since: Time,
-    usage: LinkUse,
-}
-
-/// Bytes per picosecond; infinite if bytes take no time.
-#[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
-pub(super) fn rate_of(per_byte: TimePerByte) -> f64 {
-    let (ps, bytes) = per_byte.fraction();
-    bytes as f64 / ps as f64
-}
-
-/// The level at which rising flows fill a resource.
-#[inline]
-#[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
-pub(super) fn level_of(free: f64, rising: u64) -> f64 {
-    free / (rising as f64 / f64::from(ALL))
-}
-
-/// What flows of a rate leave of a capacity.
-#[inline]
-#[expect(clippy::cast_precision_loss, reason = "a rate; times are rounded at the end")]
-pub(super) fn left_by(free: f64, level: f64, fixed: u64) -> f64 {
-    free - level * (fixed as f64 / f64::from(ALL))
-}
-
-impl Resource {
-    fn new(per_byte: TimePerByte) -> Resource {
-        Resource {
-            capacity: rate_of(per_byte),
-            per_byte,
-            members: Vec::new(),
-            full: NEVER,
-            total: 0,
-            stages: Vec::new(),
-            dirty: false,
-            batch: None,
-            busy_since: Time::ZERO,
-            usage: LinkUse::default(),
-        }
-    }
-}
-
 /// All resources of a network.
 pub(super) struct Resources {
     pub(super) all: Vec<Resource>,
@@ -96,6 +16,9 @@ pub(super) struct Resources {
     links: usize,
     /// The resources of each flow.
     pub(super) used: UsedResources,
+    /// The resources with flows that are solved, and how many flows there are.
+    pub(super) active: Vec<u32>,
+    pub(super) active_flows: usize,
     /// By flow, its rate as of the last solution, and that without other flows, as bits.
     pub(super) levels: Vec<u64>,
     pub(super) alone: Vec<u64>,
@@ -128,6 +51,8 @@ impl Resources {
             all,
             links,
             used: UsedResources::default(),
+            active: Vec::new(),
+            active_flows: 0,
             levels: Vec::new(),
             alone: Vec::new(),
             fresh: Vec::new(),
@@ -153,43 +78,112 @@ impl Resources {
     }
 
     /// Adds a flow to the resources of its route that take time; returns whether it shares any. All of its
-    /// bytes take capacity, although it ends when the charged ones are through.
+    /// bytes take capacity, although it ends when the charged ones are through. `is_path` is whether the route
+    /// visits each resource once.
     pub(super) fn join(
         &mut self,
         flow: u32,
         route: &[Crossing],
+        is_path: bool,
         (bytes, charged): (Bytes, Bytes),
         now: Time,
     ) -> bool {
-        let mut shares = false;
-        let (mut used, mut kept) = self.used.take();
-        for &Crossing { link, share: part } in route {
-            let resource = &mut self.all[link as usize];
-            if resource.per_byte == TimePerByte::ZERO {
-                continue;
-            }
-            if resource.members.is_empty() {
-                resource.busy_since = now;
-            } else {
-                shares = true;
-                resource.mark(link, &mut self.dirty);
-            }
-            let position = index(resource.members.len());
-            resource.members.push(Member { flow, place: index(used.len()) });
-            let share = surcharged(part, bytes, charged);
-            resource.total += u64::from(share);
-            used.push(Used { resource: link, share });
-            kept.push(Kept { part, position });
+        let takes_time = |crossing: &&Crossing| self.per_byte(crossing.link) != TimePerByte::ZERO;
+        let last = route.iter().rev().find(takes_time).copied().filter(|_| is_path);
+        for &crossing in route {
+            self.place_within(crossing, route, last);
         }
-        self.used.put(flow, used, kept);
+        let (mut shares, mut solved) = (false, 0);
+        let (mut used, mut kept) = self.used.take();
+        for are_solved in [true, false] {
+            for &Crossing { link, share: part } in route {
+                let resource = &mut self.all[link as usize];
+                let is_solved = resource.within == NONE;
+                if resource.per_byte == TimePerByte::ZERO || is_solved != are_solved {
+                    continue;
+                }
+                if resource.members.is_empty() {
+                    resource.busy_since = now;
+                    if is_solved {
+                        resource.place = index(self.active.len());
+                        self.active.push(link);
+                    }
+                } else {
+                    shares = true;
+                    resource.mark(link, &mut self.dirty);
+                }
+                let position = index(resource.members.len());
+                resource.members.push(Member { flow, place: index(used.len()) });
+                let share = surcharged(part, bytes, charged);
+                resource.total += u64::from(share);
+                used.push(Used { resource: link, share });
+                kept.push(Kept { part, position });
+            }
+            if are_solved {
+                solved = used.len();
+            }
+        }
+        self.used.put(flow, used, kept, solved);
         shares
+    }
+
+    /// Determines whether a resource that a flow is about to use lies within another.
+    ///
+    /// The last resource of a path contains the others that only its flows use, such as the links of a tree
+    /// down to a host. A resource that lies within one of no more capacity is full at the same level as that,
+    /// with the same flows, or at none. One that is to be solved again stays solved.
+    fn place_within(&mut self, crossing: Crossing, route: &[Crossing], last: Option<Crossing>) {
+        let Resource { capacity, within, dirty, ref members, .. } =
+            self.all[crossing.link as usize];
+        let contains = |other: &Crossing| other.share == crossing.share;
+        if members.is_empty() {
+            let fits = |other: &Crossing| {
+                !dirty
+                    && other.link != crossing.link
+                    && contains(other)
+                    && self.all[other.link as usize].capacity <= capacity
+            };
+            let within = last.filter(fits).map_or(NONE, |other| other.link);
+            let resource = &mut self.all[crossing.link as usize];
+            (resource.within, resource.full) = (within, NEVER);
+        } else if within != NONE {
+            let uses_it = route.iter().rev().any(|other| other.link == within && contains(other));
+            if last.is_none() || !uses_it {
+                self.separate(crossing.link);
+            }
+        }
+    }
+
+    /// Solves a resource that lay within another from now on.
+    fn separate(&mut self, link: u32) {
+        let mut members = std::mem::take(&mut self.all[link as usize].members);
+        let mut levels = Vec::with_capacity(members.len());
+        for Member { flow, place } in &mut members {
+            let new = self.used.solve(*flow, *place);
+            if new != *place {
+                let other = self.used.all(*flow)[*place as usize].resource;
+                let Kept { position, .. } = self.used.kept(*flow)[*place as usize];
+                self.all[other as usize].members[position as usize].place = *place;
+                *place = new;
+            }
+            let share = self.used.all(*flow)[new as usize].share;
+            levels.push((self.levels[*flow as usize], u64::from(share)));
+        }
+        levels.retain(|&(level, _)| level != FRESH);
+        let resource = &mut self.all[link as usize];
+        resource.set_stages(&mut levels);
+        (resource.members, resource.within) = (members, NONE);
+        resource.place = index(self.active.len());
+        self.active.push(link);
+        resource.mark(link, &mut self.dirty);
     }
 
     /// Sets the rate without other flows of a flow that has joined; `shares` is whether it has others.
     pub(super) fn set_alone(&mut self, flow: u32, rate: f64, shares: bool) {
         let places = self.levels.len().max(flow as usize + 1);
-        self.levels.resize(places, FRESH);
+        self.levels.resize(places, ENDED);
         self.alone.resize(places, FRESH);
+        self.active_flows += 1;
         let level = rate.to_bits();
         self.alone[flow as usize] = level;
         self.levels[flow as usize] = if shares { FRESH } else { level };
@@ -198,9 +192,7 @@ impl Resources {
         }
         for &Used { resource, share } in self.used.of(flow) {
             let resource = &mut self.all[resource as usize];
-            let free = left_by(resource.capacity, rate, share.into());
-            resource.stages.clear();
-            resource.stages.push(Stage { level, fixed: share.into(), free });
+            resource.set_stages(&mut [(level, share.into())]);
         }
     }
 
@@ -252,9 +244,10 @@ impl Resources {
 
     /// Removes a flow of `bytes` from its resources; marks those that limited other flows.
     pub(super) fn leave(&mut self, flow: u32, bytes: Bytes, now: Time) {
-        let level = self.levels[flow as usize];
-        for place in 0..self.used.of(flow).len() {
-            let Used { resource: link, share: taken } = self.used.of(flow)[place];
+        let level = std::mem::replace(&mut self.levels[flow as usize], ENDED);
+        self.active_flows -= 1;
+        for place in 0..self.used.all(flow).len() {
+            let Used { resource: link, share: taken } = self.used.all(flow)[place];
             let Kept { part: share, position } = self.used.kept(flow)[place];
             let resource = &mut self.all[link as usize];
             resource.usage.packets += 1;
@@ -264,10 +257,23 @@ impl Resources {
                 self.used.kept_mut(moved.flow)[moved.place as usize].position = position;
             }
             resource.forget(level, taken.into());
-            if resource.members.is_empty() {
-                resource.usage.busy += now - resource.busy_since;
-            } else if resource.full != NEVER {
+            if resource.full != NEVER && !resource.members.is_empty() {
                 resource.mark(link, &mut self.dirty);
+            }
+            if resource.members.is_empty() {
+                self.release_resource(link, now);
+            }
+        }
+    }
+
+    /// Accounts for a resource whose last flow has left.
+    fn release_resource(&mut self, link: u32, now: Time) {
+        let Resource { within, place, busy_since, .. } = self.all[link as usize];
+        self.all[link as usize].usage.busy += now - busy_since;
+        if within == NONE {
+            self.active.swap_remove(place as usize);
+            if let Some(&moved) = self.active.get(place as usize) {
+                self.all[moved as usize].place = place;
             }
         }
     }
@@ -285,7 +291,7 @@ impl Resources {
             let share = if self.is_endpoint(used.resource) { kept.part } else { used.share };
             self.all[used.resource as usize].capacity / (f64::from(share) / f64::from(ALL))
         };
-        let all = self.used.of(flow).iter().zip(self.used.kept(flow));
+        let all = self.used.all(flow).iter().zip(self.used.kept(flow));
         all.map(rate).fold(f64::INFINITY, f64::min)
     }
 
@@ -310,6 +316,11 @@ impl Resources {
         alone.fold(lowest, u64::min)
     }
 
+    /// Whether a pass over the rates of all flows takes little time for each that has not ended.
+    pub(super) fn are_dense(&self) -> bool {
+        8 * self.active_flows >= self.levels.len()
+    }
+
     #[inline]
     pub(super) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()
@@ -326,74 +337,6 @@ impl Resources {
             LinkUse { packets: part(packets), bytes: part(bytes), busy }
         };
         bundles.map(share).collect()
-    }
-}
-
-impl Resource {
-    /// A level below which the resource is not full, now and as of the last solution, as bits, if all flows
-    /// with a lower rate keep it.
-    fn lowest_change(&self) -> u64 {
-        if self.members.len() < 2 {
-            return self.full;
-        }
-        let (mut fixed, mut free) = (0, self.capacity);
-        for stage in &self.stages {
-            let level = level_of(free, self.total - fixed).max(0.0).to_bits();
-            if level <= stage.level {
-                return level.min(self.full);
-            }
-            (fixed, free) = (stage.fixed, stage.free);
-        }
-        match self.total - fixed {
-            0 => self.full,
-            rising => level_of(free, rising).max(0.0).to_bits().min(self.full),
-        }
-    }
-
-    /// Forgets the rates from a level on; returns the capacity that lower rates leave, and the shares of the
-    /// flows that rise to the level.
-    #[inline]
-    pub(super) fn lower(&mut self, level: u64) -> (f64, u64) {
-        while self.stages.last().is_some_and(|stage| stage.level >= level) {
-            self.stages.pop();
-        }
-        self.full = NEVER;
-        self.stages
-            .last()
-            .map_or((self.capacity, self.total), |stage| (stage.free, self.total - stage.fixed))
-    }
-
-    /// Adds the flows that have a rate: `free` is the capacity that they leave, `rising` the shares of others.
-    #[inline]
-    pub(super) fn add_stage(&mut self, level: u64, free: f64, rising: u64) {
-        self.stages.push(Stage { level, fixed: self.total - rising, free });
-    }
-
-    /// Removes the share of a flow with a rate.
-    fn forget(&mut self, level: u64, share: u64) {
-        self.total -= share;
-        let Some(at) = self.stages.iter().rposition(|stage| stage.level == level) else { return };
-        let (mut fixed, mut free) = match at.checked_sub(1) {
-            Some(before) => (self.stages[before].fixed, self.stages[before].free),
-            None => (0, self.capacity),
-        };
-        for stage in &mut self.stages[at..] {
-            stage.fixed -= share;
-            free = left_by(free, f64::from_bits(stage.level), stage.fixed - fixed);
-            (fixed, stage.free) = (stage.fixed, free);
-        }
-        let before = at.checked_sub(1).map_or(0, |before| self.stages[before].fixed);
-        if self.stages[at].fixed == before {
-            self.stages.remove(at);
-        }
-    }
-
-    /// Marks the resource to be solved again.
-    #[inline]
-    fn mark(&mut self, link: u32, dirty: &mut Vec<u32>) {
-        if !std::mem::replace(&mut self.dirty, true) {
-            dirty.push(link);
-        }
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Kept {
 struct Slot {
     start: u32,
     length: u32,
+    /// How many of the first resources are solved.
+    solved: u32,
     /// The entries that it may use: 0, or a power of two.
     capacity: u32,
 }
@@ -39,11 +41,28 @@ pub(super) struct UsedResources {
 }
 
 impl UsedResources {
-    /// The resources of a flow.
+    /// The resources of a flow that are solved.
     #[inline]
     pub(super) fn of(&self, flow: u32) -> &[Used] {
+        let Slot { start, solved, .. } = self.slots[flow as usize];
+        &self.used[start as usize..(start + solved) as usize]
+    }
+
+    /// The resources of a flow, those that are solved first.
+    #[inline]
+    pub(super) fn all(&self, flow: u32) -> &[Used] {
         let slot = self.slots[flow as usize];
         &self.used[slot.range()]
+    }
+
+    /// Adds a resource of a flow to those that are solved; returns its new place, where it is exchanged for
+    /// another.
+    pub(super) fn solve(&mut self, flow: u32, place: u32) -> u32 {
+        let Slot { start, solved, .. } = self.slots[flow as usize];
+        self.slots[flow as usize].solved += 1;
+        self.used.swap((start + place) as usize, (start + solved) as usize);
+        self.kept.swap((start + place) as usize, (start + solved) as usize);
+        solved
     }
 
     #[inline]
@@ -66,8 +85,8 @@ impl UsedResources {
         (used, kept)
     }
 
-    /// Sets the resources of a flow.
-    pub(super) fn put(&mut self, flow: u32, used: Vec<Used>, kept: Vec<Kept>) {
+    /// Sets the resources of a flow, of which the first `solved` are solved.
+    pub(super) fn put(&mut self, flow: u32, used: Vec<Used>, kept: Vec<Kept>, solved: usize) {
         let places = self.slots.len().max(flow as usize + 1);
         self.slots.resize(places, Slot::default());
         let length = index(used.len());
@@ -77,7 +96,7 @@ impl UsedResources {
             self.slots[flow as usize] = self.slot(length.next_power_of_two());
         }
         let slot = &mut self.slots[flow as usize];
-        slot.length = length;
+        (slot.length, slot.solved) = (length, index(solved));
         self.used[slot.range()].copy_from_slice(&used);
         self.kept[slot.range()].copy_from_slice(&kept);
         self.next = (used, kept);
@@ -98,7 +117,7 @@ impl UsedResources {
             self.kept.resize(end, Kept { part: 0, position: 0 });
             index(start)
         });
-        Slot { start, length: 0, capacity }
+        Slot { start, length: 0, solved: 0, capacity }
     }
 
     fn unused_of(&mut self, capacity: u32) -> &mut Vec<u32> {

@@ -103,7 +103,7 @@ def _changed(
             f"unknown key `{path[0]}`",
             source="--set",
             expected=f"a path that starts with one of {', '.join(known)}",
-            hint=_in_a_table(model, key.strip()) or did_you_mean(str(path[0]), known),
+            hint=in_a_table(model, key.strip()) or did_you_mean(str(path[0]), known),
         )
     try:
         changed: dict[str, Any] = paths.with_value(tables, path, value_of(text))
@@ -113,7 +113,7 @@ def _changed(
     return changed
 
 
-def _in_a_table(model: type[BaseModel], key: str) -> str:
+def in_a_table(model: type[BaseModel], key: str) -> str:
     """Returns ``did you mean `mesh.vcs`?`` if a table has the key, else ""."""
     name = key.partition(".")[0].partition("[")[0]
     for table, info in model.model_fields.items():

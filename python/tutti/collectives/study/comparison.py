@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.extras import installed, requires
 from tutti.base.units import Size
+from tutti.collectives.case import has_energy
 from tutti.collectives.comparison import cases
 from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
 from tutti.collectives.library import one_adapter, with_baselines
@@ -14,6 +15,7 @@ from tutti.collectives.view.comparison import comparison_view
 from tutti.schedules.bits import bits_differ, is_exact
 from tutti.schedules.proving import remarks
 from tutti.study.console import remark
+from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.view.quantity import plural
@@ -66,10 +68,13 @@ def compare(
         laid_out = plan(experiment, done=progress.advance, running=progress.name, prune=prune)
     study: Study[Any] = Study(experiment.output, "measurement", extra=None)
     unverified = _prove(study, laid_out, skip=not verify)
-    frame = with_baselines(laid_out, _measured(study, laid_out, threads))
+    rows = _measured(study, laid_out, threads)
+    frame = with_baselines(laid_out, rows.frame())
     if study.is_interrupted:
         data = Data("results", lambda: frame, ["results.parquet", "results.csv"])
         study.present(View(data=[data]))
+        if has_energy(laid_out.request.platform):
+            end_soon()  # runs in threads of Python do not notice Ctrl-C
         study.end(frame.height, len(laid_out.points))
     is_reported = installed("reports") if report is None else report
     compared = cases(frame)
@@ -86,6 +91,7 @@ def compare(
         remarks=[f"the timeline shows {drawn.schedule} on {drawn.ranks} ranks with {size}"],
         top=top,
         report=is_reported,
+        energies=rows.energies(),
     )
     study.present(view)
     texts = [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]
@@ -130,8 +136,8 @@ def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unver
     return unverified or []
 
 
-def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> pl.DataFrame:
-    """Returns the rows of the finished measurements, in order."""
+def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> Rows:
+    """Returns the finished measurements."""
     rows, total = Rows(plan), len(plan.points)
     remark(plural(total, "measurement"))
     study.several(
@@ -142,7 +148,7 @@ def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> pl.DataF
         work_of=int,
         took=lambda seconds: f"{rows.messages:,} messages simulated in {seconds:.1f} s",
     )
-    return rows.frame()
+    return rows
 
 
 def _run(plan: ExperimentPlan, drawn: Measurement) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -13,13 +13,13 @@ from tutti.view.page import MOST_SENTENCES, SORTING, Chart, Choice, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import count, format_size, format_time, span, time_unit
 from tutti.view.tables import Column, ReportTable, of_scope, records_of
-from tutti.view.view import Data, Fact, View
+from tutti.view.view import Data, Fact, View, results
 
 from . import comparison_charts as compared_charts
 from . import summary as words
 from .gantt import gantt
 from .perfetto import write_trace
-from .quantities import MEASURED, PRUNED, REGIONS, Lead, Point, Ranking
+from .quantities import ENERGIES, MEASURED, PRUNED, REGIONS, Lead, Point, Ranking
 from .summary import Reasons
 from .timeline import picture
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.collectives.comparison import Comparison
+    from tutti.collectives.energy import ScheduleEnergy
     from tutti.collectives.experiment import ExperimentPlan
     from tutti.collectives.pruning import Pruned
 
@@ -74,6 +75,10 @@ _PRUNED = (
     "Large schedules whose lower bound exceeds the time of the second-fastest algorithm: they "
     "change neither the fastest algorithm nor its lead."
 )
+_ENERGY = (
+    "Energy of routers and links until the last rank ends: of events and of leakage. Bold: the "
+    "least at its ranks and size."
+)
 _FASTEST = "One line per algorithm, with its fastest schedule at each"
 _RESULTS = f"All compared schedules. Bold: the fastest at its ranks and size. {SORTING}"
 _MEDIANS = " Completion times are medians over the repetitions, with minimum and quartiles."
@@ -90,6 +95,7 @@ def comparison_view(
     remarks: Sequence[str] = (),
     top: int = 0,
     report: bool = True,
+    energies: Sequence[ScheduleEnergy] = (),
 ) -> View:
     """Returns what a comparison shows.
 
@@ -103,6 +109,7 @@ def comparison_view(
         remarks: Sentences below the answer.
         top: The number of regions in the terminal, largest lead first; 0 for all by rank count.
         report: Whether there is a page, and a trace of the drawn run.
+        energies: The energy of each schedule, on platforms with energy.
 
     Raises:
         ReportError: The frame lacks columns or has nothing to show.
@@ -127,13 +134,12 @@ def comparison_view(
         remarks=[*remarks, *_unverified(comparison)],
         headline=Fact("", f"{where}: fastest by rank count and size"),
         inputs=inputs,
-        tables=[ranking, *_repetitions(ranking), *([_not_simulated(pruned)] if pruned else [])],
-        data=[Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
-              Data("fastest", lambda: records_of(REGIONS, every)),
-              *([Data("not_simulated", lambda: records_of(PRUNED, pruned))] if pruned else [])],
+        tables=[ranking, *_repetitions(ranking), *_energies(energies, top),
+                *([_not_simulated(pruned)] if pruned else [])],
+        data=_data(comparison, every, energies, pruned),
         below=[f"{rest} more rows with smaller leads; --top 0 shows all"] if rest else [],
         sections=partial(
-            _all_sections, cases, headings, leads, platform, run, pruned=pruned
+            _all_sections, cases, headings, leads, platform, run, pruned=pruned, energies=energies
         ),
         provenance=_provenance(comparison),
     )  # fmt: skip
@@ -147,6 +153,21 @@ def comparison_view(
         findings=list(zip(headings, summaries, strict=True)),
         drawings={"winner.pftrace": lambda path: write_trace(path, *run())} if run else {},
     )
+
+
+def _data(
+    comparison: pl.DataFrame,
+    leads: Sequence[Lead],
+    energies: Sequence[ScheduleEnergy],
+    pruned: Sequence[Pruned],
+) -> list[Data]:
+    found = [Data("results", lambda: comparison, ["results.parquet", "results.csv"]),
+             Data("fastest", lambda: records_of(REGIONS, leads))]  # fmt: skip
+    if energies:
+        found.append(results(ENERGIES, energies, "energy", [".parquet", ".csv"]))
+    if pruned:
+        found.append(Data("not_simulated", lambda: records_of(PRUNED, pruned)))
+    return found
 
 
 def _ranking(leads: Sequence[Lead], top: int) -> Ranking:
@@ -170,6 +191,27 @@ def _repetitions(ranking: Ranking) -> list[ReportTable[Point]]:
     return [ReportTable(columns, points, caption=f"over {most:,} repetitions")]
 
 
+def _energies(energies: Sequence[ScheduleEnergy], top: int) -> list[ReportTable[ScheduleEnergy]]:
+    """Returns the energy of the first `top` schedules, or of all, if there is any."""
+    if not energies:
+        return []
+    shown = energies[: top or None]
+    rest = len(energies) - len(shown)
+    more = f"; {rest} more rows in energy.csv, or with --top 0" if rest else ""
+    caption = f"bold: the least at its ranks and size; energy includes leakage{more}"
+    return [ReportTable(ENERGIES, shown, bold=_is_least(energies), heading="energy by schedule",
+                        caption=caption)]  # fmt: skip
+
+
+def _is_least(energies: Sequence[ScheduleEnergy]) -> Callable[[ScheduleEnergy], bool]:
+    """Returns whether a schedule takes the least energy at its ranks and size."""
+    least: dict[tuple[int, int], float] = {}
+    for one in energies:
+        key = one.ranks, one.size_bytes
+        least[key] = min(one.total.nominal, least.get(key, one.total.nominal))
+    return lambda one: one.total.nominal == least[one.ranks, one.size_bytes]
+
+
 def _not_simulated(pruned: Sequence[Pruned]) -> ReportTable[Pruned]:
     return ReportTable(PRUNED, pruned, caption=f"{_PRUNED} --all simulates them.")
 
@@ -182,11 +224,15 @@ def _all_sections(
     run: Drawn | None,
     *,
     pruned: Sequence[Pruned],
+    energies: Sequence[ScheduleEnergy],
 ) -> list[Section]:
     return [
         *(section
           for number, (case, heading, rows) in enumerate(zip(cases, headings, leads, strict=True))
           for section in _sections(f"case{number}", case, heading, rows)),
+        *([Section("Energy", f"{_ENERGY} {SORTING}",
+                   table=ReportTable(ENERGIES, energies, bold=_is_least(energies)))]
+          if energies else []),
         *([Section("Schedules that are not simulated", _PRUNED, table=_not_simulated(pruned))]
           if pruned else []),
         *(_timeline(*run()) if run else []),

@@ -8,10 +8,9 @@ order and nesting. The arguments of each slice have the exact picoseconds.
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict, deque
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from tutti.view.track_events import Event, Track, lanes, write_events
@@ -19,7 +18,7 @@ from tutti.view.track_events import Event, Track, lanes, write_events
 from .timeline import ARROW_COLUMNS, Arrow, Bar, arrows, bars, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import polars as pl
@@ -44,7 +43,7 @@ def write_trace(
     return write_events(path, *_layout(bars(timeline), arrows(messages)))
 
 
-def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], Iterator[Event]]:
+def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], list[Event]]:
     """Returns the tracks, and all events in order of time."""
     flows = {arrow: number for number, arrow in enumerate(sent, start=1)}
     starts, ends, loose = _ends_of_flows(ops, sent)
@@ -53,19 +52,21 @@ def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], Ite
     for arrow in sent:
         outgoing[arrow.source].append(arrow)
     tracks: list[Track] = []
-    streams: list[list[Event]] = []
+    events: list[Event] = []
     ranks = sorted({*by_rank, *outgoing, *(a.destination for a in sent)})
     for rank in ranks:
         home = Track(len(tracks) + 1, f"rank {rank}", None, rank)
         tracks.append(home)
         program = _Program(home.uuid, flows, starts[rank], ends[rank], loose[rank])
-        streams.append(program.events(by_rank.get(rank, [])))
+        events += program.events(by_rank.get(rank, []))
         for number, lane in enumerate(lanes(outgoing.get(rank, []), *_FLIGHT)):
             track = Track(len(tracks) + 1, f"messages {number}", home.uuid, number)
             tracks.append(track)
-            streams.append([e for a in lane for e in _in_flight(track.uuid, a, flows[a])])
-    # Each stream is sorted, and the merge is stable.
-    return tracks, heapq.merge(*streams, key=lambda event: event.at_ps)
+            for arrow in lane:
+                events += _in_flight(track.uuid, arrow, flows[arrow])
+    # The events of each track are sorted, and the sort is stable.
+    events.sort(key=itemgetter(0))
+    return tracks, events
 
 
 _FLIGHT = (attrgetter("sent_ps"), attrgetter("arrival_ps"))
@@ -155,8 +156,13 @@ def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool =
     return Event(bar.start_ps, track, "begin", name, bar.kind, flows, ends, tuple(arguments))
 
 
-def _in_flight(track: int, arrow: Arrow, flow: int) -> Iterator[Event]:
-    arguments = tuple((column, getattr(arrow, column)) for column in ARROW_COLUMNS)
+_ARGUMENTS = attrgetter(*ARROW_COLUMNS)
+
+
+def _in_flight(track: int, arrow: Arrow, flow: int) -> tuple[Event, Event]:
+    arguments = tuple(zip(ARROW_COLUMNS, _ARGUMENTS(arrow), strict=True))
     name = f"to {arrow.destination}"
-    yield Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments)
-    yield Event(arrow.arrival_ps, track, "end")
+    return (
+        Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments),
+        Event(arrow.arrival_ps, track, "end"),
+    )

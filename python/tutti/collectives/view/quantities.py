@@ -9,13 +9,16 @@ from tutti.base.units import Size
 from tutti.view.breakable import Breakable
 from tutti.view.quantity import (
     count,
+    format_energy,
     format_limit,
+    format_power,
     format_rate,
     format_share,
     format_size,
     format_time,
     plural,
     span,
+    three,
 )
 from tutti.view.tables import Column, ReportTable
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tutti.collectives.comparison import Measurement, Region
+    from tutti.collectives.energy import ScheduleEnergy
     from tutti.collectives.pruning import Pruned
 
 
@@ -87,6 +91,28 @@ PRUNED: tuple[Column[Pruned], ...] = (
            short="second-fastest"),
 )  # fmt: skip
 """The quantities of a large schedule that cannot be among the two fastest algorithms."""
+
+
+ENERGIES: tuple[Column[ScheduleEnergy], ...] = (
+    Column("ranks", lambda one: one.ranks, count, key="ranks"),
+    Column("size", lambda one: one.size_bytes, format_size, key="size_bytes"),
+    Column("schedule", lambda one: one.schedule, key="schedule", kind="wrap"),
+    Column("completion time", lambda one: round(one.time_ps), format_time, key="time_ps",
+           short="time"),
+    Column("energy", lambda one: one.total.nominal, format_energy, key="total_j", exported="J"),
+    Column("lower bound of the energy", lambda one: one.total.low, format_energy, key="low_j",
+           exported="J", terminal=False),
+    Column("upper bound of the energy", lambda one: one.total.high, format_energy, key="high_j",
+           exported="J", terminal=False),
+    Column("dynamic", lambda one: one.dynamic_j, format_energy, key="dynamic_j", exported="J"),
+    Column("leakage", lambda one: one.leakage_j, format_energy, key="leakage_j", exported="J",
+           terminal=False),
+    Column("mean power", lambda one: one.power_w, format_power, key="mean_power_w", exported="W",
+           short="power"),
+    Column("energy per byte", lambda one: one.pj_per_byte, three, key="pj_per_byte",
+           exported="pJ", short="pJ/B"),
+)  # fmt: skip
+"""The energy of routers and links for a schedule, at a rank count and size."""
 
 
 class Lead(NamedTuple):

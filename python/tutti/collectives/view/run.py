@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tutti import _core
+from tutti.collectives.case import has_energy
 from tutti.networks.flit.view.run import energy_data, energy_facts
 from tutti.networks.flit.view.text import counts
 from tutti.view.notebook import MOST_MESSAGES
@@ -138,7 +139,7 @@ def run_view(
     """
     ranks, size = run.schedule.ranks, run.size
     of = f"{run.schedule.collective} of {size} on {ranks:,} ranks of {run.platform.name}"
-    energy = run.energy() if _has_energy(run) else None
+    energy = run.energy() if has_energy(run.platform) else None
     area = run.area() if energy and run.platform.effective_contention.kind != "mesh" else None
     data = [
         Data("ops", lambda: records_of(OPS, _ops(run))),
@@ -183,14 +184,6 @@ class _Printed:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self.parts(options.max_width)
-
-
-def _has_energy(run: Run) -> bool:
-    """Returns whether the platform models the energy of its routers and links."""
-    contention = run.platform.effective_contention
-    if contention.kind == "packet":
-        return contention.package is not None
-    return contention.kind in {"flit", "mesh"} and contention.technology is not None
 
 
 def _window_ps(run: Run) -> int:

@@ -121,16 +121,27 @@ class Network:
         )
         return [remark]
 
+    def can_deadlock(self, classes: Sequence[tuple[int, int] | None] = (None,)) -> str:
+        """Returns the cyclic dependency that packets can form, in words.
+
+        Args:
+            classes: As for `core`.
+
+        Returns:
+            Empty if there is none, or if the network is too large to check.
+
+        Raises:
+            NocError: Settings are out of range or conflict, or the routing does not fit.
+        """
+        return _cycle_of(self._build(classes))[0]
+
     def _deadlocks(self, built: _core.FlitNetwork) -> list[str]:
         if self.deadlock != "warn":
             return []
-        try:
-            known = built.check_deadlock()
-        except NocError as error:
-            if error.kind != "can_deadlock":
-                raise
-            return [error.problem]
-        return [] if known else [f"{self._unchecked}; the run reports a deadlock"]
+        cycle, is_known = _cycle_of(built)
+        if cycle:
+            return [cycle]
+        return [] if is_known else [f"{self._unchecked}; the run reports a deadlock"]
 
     def _throttled(self, built: _core.FlitNetwork, longest: int) -> list[str]:
         link = built.throttled(longest)
@@ -175,6 +186,16 @@ class Network:
             narrow_links=self.narrow_links == "serialize",
             grid=None if self.grid is None else list(self.grid),
         )
+
+
+def _cycle_of(built: _core.FlitNetwork) -> tuple[str, bool]:
+    """Returns a cyclic dependency, empty if none was found, and whether all were checked."""
+    try:
+        return "", built.check_deadlock()
+    except NocError as error:
+        if error.kind != "can_deadlock":
+            raise
+        return error.problem, True
 
 
 def every(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:

@@ -11,7 +11,7 @@ from tutti.networks.flit.network import classes_of, every
 from tutti.networks.flit.results import NocRun
 from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
 from tutti.networks.flit.traces import plan_of_trace
-from tutti.networks.loads import Search, measure_all, parts, scaled
+from tutti.networks.loads import PARTS, Search, measure_all, parts, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -124,13 +124,14 @@ def saturation(
     tolerance: float = 0.01,
     most: float = 1.0,
     known: Sequence[NocRun] = (),
+    divisions: int = PARTS,
     threads: int = 0,
     done: Callable[[NocRun], object] | None = None,
 ) -> Saturation:
     """Searches for the largest load at which a network is stable.
 
-    The search divides the interval between a stable and an unstable load into quarters until it is
-    within the tolerance. It does not look for stable loads above an unstable one.
+    The search divides the interval between a stable and an unstable load into equal parts until it
+    is within the tolerance. It does not look for stable loads above an unstable one.
 
     Args:
         network: The network.
@@ -139,6 +140,7 @@ def saturation(
         tolerance: The largest width of the final interval, in flits per node and cycle.
         most: The largest load to run.
         known: Earlier runs of the same network and traffic.
+        divisions: Number of parts of the interval; 2 needs the fewest runs, more run in parallel.
         threads: Number of threads; 0 for one per core. The result does not depend on it.
         done: Called with each run as soon as it finishes.
 
@@ -155,10 +157,10 @@ def saturation(
     def is_stable(run: NocRun) -> bool:
         return run.ending in {"stable", "empty"}
 
-    search = Search(measure, known, most=most, tolerance=tolerance)
+    search = Search(measure, known, most=most, tolerance=tolerance, divisions=divisions)
     low, high = search.bracket(is_stable)
     if high is None:
-        search.add([] if most in search.runs else [*parts(low, most), most])
+        search.add([] if most in search.runs else [*parts(low, most, divisions), most])
     low, high = search.narrow(is_stable)
     return Saturation(
         load=low,

@@ -151,8 +151,8 @@ class Watched:
         for cycle, flights in self.flights().items():
             for flight in flights:
                 path = self.path(flight.router, flight.port, flight.hops)
-                end = [] if flight.why == "turn" else path[-1:]
-                for router in (*flight.retained, *end):
+                last = [] if flight.why == "turn" else path[-1:]
+                for router in (*flight.retained, *last):
                     came[router, flight.packet].append(cycle + 1)
         found = []
         for key, times in came.items():

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import SWITCHES
-from tutti.platforms.files.presets import chosen_model
+from tutti.platforms.files.presets import chosen_model, platform_names
 
 if TYPE_CHECKING:
     from tutti.platforms.files.platform_file import RawPlatform, TopologyTable
     from tutti.platforms.machine import Platform
 
 _FAMILY = "rail_optimized"
+_SWITCHED = re.compile(r"(?P<start>hierarchical:\w+:(?P<npus>\d+)/rail:switch:)(?P<hosts>\d+)")
+"""Hosts with a switch per GPU index, without spines."""
 
 
 def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
     """Returns a platform with `gpus` NPUs.
 
-    A rail-optimised cluster gets fewer hosts, or more pods of the same number of hosts if it has
-    spine switches; these get as many ports as that needs. A cluster of NVL72 racks may use part of
-    each rack.
+    A cluster with a switch per GPU index gets fewer hosts. A rail-optimised one gets fewer, or more
+    pods of equally many hosts if it has spine switches; these get as many ports as that needs. A
+    cluster of NVL72 racks may use part of each rack.
 
     Raises:
         ConfigError: The platform has another number of NPUs, and cannot be scaled.
@@ -39,9 +42,15 @@ def scaled(platform: RawPlatform, gpus: int, *, source: str) -> Platform:
             source="--gpus",
             value=f"{gpus:,}",
             expected=expected,
-            hint="only rail-optimised clusters have other sizes, such as dgx_h100_cluster",
+            hint=f"only rail-optimised clusters have other sizes, such as {_cluster(platform)}",
         )
     return found
+
+
+def _cluster(platform: RawPlatform) -> str:
+    """Returns the cluster of the platform's nodes, or a common one."""
+    name = f"{platform.name}_cluster"
+    return name if name in platform_names() else "dgx_h100_cluster"
 
 
 def _switches(topology: TopologyTable, build: str) -> dict[str, object]:
@@ -62,6 +71,10 @@ def scaled_notation(platform: RawPlatform, gpus: int) -> str:
     Raises:
         ConfigError: The hosts are not full, or the pods are not equal.
     """
+    if switched := _SWITCHED.fullmatch(_build(platform)):
+        hosts, left = divmod(gpus, int(switched["npus"]))
+        fits = not left and 1 < hosts <= int(switched["hosts"])
+        return f"{switched['start']}{hosts}" if fits else ""
     rails = _arguments(platform)
     return _rails(rails, gpus, platform.name) if rails else ""
 
@@ -83,11 +96,14 @@ def enough_gpus(platform: RawPlatform, least: int, *, source: str) -> int:
     return count
 
 
+def _build(platform: RawPlatform) -> str:
+    topology = platform.topology
+    return "" if topology is None or topology.build is None else str(topology.build)
+
+
 def _arguments(platform: RawPlatform) -> dict[str, str]:
     """Returns the arguments of a rail-optimised cluster; of another platform, nothing."""
-    topology = platform.topology
-    build = "" if topology is None or topology.build is None else str(topology.build)
-    family, _, argument = build.partition(":")
+    family, _, argument = _build(platform).partition(":")
     return dict(part.split("=") for part in argument.split(",")) if family == _FAMILY else {}
 
 
@@ -99,15 +115,18 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     """Returns the notation of a rail-optimised cluster with `gpus` GPUs."""
     npus, most = int(given["npus"]), int(given["hosts"])
     npus = _used(npus, gpus)
-    hosts = gpus // npus
-    if gpus % npus or (hosts > most and hosts % most):
+    hosts, pods = gpus // npus, _fewest(gpus // npus, most)
+    if gpus % npus or not pods:
+        near = (gpus - more for more in range(1, gpus) if _fits(given, gpus - more))
+        far = (gpus + more for more in range(1, npus * most + 1) if _fits(given, gpus + more))
+        sizes = [f"{size:,}" for size in (next(near, 0), next(far, 0)) if size]
         raise mistake(
             f"does not fit {name}, with {npus} GPUs per host and {most} hosts per pod",
             source="--gpus",
             value=f"{gpus:,}",
-            expected=f"a multiple of {npus} up to {npus * most:,}, or of {npus * most:,}",
+            expected=f"full hosts, equally many in each pod, such as {' or '.join(sizes)}",
         )
-    if hosts <= most:
+    if pods == 1:
         return f"{_FAMILY}:npus={npus},hosts={hosts}"
     if "spines" not in given:
         raise mistake(
@@ -119,18 +138,35 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
         )
     kept = {key: value for key, value in given.items() if key in {"spines", "uplinks"}}
     text = ",".join(f"{key}={value}" for key, value in kept.items())
-    return f"{_FAMILY}:npus={npus},hosts={most},pods={hosts // most},{text}"
+    return f"{_FAMILY}:npus={npus},hosts={hosts // pods},pods={pods},{text}"
+
+
+def _fewest(total: int, most: int, unit: int = 1) -> int:
+    """Returns the fewest equal parts of at most `most`, more than half full; 0 if none.
+
+    Each part has a multiple of `unit`.
+    """
+    least, many = -(-total // most), max(1, 2 * total // most)
+    counts = range(least, many + 1) if total else ()
+    return next((count for count in counts if total % (unit * count) == 0), 0)
+
+
+def _fits(given: dict[str, str], gpus: int) -> bool:
+    """Returns whether a cluster can have a number of GPUs."""
+    npus = _used(int(given["npus"]), gpus)
+    return gpus % npus == 0 and _fewest(gpus // npus, int(given["hosts"])) > 0
 
 
 def _used(npus: int, gpus: int) -> int:
     """Returns the GPUs of a host or rack that a job uses, of `npus`.
 
-    A rack of trays may be used in part, equally in all racks: 64 GPUs of a GB200 NVL72. Hosts are
-    used completely.
+    A rack of trays may be used in part, equally in all racks: 64 GPUs of each GB200 NVL72. The job
+    takes as few racks as divide it, and more than half of each; hosts are used completely.
     """
-    racks = -(-gpus // npus)
-    is_part = npus > _HOST and gpus % npus and gpus % (_TRAY * racks) == 0
-    return gpus // racks if is_part else npus
+    if npus <= _HOST or gpus % npus == 0:
+        return npus
+    racks = _fewest(gpus, npus, _TRAY)
+    return gpus // racks if racks else npus
 
 
 _HOST = 8

@@ -64,6 +64,7 @@ class Issued:
         outputs: The tensors that it writes; for functional collectives, its result.
         waits: Whether the current stream waits for its end.
         uneven: Whether the parts of an all-to-all differ.
+        shift: Whether it sends to one rank only, as a step of ring attention does.
     """
 
     exchange: Exchange
@@ -71,6 +72,7 @@ class Issued:
     outputs: tuple[Any, ...]
     waits: bool
     uneven: bool = False
+    shift: bool = False
 
 
 class Groups:
@@ -161,6 +163,7 @@ def issued_by(
     peer = arguments.get("dst", arguments.get("src")) if collective in {"send", "recv"} else None
     splits = [arguments.get(f"{side}_split_sizes") or () for side in ("input", "output")]
     number = groups.number(group)
+    shift = all(each and sum(map(bool, each)) == 1 for each in splits)
     if peer is not None:
         # The peer is an index in the group.
         peer = sorted(dist.get_process_group_ranks(group))[int(peer)]
@@ -172,5 +175,6 @@ def issued_by(
         () if collective == "recv" else inputs,
         () if collective == "send" else outputs,
         waits=not functional and not arguments.get("async_op", True),
-        uneven=any(len({int(part) for part in each}) > 1 for each in splits),
+        uneven=not shift and any(len({int(part) for part in each}) > 1 for each in splits),
+        shift=shift,
     )

@@ -7,6 +7,7 @@ sees a device type that has no driver and that programs do not use.
 
 from __future__ import annotations
 
+from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +72,12 @@ def _attention(  # noqa: PLR0917 - the signature of PyTorch
 
 
 def _on_gpu(kernel: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that calls `kernel` for tensors of the GPU, else `otherwise`."""
+    """Returns a function that calls `kernel` for tensors of the GPU, else `otherwise`.
 
+    It has the name of `otherwise`: context parallelism replaces attention by name.
+    """
+
+    @wraps(otherwise)
     def called(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         first = args[0] if args else next(iter(kwargs.values()))
         local = getattr(first, "_local_tensor", first)

@@ -35,6 +35,9 @@ _WRITES = frozenset({"zeros", "ones", "full", "zeros_like", "ones_like", "full_l
                      "new_ones", "new_full", "zero_", "fill_", "arange", "randint", "rand",
                      "randn", "normal_", "uniform_", "random_", "_foreach_zero_"})  # fmt: skip
 
+_COPIES = frozenset({"copy_", "_foreach_copy_"})
+"""Operators that overwrite the tensors that they change."""
+
 
 class Cost:
     """The cost of an operator.
@@ -84,17 +87,24 @@ def _nbytes(tensor: Any) -> int:  # noqa: ANN401
 
 def _moved(
     func: Any,  # noqa: ANN401
-    inputs: list[Any],
+    args: Any,  # noqa: ANN401
+    kwargs: Mapping[str, Any],
     outputs: list[Any],
-    changed: list[Any],
 ) -> int:
     name, written = _name(func), sum(_nbytes(one) for one in outputs)
+    inputs = tensors_in((args, kwargs))
     if name in _WRITES:
         return written or sum(_nbytes(one) for one in inputs)
     if name in _ROWS:
         return 2 * written
+    if name == "all_gather_copy_in":
+        # FSDP copies the shards to their place in the result of the gather.
+        return 2 * sum(_nbytes(one) for one in tensors_in(args[0]))
+    changed = changed_by(func, args, kwargs)
     back = sum(_nbytes(one) for one in changed)
-    return sum(_nbytes(one) for one in inputs) + max(written, back)
+    only = changed if name in _COPIES else tensors_in(kwargs.get("out"))
+    unread = sum(_nbytes(one) for one in only)
+    return sum(_nbytes(one) for one in inputs) - unread + max(written, back)
 
 
 def changed_by(func: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:  # noqa: ANN401
@@ -158,10 +168,7 @@ def cost_of(
     inputs, outputs = tensors_in((args, kwargs)), tensors_in(result)
     inside = {one.untyped_storage()._cdata for one in inputs}
     fresh = [one for one in outputs if one.untyped_storage()._cdata not in inside]
-    flops, size = (
-        _flops(func, args, kwargs, result),
-        _moved(func, inputs, fresh, changed_by(func, args, kwargs)),
-    )
+    flops, size = _flops(func, args, kwargs, result), _moved(func, args, kwargs, fresh)
     if "attention" in _name(func):
         return Cost("attention", round(flops * _causal(func, args, kwargs)), size)
     if _name(func) in _PRODUCTS or flops:

@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti import _core
 from tutti.training.capture.grid import Grid
+from tutti.training.capture.summary import peak
 from tutti.training.errors import CaptureError
 from tutti.training.fabric import Dimension
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from tutti.base.units import TimePerByte
     from tutti.training.capture.kernels import KernelTimes
     from tutti.training.capture.record import CapturedStep, Exchange, Operator, Role
+    from tutti.view.tables import ReportTable
 
-__all__ = ["CapturedWork"]
+__all__ = ["CapturedWork", "Task"]
 
 _TRANSFERS = {
     "all_reduce": "all_reduce",
@@ -83,6 +85,17 @@ class CapturedWork:
                                    digit.nodes))  # fmt: skip
         return tuple(found)
 
+    @property
+    def peak_bytes(self) -> int:
+        """The largest memory of a captured rank."""
+        return max(peak(role).bytes for role in self.step.roles)
+
+    def memory_tables(self) -> list[ReportTable[Any]]:
+        """Returns tables of the memory at its peak, by kind and by module."""
+        from tutti.training.capture.view import memory_tables
+
+        return list(memory_tables(self.step))
+
     def numbers(self) -> list[int]:
         """Returns the number of the role of each rank.
 
@@ -137,6 +150,10 @@ class CapturedWork:
             found.append(_core.TrainingProgram.of_tasks(tasks.all()))
         return found
 
+    def tasks(self, role: Role, left: tuple[int, TimePerByte]) -> list[Task]:
+        """Returns the tasks of a role: consecutive operators of a stream, and exchanges."""
+        return _Tasks(self, role, self.kernels.times(role.operators, left)).merged()
+
     def exchange(self, role: Role, one: Exchange) -> _core.Transfer | _core.Message:
         """Returns a collective or message of the engine.
 
@@ -175,6 +192,25 @@ def _name_of(group: str) -> str:
 
 
 @dataclass
+class Task:
+    """Operators of a stream that are one task, or an exchange.
+
+    Attributes:
+        name: The block, and the phase or collective.
+        after: The tasks that it waits for.
+        time: Its time in ps; 0 for an exchange.
+        stream: The number of its stream.
+        exchange: What it exchanges.
+    """
+
+    name: str
+    after: set[int]
+    time: int
+    stream: int
+    exchange: Exchange | None
+
+
+@dataclass
 class _Tasks:
     """Merges the operators of a role to tasks.
 
@@ -191,30 +227,47 @@ class _Tasks:
     _open: dict[int, int] = field(default_factory=dict)
 
     def all(self) -> list[_core.TraceTask]:
+        """Returns the tasks of the engine; each waits for earlier ones only."""
+        return [self._made(task) for task in self.merged()]
+
+    def merged(self) -> list[Task]:
         """Returns the tasks; each waits for earlier ones only."""
         ends = self._awaited()
-        rows: list[tuple[str, set[int], int, Exchange | None]] = []
+        tasks: list[Task] = []
         for number, one in enumerate(self.role.operators):
             after = {self._task[before] for before in one.after}
             name, at = _label(one), self._open.get(one.stream)
-            if one.exchange is None and at is not None and after <= {at} and rows[at][0] == name:
-                rows[at] = (name, rows[at][1], rows[at][2] + self.times[number], None)
+            if one.exchange is None and at is not None and after <= {at} and tasks[at].name == name:
+                tasks[at].time += self.times[number]
                 self._task.append(at)
             else:
-                self._task.append(len(rows))
-                rows.append((name, after, self.times[number], one.exchange))
+                self._task.append(len(tasks))
+                tasks.append(Task(name, after, self.times[number], one.stream, one.exchange))
             closes = one.exchange is not None or number in ends
             if closes:
                 self._open.pop(one.stream, None)
             else:
                 self._open[one.stream] = self._task[-1]
-        return [self._made(*row) for row in rows]
+        return tasks
 
-    def _made(
-        self, name: str, after: set[int], time: int, exchange: Exchange | None
-    ) -> _core.TraceTask:
-        of = self.work.exchange(self.role, exchange) if exchange else None
-        return _core.TraceTask(name, after=sorted(after), time_ps=time, exchange=of)
+    def _made(self, task: Task) -> _core.TraceTask:
+        of = self.work.exchange(self.role, task.exchange) if task.exchange else None
+        side = of is None and task.stream != self._main
+        return _core.TraceTask(
+            task.name, after=sorted(task.after), time_ps=task.time, background=side, exchange=of
+        )
+
+    @cached_property
+    def _main(self) -> int:
+        """The stream whose operators take longest: those of others run concurrently.
+
+        FSDP2 copies shards on another stream, which would otherwise wait for a block.
+        """
+        totals: Counter[int] = Counter()
+        for one, time in zip(self.role.operators, self.times, strict=True):
+            if one.exchange is None:
+                totals[one.stream] += time
+        return max(totals, key=lambda stream: (totals[stream], -stream), default=0)
 
     def _awaited(self) -> set[int]:
         """Returns the operators that another stream waits for."""

@@ -203,6 +203,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         number = len(self.operators)
         if issued.uneven:
             self._count("uneven all-to-alls have the bytes that this rank sends")
+        if issued.shift:
+            self._count("shifts in a ring take the time of all-to-alls of as many bytes")
         current = self._devices.stream
         message = exchange.collective in {"send", "recv"}
         stream = _stream_of(exchange)
@@ -226,7 +228,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         if exchange.collective == "all_gather":
             self.storages.gathered(list(issued.outputs))
         if issued.waits:
-            self.order.wait(current, (number,))
+            self.order.follow(current, number)
 
     def _read(self, tensor: Any) -> float | int | bool:  # noqa: ANN401
         """Returns the assumed value of a tensor that the program reads.

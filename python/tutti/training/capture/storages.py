@@ -27,6 +27,8 @@ class _Storage:
         end: That before its release; None while it lives.
         writer: The collective that wrote it last, if it was one.
         gathered: Whether an all-gather wrote it.
+        born: The number of changes of memory before its allocation.
+        died: That before its release.
     """
 
     bytes: int
@@ -35,6 +37,8 @@ class _Storage:
     end: int | None = None
     writer: int | None = None
     gathered: bool = False
+    born: int = 0
+    died: int = 0
 
 
 class Storages:
@@ -44,7 +48,12 @@ class Storages:
         """Starts without storages."""
         self._live: dict[int, _Storage] = {}
         self._all: list[_Storage] = []
-        self.now = 0
+        self.now, self._changes = 0, 0
+
+    def _next(self) -> int:
+        """Returns the number of a change of memory."""
+        self._changes += 1
+        return self._changes
 
     def restart(self) -> None:
         """Starts a step: what lives was allocated before."""
@@ -63,13 +72,14 @@ class Storages:
             key = storage._cdata
             if key in self._live:
                 continue
-            one = _Storage(int(storage.nbytes()), place, now)
+            one = _Storage(int(storage.nbytes()), place, now, born=self._next())
             self._live[key] = one
             self._all.append(one)
             weakref.finalize(storage, self._released, key, one).atexit = False
 
     def _released(self, key: int, one: _Storage) -> None:
-        one.end = self.now
+        # A resized storage was released before.
+        one.end, one.died = (self.now, self._next()) if one.end is None else (one.end, one.died)
         if self._live.get(key) is one:
             del self._live[key]
 
@@ -79,8 +89,8 @@ class Storages:
         one = self._live.get(key)
         if one is None or size == one.bytes:
             return
-        one.end = self.now
-        again = _Storage(size, one.place, self.now, gathered=one.gathered)
+        one.end, one.died = self.now, self._next()
+        again = _Storage(size, one.place, self.now, gathered=one.gathered, born=self._next())
         self._live[key] = again
         self._all.append(again)
         weakref.finalize(storage, self._released, key, again).atexit = False
@@ -116,16 +126,16 @@ class Storages:
             states: Those of states of optimizers.
         """
         keys = {id(one): key for key, one in self._live.items()}
-        found: list[tuple[int, int, MemoryChange]] = []
-        for order, one in enumerate(self._all):
+        found: list[tuple[int, MemoryChange]] = []
+        for one in self._all:
             kind = _kind(one, keys.get(id(one)), parameters, states)
             start = max(one.start, 0)
-            found.append((start, order, MemoryChange(start, one.bytes, one.place[0], kind)))
-            if one.end is not None and one.bytes:
+            found.append((one.born, MemoryChange(start, one.bytes, one.place[0], kind)))
+            if one.end is not None:
                 change = MemoryChange(one.end, -one.bytes, one.place[0], kind)
-                found.append((one.end, order + len(self._all), change))
-        return tuple(change for *_, change in sorted(found, key=lambda each: each[:2])
-                     if change.bytes)  # fmt: skip
+                found.append((one.died, change))
+        ordered = sorted(found, key=lambda each: each[0])
+        return tuple(change for _, change in ordered if change.bytes)
 
 
 def _kind(  # noqa: PLR0911 - a case each

@@ -38,6 +38,11 @@ class Order:
         """Lets later operators of a stream wait for a point of another."""
         self._waits.setdefault(stream, set()).update(point)
 
+    def follow(self, stream: int, operator: int) -> None:
+        """Lets later operators of a stream wait for one that waits for all before it."""
+        self._last[stream] = operator
+        self._waits.pop(stream, None)
+
     def reset(self) -> None:
         """Forgets all operators: a step starts."""
         self._last.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ from tutti.training.capture.record import MEMORY_KINDS, PHASES
 if TYPE_CHECKING:
     from tutti.training.capture.record import Kind, MemoryKind, Phase, Role
 
-__all__ = ["Amount", "Memory", "Sent", "amounts", "by_module", "peak", "sent"]
+__all__ = ["Amount", "Held", "Memory", "Sent", "amounts", "by_module", "modules", "peak", "sent"]
+
+_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ class Memory:
     def bytes(self) -> int:
         """The bytes of all kinds."""
         return sum(self.kinds.values())
+
+
+@dataclass(frozen=True)
+class Held:
+    """Bytes of a kind that modules hold at the peak; `*` in their name is any number."""
+
+    module: str
+    kind: MemoryKind
+    bytes: int
 
 
 def amounts(role: Role) -> list[Amount]:
@@ -107,3 +119,14 @@ def by_module(role: Role) -> dict[tuple[str, MemoryKind], int]:
         if total == at.bytes and change.operator == at.operator:
             break
     return {key: size for key, size in now.most_common() if size > 0}
+
+
+def modules(role: Role) -> list[Held]:
+    """Returns the memory of modules at the peak by kind, largest first.
+
+    Modules that differ in a number are one: `layers.*` for all blocks.
+    """
+    found = Counter[tuple[str, "MemoryKind"]]()
+    for (module, kind), size in by_module(role).items():
+        found[_NUMBER.sub("*", module) or "no module", kind] += size
+    return [Held(*key, size) for key, size in found.most_common()]

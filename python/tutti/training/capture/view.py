@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tutti.training.capture.summary import Amount, Sent, amounts, peak, sent
+from tutti.training.capture.record import MEMORY_KINDS, MemoryKind
+from tutti.training.capture.summary import Amount, Held, Memory, Sent, amounts, modules, peak, sent
 from tutti.view.quantity import count, format_size, plural
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.view import Data, Fact, View, json_facts
@@ -12,10 +13,9 @@ from tutti.view.view import Data, Fact, View, json_facts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tutti.training.capture.record import CapturedStep, MemoryKind
-    from tutti.training.capture.summary import Memory
+    from tutti.training.capture.record import CapturedStep
 
-__all__ = ["capture_view"]
+__all__ = ["capture_view", "memory_tables"]
 
 _AMOUNTS: tuple[Column[Amount], ...] = (
     Column("rank", lambda row: row.rank, key="rank"),
@@ -42,14 +42,31 @@ def _of_kind(kind: MemoryKind) -> Column[Memory]:
 _MEMORY: tuple[Column[Memory], ...] = (
     Column("rank", lambda row: row.rank, key="rank"),
     Column("peak", lambda row: row.bytes, format_size, key="bytes"),
-    _of_kind("parameters"),
-    _of_kind("gradients"),
-    _of_kind("optimizer"),
-    _of_kind("activations"),
-    _of_kind("gathered"),
-    _of_kind("temporary"),
-    _of_kind("other"),
+    *map(_of_kind, MEMORY_KINDS),
 )
+_MODULES: tuple[Column[Held], ...] = (
+    Column("modules", lambda row: row.module, key="module"),
+    Column("hold", lambda row: row.kind, key="kind"),
+    Column("memory", lambda row: row.bytes, format_size, key="bytes"),
+)
+_MOST = 12
+
+
+def memory_tables(step: CapturedStep) -> list[ReportTable[Memory] | ReportTable[Held]]:
+    """Returns tables of the memory at its peak: of each captured rank, and of the first's modules.
+
+    The second has the largest parts.
+    """
+    first, *_ = step.roles
+    caption = f"the largest parts, of rank {first.rank}; * is any number"
+    return [
+        ReportTable(
+            _MEMORY,
+            [peak(role) for role in step.roles],
+            caption="device memory when it is largest",
+        ),
+        ReportTable(_MODULES, modules(first)[:_MOST], caption=caption),
+    ]
 
 
 def capture_view(step: CapturedStep) -> View:
@@ -67,7 +84,7 @@ def capture_view(step: CapturedStep) -> View:
         tables=[
             ReportTable(_AMOUNTS, rows),
             ReportTable(_SENT, exchanges),
-            ReportTable(_MEMORY, memory, caption="device memory when it is largest"),
+            *memory_tables(step),
         ],
         data=[
             Data("operators", lambda: records_of(_AMOUNTS, rows)),

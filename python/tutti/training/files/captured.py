@@ -14,6 +14,7 @@ from tutti.platforms.files.scaled import scaled
 from tutti.platforms.npus import npu, npu_names
 from tutti.training.capture.files import read_step
 from tutti.training.capture.kernels import KernelTimes
+from tutti.training.capture.measured import MEASURED, read_times
 from tutti.training.capture.programs import CapturedWork
 from tutti.training.endpoint import Npu
 from tutti.training.files.calibration import read_calibration
@@ -144,12 +145,14 @@ def _kernels(
     rates_of(peaks, precision)
     setting = Setting(npu=peaks.name, precision=precision, graph=(given and given.graph) or "eager")
     calibration = given.calibration if given else None
+    stored = folder / raw.model.removeprefix(CAPTURED)
     return KernelTimes(
         peaks=peaks,
         setting=setting,
         efficiency=given.efficiency if given else None,
         calibrated=read_calibration(folder / calibration) if calibration else None,
         fused=step.compiled,
+        measured=read_times(times) if (times := stored / MEASURED).is_file() else None,
     )
 
 

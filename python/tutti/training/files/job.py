@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake, shown
-from tutti.platforms.files.presets import platform_of
+from tutti.platforms.files.presets import platform_names, platform_of
 from tutti.platforms.files.scaled import enough_gpus, scaled
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
 from tutti.training.files.calibration import read_calibration
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tutti.training.plan.calibrated import Calibrated
     from tutti.workloads import Model
 
-__all__ = ["PLATFORM", "TOKENS", "Job", "cluster_of", "sequences_of"]
+__all__ = ["PLATFORM", "TOKENS", "Job", "cluster_of", "sequences_of", "unlike_platform"]
 
 TOKENS = 4 << 20
 """Tokens of a global batch, by default: the first batch of Llama 3 405B (Grattafiori et al. 2024,
@@ -99,6 +99,17 @@ def cluster_of(job: Job, model: Model) -> Cluster:
         calibrated=_calibrated(job, peaks),
         smaller=partial(scaled, platform, source="--platform"),
     )
+
+
+def unlike_platform(cluster: Cluster) -> str:
+    """Returns whose links a GPU gets on a platform of other GPUs; else an empty text."""
+    name, words = cluster.npu.name, cluster.platform.name.split("_")
+    of = [npu for npu in npu_names() if npu in words]
+    if not of or name in of:
+        return ""
+    own = [one for one in platform_names() if name in one.split("_")]
+    links = f"{name} on {cluster.platform.name}: links and library are those of {of[0]}"
+    return f"{links}; --platform {' or '.join(own)} has its own" if own else links
 
 
 def _calibrated(job: Job, peaks: NpuPeaks) -> Calibrated | None:

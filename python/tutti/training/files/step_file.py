@@ -39,6 +39,7 @@ class Training:
 
     Attributes:
         source: The file, for messages.
+        raw: The tables of the file.
         title: Title of reports.
         step: The step.
         configurations: The endpoint configurations, run sequentially.
@@ -46,6 +47,7 @@ class Training:
     """
 
     source: str
+    raw: RawTraining
     title: str
     step: Step
     configurations: tuple[Configuration, ...]
@@ -94,6 +96,7 @@ def resolve_training(
     raw = validated_file(RawTraining, tables, source=source)
     return Training(
         source=source,
+        raw=raw,
         title=raw.title,
         step=_step(raw, source, folder),
         configurations=_configurations(raw, source),

@@ -164,7 +164,9 @@ def combined(step: StepAmounts, coefficients: Array) -> Times:
     found = {kind: micro_batches * of(seconds) for kind, seconds in exposed.items()}
     waits = np.maximum(0.0, 2 * step.interleaved * step.message - each)
     found["pipeline"] = of(step.passing) + micro_batches * waits
-    passes = (forward, backward, of(step.gather), of(step.reduce))
+    # Collectives that block layers hide gathers, too: they do not use all links.
+    longer = each / (forward + backward)
+    passes = (forward * longer, backward * longer, of(step.gather), of(step.reduce))
     found["data"] = _data(step, passes, value["data"])
     terms = coefficients[..., -step.update.shape[-1] :]
     return Times(
@@ -199,6 +201,20 @@ def busy(step: StepAmounts, coefficients: Array) -> Array:
     once = (step.update[..., :2] * terms).sum(axis=-1)
     found: Array = step.micro_batches * kernels_of_passes + once
     return found
+
+
+def compute_shares(step: StepAmounts, coefficients: Array) -> dict[str, float]:
+    """Returns the shares of the compute time of the busiest stage of a step.
+
+    Those of the GPU's terms sum to its time without the host; `launches` is what launches add.
+    """
+    count, host = len(TERMS), kernels.HOST
+    of_terms = coefficients[:count]
+    seconds = sum(kernels.pass_seconds(part, of_terms) for part in (step.forward, step.backward))
+    at = int(np.asarray(seconds).argmax())
+    parts = ((step.forward + step.backward)[at] * of_terms)[:-host] / np.asarray(seconds)[at]
+    found = dict(zip(TERMS[:-host], map(float, parts), strict=True))
+    return {**found, "launches": 1.0 - sum(found.values())}
 
 
 def _data(step: StepAmounts, passes: tuple[Array, Array, Array, Array], share: Array) -> Array:
@@ -352,7 +368,8 @@ class _Amounts:
         inner = [kind for kind in kinds.order if kind in BLOCKING]
         places = tuple((kind, plan.stride(kind)) for kind in inner)
         passes = replace(kinds, zero=0, order=KINDS), plan.micro_batch, places
-        weights = replace(kinds, recompute="none"), plan.data, plan.stride("data")
+        units = bool(plan.kinds.units(self.pieces.model))
+        weights = replace(kinds, recompute="none"), plan.data, plan.stride("data"), units
         parts = [
             self.known.get(key) or self.known.setdefault(key, self._blocks(part))
             for key, part in ((passes, self._passes), (weights, self._weights))
@@ -365,11 +382,13 @@ class _Amounts:
         placement = plan.kinds.on([(kind, plan.degree(kind)) for kind in plan.kinds.order])
         sizes = self.cluster.elements.of(ELEMENT)
         copies = plan.kinds.dispatched(self.pieces.model)
+        units = plan.kinds.units(self.pieces.model)
         found = []
         for start, stop in self.pieces.places:
             first = max(0, start - 1)
             near = layers[first : stop + 1]
-            moved = Transfers(plan.kinds, placement, near, plan.micro_batch, sizes, copies)
+            moved = Transfers(plan.kinds, placement, near, plan.micro_batch, sizes, copies,
+                              units[first : stop + 1])  # fmt: skip
             costs = [cost(near[at], moved, at) for at in range(start - first, stop - first)]
             found.append(_sum([(one, 1) for one in costs]))
         return found
@@ -419,22 +438,21 @@ class _Amounts:
     def _time(self, transfer: Transfer) -> float:
         """Returns the alpha-beta time of a collective on its group, with its launch.
 
-        Groups along several dimensions use rings along each, the innermost first. Pieces of the
-        collective pass them in turn, so the slowest dimension sets the bandwidth. A group that
-        spans domains has a ring within each and rings between them, which use all its adapters.
+        A group is one ring per GPU that it has in a domain, through as many adapters, as NCCL's
+        channels are. The slowest link sets the bandwidth.
         """
         if transfer.collective == "all_to_all":
             return self._all_to_all(transfer)
-        slowest, latency, left = 0.0, 0.0, float(transfer.bytes)
-        for kind, ranks, is_inside in self._dimensions:
-            if kind not in transfer.rings:
-                continue
-            link = self.cluster.inner if is_inside else self.cluster.outer
-            slowest = max(slowest, (ranks - 1) * left / ranks / link.rate)
-            latency += (ranks - 1) * link.latency
-            left /= ranks
-        if slowest == 0:
+        parts = [part for part in self._dimensions if part[0] in transfer.rings]
+        inside = math.prod(ranks for _, ranks, is_inside in parts if is_inside)
+        count = math.prod(ranks for _, ranks, _ in parts)
+        outside = count // inside
+        if count == 1:
             return 0.0
+        near, far = self.cluster.inner, self.cluster.outer
+        slowest = (count - 1) / count * transfer.bytes
+        slowest *= max(1 / near.rate, 1 / (inside * far.rate)) if outside > 1 else 1 / near.rate
+        latency = outside * (inside - 1) * near.latency + (outside - 1) * far.latency
         rounds = 2 if transfer.collective == "all_reduce" else 1
         return self.cluster.launch + (slowest + latency) * rounds
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.writer import document
+from tutti.training.plan.estimate import amounts, compute_shares
 from tutti.workloads.parallel import KINDS, Parallelism
+from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tutti.training.plan.search import PlanSearch, Ranked
     from tutti.workloads.memory import Memory
+
+_NEAR = 1.5
+"""The memory over that of a GPU up to which a plan that does not fit is of interest."""
+_MANY_LAUNCHES = 0.25
+"""The share of compute from which a sentence states how to have fewer launches."""
 
 
 def by_use(used: Memory) -> str:
@@ -64,21 +71,51 @@ def explained(found: PlanSearch) -> Iterator[str]:
         f"best: {described(best)}. Within {cluster.domain} GPUs of a scale-up domain: {inside}; "
         f"across domains: {', '.join(outside) or 'no kind'}"
     )
+    yield _compute(found)
     used = best.memory
     yield f"memory of the best: {by_use(used)}; of {cluster.capacity / 1e9:.1f} GB"
     if found.exceeding:
         yield from _exceeding(found)
 
 
+_WORDS = {
+    "products": "matrix products",
+    "grouped": "products of experts",
+    "attention": "attention",
+    "classifier": "the classifier",
+    "memory": "activations in memory",
+    "copies": "copies of tokens",
+    "weights": "weights in memory",
+    "launches": "waiting for launches",
+}
+"""The terms of compute for display."""
+
+
+def _compute(found: PlanSearch) -> str:
+    """Returns the largest shares of the best plan's compute, and what to do about launches."""
+    best, cluster, model = found.fitting[0], found.cluster, found.model
+    of = amounts(Pieces(model), best.plan, cluster)
+    shares = compute_shares(of, cluster.coefficients(model))
+    ordered = sorted(shares.items(), key=lambda part: -part[1])
+    texts = [f"{share:.0%} {_WORDS[name]}" for name, share in ordered if share >= 0.05]
+    text = f"compute of the best's slowest stage, by the closed form: {', '.join(texts)}"
+    if shares["launches"] < _MANY_LAUNCHES:
+        return text
+    graphs = "" if cluster.setting(model).graph == "full" else " or --cuda-graphs full"
+    return f"{text}; larger micro-batches{graphs} give GPUs more to do for each launch"
+
+
 def _exceeding(found: PlanSearch) -> Iterator[str]:
     total = len(found.fitting) + len(found.exceeding)
     limit = found.cluster.capacity / 1e9
     yield f"{len(found.exceeding):,} of {total:,} plans exceed {limit:.0f} GB per GPU"
-    fastest = found.exceeding[0]
-    if fastest.estimated.step >= min(one.estimated.step for one in found.fitting):
+    best, most = min(one.estimated.step for one in found.fitting), _NEAR * found.cluster.capacity
+    near = [one for one in found.exceeding if one.memory.total <= most]
+    fastest = next((one for one in near if one.estimated.step < best), None)
+    if fastest is None:
         return
     yield (
-        f"the fastest of them, {described(fastest)}, is estimated at "
+        f"the fastest that exceeds it by at most half, {described(fastest)}, is estimated at "
         f"{fastest.estimated.step:.2f} s and {exceeds(fastest.memory, found.cluster.capacity)}"
     )
 

@@ -68,14 +68,20 @@ def simulate(
         kinds = replace(plan.kinds, micro_batches=micro_batches)
         return _timing(of.run(configurations()["ideal"]), kinds)
 
-    found = _overlapped(_extrapolated(run, plan.kinds), pieces.model, cluster)
-    data = found.exposed.get("data", 0.0)
+    more = 0.0
     if few.data != plan.data:
-        data += estimate(pieces, plan, cluster).exposed.get("data", 0.0)
-        data -= estimate(pieces, few, smaller).exposed.get("data", 0.0)
-    data = max(data, least_data(pieces, plan, cluster))
-    exposed = {**found.exposed, "data": data} if data else found.exposed
-    return replace(found, exposed=exposed, update=update(pieces, plan, cluster))
+        more = estimate(pieces, plan, cluster).exposed.get("data", 0.0)
+        more -= estimate(pieces, few, smaller).exposed.get("data", 0.0)
+    return _as_measured(_extrapolated(run, plan.kinds), pieces, plan, cluster, more)
+
+
+def as_planned(run: TrainingResult, pieces: Pieces, plan: Plan, cluster: Cluster) -> StepTiming:
+    """Returns the time of a plan from a run of its complete step with ideal endpoints.
+
+    The exposed shares of collectives that block layers, and the time that belongs to no pass, are
+    those of measured steps.
+    """
+    return _as_measured(_merged(_timing(run, plan.kinds)), pieces, plan, cluster)
 
 
 def _flows(step: Step) -> int:
@@ -89,14 +95,21 @@ def _flows(step: Step) -> int:
     return pairs * step.npus // len(programs)
 
 
-def _overlapped(found: StepTiming, model: Model, cluster: Cluster) -> StepTiming:
-    """Returns the timing with the exposed shares of collectives that block layers."""
-    shares = dict(zip(NAMES, cluster.coefficients(model), strict=True))
+def _as_measured(
+    found: StepTiming, pieces: Pieces, plan: Plan, cluster: Cluster, more: float = 0.0
+) -> StepTiming:
+    """Returns the timing with the exposed shares of measured steps, and their update.
+
+    `more` are seconds of exposed communication of gradients that were not simulated.
+    """
+    shares = dict(zip(NAMES, cluster.coefficients(pieces.model), strict=True))
     exposed = {
         kind: seconds * (shares[kind] if kind in BLOCKING else 1.0)
         for kind, seconds in found.exposed.items()
     }
-    return replace(found, exposed=exposed)
+    data = max(exposed.get("data", 0.0) + more, least_data(pieces, plan, cluster))
+    exposed |= {"data": data} if data else {}
+    return replace(found, exposed=exposed, update=update(pieces, plan, cluster))
 
 
 def step_of(
@@ -108,7 +121,6 @@ def step_of(
         batch=plan.samples,
         rings=dimensions_of(plan, cluster.domain),
         platform=cluster.platform,
-        library=False,
         npu=cluster.engine,
         element=ELEMENT,
         elements=cluster.elements,

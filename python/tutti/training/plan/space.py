@@ -223,7 +223,8 @@ def _check(shape: Decoder, gpus: int, given: FixedDegrees) -> None:
         total *= value
     text = " x ".join(f"{kind} {value}" for kind, value in degrees.items())
     if gpus % total or (len(degrees) == len(KINDS) and total != gpus):
-        message = f"{text} = {total:,} GPUs: expected a divisor of {gpus:,}, or all of them"
+        expected = f"a divisor of {gpus:,}" if len(degrees) < len(KINDS) else f"{gpus:,}"
+        message = f"{text} = {total:,} GPUs: expected {expected}"
         hint = f"the product of the degrees divides the GPUs: one of {_listed(gpus)}"
         raise WorkloadError(message, kind="does_not_divide", hint=hint)
     if shape.experts is None and (given.expert or 1) > 1:

@@ -86,6 +86,6 @@ def _comments(ranked: Ranked) -> list[str]:
         f"A plan of `tutti train plan`, which predicts a step of {timing.step:.3f} s.",
         "`tutti train run` simulates kernels and communication. It leaves out casts of weights,",
         f"the optimizer and the constant of a step ({more:.3f} s), and exposes collectives of",
-        "layers in full, where the plan overlaps the share that measured runs do. Its collectives",
-        "are those of the platform's library, the plan's are rings along each dimension.",
+        "layers in full. Its line `as a plan` has the exposed shares of measured runs, and what it",
+        "leaves out.",
     ]

@@ -33,13 +33,25 @@ def captured_facts(work: CapturedWork) -> list[Fact]:
         Fact("FLOPs", f"{flops / 1e12:,.1f} TFLOP per rank", "flops", flops),
         Fact("parameters", f"{first.weights / 1e6:,.1f} M, {first.parameters / 1e6:,.1f} M stored",
              "parameters", first.weights),
+        _memory(work),
         Fact("GPU", f"{work.kernels.peaks.name}, {work.kernels.setting.precision}", "gpu",
              work.kernels.peaks.name),
     ]  # fmt: skip
 
 
+def _memory(work: CapturedWork) -> Fact:
+    """Returns the largest memory of the captured ranks, of that of the GPU."""
+    most = work.peak_bytes
+    capacity = work.kernels.peaks.memory_bytes.bytes
+    text = f"{most / 1e9:,.1f} of {capacity / 1e9:,.0f} GB per GPU"
+    return Fact("memory", text, "peak_memory", most)
+
+
 def captured_remarks(work: CapturedWork) -> Iterator[str]:
     """Yields what the capture assumed, and what kernels were priced by."""
+    over = work.peak_bytes - work.kernels.peaks.memory_bytes.bytes
+    if over > 0:
+        yield f"the step needs {over / 1e9:,.1f} GB more than the memory of a GPU"
     lines = dict.fromkeys(line for role in work.step.roles for line in role.remarks)
     yield from lines
     names = {one.collective for role in work.step.roles for _, one in role.exchanges}
@@ -47,7 +59,24 @@ def captured_remarks(work: CapturedWork) -> Iterator[str]:
         yield "a broadcast takes the time of an all_gather of as many bytes"
     if "reduce" in names:
         yield "a reduce takes the time of a reduce_scatter of as many bytes"
+    yield from _measured(work)
     dtypes = {one.dtype for role in work.step.roles for one in role.operators
               if one.kind == "product"}  # fmt: skip
     if "float32" in dtypes:
         yield "products in float32 have half of BF16's peak (TF32)"
+
+
+def _measured(work: CapturedWork) -> Iterator[str]:
+    """Yields what measured times replace, or why they do not."""
+    kernels = work.kernels
+    if kernels.measured is None:
+        return
+    if kernels.used is None:
+        reason = f"not of {kernels.peaks.name}" if not kernels.efficiency else "and an efficiency"
+        yield f"the measured kernel times are of {kernels.measured.gpu}, {reason}: not used"
+        return
+    timed = [one for role in work.step.roles for one in role.operators
+             if one.kind in {"product", "attention"}]  # fmt: skip
+    count = sum(kernels.used.seconds(one) is not None for one in timed)
+    yield (f"{count:,} of {len(timed):,} products and attentions have the time measured on "
+           f"{kernels.measured.gpu}")  # fmt: skip

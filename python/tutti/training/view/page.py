@@ -62,13 +62,19 @@ def write_training_report(
     return page_of(steps_view(runs, title, npus)).write(path)
 
 
-def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[int] = (0,)) -> View:
+def steps_view(
+    runs: Sequence[TrainingResult],
+    title: str = "",
+    npus: Sequence[int] = (0,),
+    more: Sequence[Fact] = (),
+) -> View:
     """Returns what a training step with one or more endpoint configurations shows.
 
     Args:
         runs: Runs of one step; their windows, if any, give utilisation over time.
         title: The title of the experiment.
         npus: Up to 8 NPUs whose timelines are drawn and exported.
+        more: Further facts.
 
     Raises:
         ReportError: `runs` is empty.
@@ -86,10 +92,11 @@ def steps_view(runs: Sequence[TrainingResult], title: str = "", npus: Sequence[i
         answer=words.answer(runs),
         headline=Fact("training step", words.headline(first), "iterations", first.iterations),
         inputs=words.inputs(first.step),
-        facts=[*words.times(runs), *reservation.facts(runs)],
+        facts=[*words.times(runs), *more, *reservation.facts(runs)],
         tables=[
             ReportTable(of_scope(QUANTITIES, "runs"), runs, caption=_CAPTION),
             *([ReportTable(of_scope(EXPOSED, "runs"), exposed, caption=_EXPOSED)] * bool(exposed)),
+            *(first.step.captured.memory_tables() if first.step.captured else ()),
         ],
         data=_data(runs),
         drawings={"trace.pftrace": lambda path: write_training_trace(path, runs, npus)},

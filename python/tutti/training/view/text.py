@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tutti.schedules.ir import Schedule
     from tutti.training.endpoint import Configuration, Npu
     from tutti.training.fabric import Channels
+    from tutti.training.plan.timing import StepTiming
     from tutti.training.results import TrainingResult
     from tutti.training.step import Step
     from tutti.workloads.parallel import Division
@@ -140,8 +141,25 @@ def times(runs: Sequence[TrainingResult]) -> list[Fact]:
     )
     return [
         *([Fact("last iteration", last)] if runs[0].iterations > 1 else []),
-        Fact("lower bound", f"of any algorithms, and its share of the time: {', '.join(bounds)}"),
+        Fact(
+            "lower bound",
+            "of any algorithms that follow complete layers, and its share of the time: "
+            + ", ".join(bounds),
+        ),
     ]
+
+
+def planned_fact(run: TrainingResult, timing: StepTiming) -> Fact:
+    """Returns the time of a plan's step, and how it differs from the run's."""
+    less = run.total.ps + 1e12 * (timing.update - timing.step)
+    exposed = f"{format_time(abs(less))} {'less' if less >= 0 else 'more'}"
+    return Fact(
+        "as a plan",
+        f"{format_time(timing.step * 1e12)}: measured runs expose {exposed}, and "
+        f"casts, the optimizer and a constant add {format_time(timing.update * 1e12)}",
+        "planned_step_s",
+        timing.step,
+    )
 
 
 def remarks(runs: Sequence[TrainingResult]) -> Iterator[str]:

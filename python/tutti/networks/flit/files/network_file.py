@@ -129,7 +129,7 @@ def resolve_noc(
     try:
         topology = topology or topology_of(raw.topology, folder)
     except TuttiError as error:
-        raise mistake(error.problem, source=source, key="topology", hint=error.hint) from None
+        raise mistake(error.problem, source=source, key="topology", hint=error.hint) from error
     traffic = _traffic(raw, source, folder, _Files(texts or {}, topology.ranks))
     found = Noc(
         source=source,
@@ -297,4 +297,4 @@ def _check(found: Noc) -> None:
             key = key if what in {*MeasureTable.model_fields, *Router.model_fields} else ""
         elif not key:
             key = {NocError: "router", TrafficError: "traffic.pattern"}.get(type(error), "topology")
-        raise mistake(error.problem, source=found.source, key=key, hint=error.hint) from None
+        raise mistake(error.problem, source=found.source, key=key, hint=error.hint) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tutti.networks.flit.capacity import capacity
 from tutti.networks.flit.network import every
 from tutti.networks.flit.settings import Trace
-from tutti.networks.view import curves_svg, load_sections, sorted_by_load
+from tutti.networks.view import curves_svg, load_sections, share_column, sorted_by_load
 from tutti.view.charts import Axis, Curve, LoadChart, draw_loads
 from tutti.view.page import SORTING, Section
 from tutti.view.palette import styles
@@ -23,7 +23,6 @@ from .quantities import (
     Part,
     capacity_text,
     cycles,
-    share_of,
     with_class,
 )
 from .run import CONVENTIONS, KICKER, UNITS, deadlock, phases
@@ -58,7 +57,7 @@ def load_view(
     ordered = [by_load[load] for load in sorted(by_load, key=lambda load: load or 0.0)]
     network = ordered[0].network
     ideal = capacity(network, ordered[0].traffic)
-    columns = [*QUANTITIES, *share_of(ideal)]
+    columns = [*QUANTITIES, *share_column(ideal.load if ideal else None)]
     name = f"{network.topology.name}, {network.routing}"
     saturations = {name: saturation} if saturation else {}
     parts = [part for run in runs for part in Part.every(run)]
@@ -170,7 +169,7 @@ def _sections(
     latency = _chart(dict.fromkeys(quantities, runs), quantities, saturations, ideal)
     throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, saturations, ideal)
     parts = [part for run in runs for part in Part.every(run)]
-    columns = with_class([*QUANTITIES, *share_of(ideal)], parts)
+    columns = with_class([*QUANTITIES, *share_column(ideal.load if ideal else None)], parts)
     table = ReportTable(of_scope(columns, "runs"), parts)
     every = Section("All runs", f"{UNITS} {SORTING}", table=table)
     return [*load_sections("network", latency, throughput), every]

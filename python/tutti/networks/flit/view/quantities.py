@@ -90,15 +90,6 @@ def capacity_text(found: Capacity, load: float | None = None) -> str:
     )
 
 
-def share_of(found: Capacity | None) -> list[Column[Part]]:
-    """Returns the column of the offered load as a share of the ideal capacity."""
-    if found is None:
-        return []
-    capacity = found.load
-    return [Column("share of the ideal capacity", lambda part: (part.run.load or 0) / capacity,
-                   format_share, key="capacity_share", short="ideal")]  # fmt: skip
-
-
 def by_class(parts: Sequence[Part]) -> ReportTable[Part]:
     """Returns a table of one run for the terminal, with a row per class."""
     columns = [column for column in QUANTITIES if column.key in _OF_CLASSES]

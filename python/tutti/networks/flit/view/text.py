@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutti.networks.flit.network import every
 from tutti.networks.flit.settings import Trace
-from tutti.view.quantity import format_share, plural
+from tutti.view.quantity import format_power, format_share, plural
 
 from .quantities import RATE
 
@@ -128,19 +128,9 @@ def power(energy: EnergyReport, window_ps: int) -> str:
     """Returns the mean power of a window: total, dynamic and leakage, with the range."""
     seconds = window_ps * 1e-12
     dynamic, leakage, both = energy.dynamic, energy.leakage, energy.total
-    low, high = _watts(both.low / seconds), _watts(both.high / seconds)
-    return (
-        f"{_watts(both.nominal / seconds)} ({_watts(dynamic.nominal / seconds)} dynamic, "
-        f"{_watts(leakage.nominal / seconds)} leakage), range {low} to {high}"
-    )
-
-
-def _watts(watts: float) -> str:
-    """Returns a power with three digits and an SI prefix."""
-    for scale, unit in ((1.0, "W"), (1e-3, "mW"), (1e-6, "uW")):
-        if watts >= scale:
-            return f"{watts / scale:.3g} {unit}"
-    return f"{watts / 1e-9:.3g} nW"
+    joules = both.nominal, dynamic.nominal, leakage.nominal, both.low, both.high
+    total, of_events, leaked, low, high = (format_power(each / seconds) for each in joules)
+    return f"{total} ({of_events} dynamic, {leaked} leakage), range {low} to {high}"
 
 
 def spoken(component: str) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from tutti.networks.mesh import UNITS as RATES
 from tutti.networks.mesh import ideal
-from tutti.networks.view import curves_svg, load_sections, sorted_by_load
+from tutti.networks.view import curves_svg, load_sections, share_column, sorted_by_load
 from tutti.view.charts import Axis, Curve, LoadChart, draw_loads
 from tutti.view.errors import ReportError
 from tutti.view.page import MOST_SENTENCES, SORTING, Section
 from tutti.view.palette import styles_with
-from tutti.view.quantity import number, sentence
+from tutti.view.quantity import format_share, number, sentence
 from tutti.view.tables import ReportTable, of_scope
 from tutti.view.view import Fact, View, results
 
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
     from tutti.networks.flit import Estimate
     from tutti.networks.mesh import MeshRun, Saturation
+    from tutti.networks.mesh.traffic import Ideal
     from tutti.view.palette import Style
+    from tutti.view.tables import Column
+
+    from .quantities import Part
 
 Quantity = Literal["latency", "accepted", "answers", "active"]
 _AXES: dict[str, Axis] = {
@@ -56,12 +60,14 @@ def load_view(
     by_load = {run.load: run for run in [*(saturation.runs if saturation else ()), *runs]}
     ordered = [by_load[load] for load in sorted(by_load)]
     mesh, kind = ordered[0].mesh, ordered[0].traffic[0].kind
-    columns = quantities(kind)
+    bound = ideal(mesh, ordered[0].traffic[0])
+    shares = share_column(bound.load if bound else None)
+    columns = [*quantities(kind), *shares]
     facts = _saturation(saturation) if saturation else []
     summary = [sentence(f"{fact.name}: {fact.text}") for fact in facts] or [_range(ordered)]
-    bound = ideal(mesh, ordered[0].traffic[0])
-    if bound is not None:
-        summary.append(f"Throughput bound of a mesh of this size: {rate(bound.load, kind)}.")
+    capacity = _capacity(ordered[0], bound, saturation)
+    summary += [sentence(f"{fact.name}: {fact.text}") for fact in capacity]
+    facts = [*capacity, *facts]
     return View(
         kind="smart_load",
         kicker=KICKER,
@@ -86,7 +92,7 @@ def load_view(
         ])},
         inline=lambda: curves_svg({mesh.design: sorted_by_load(ordered)},
                                   f"offered load, {RATES[kind]}"),
-        sections=partial(_sections, ordered),
+        sections=partial(_sections, ordered, shares),
         conventions=CONVENTIONS,
     )  # fmt: skip
 
@@ -126,7 +132,20 @@ def _saturation(saturation: Saturation) -> list[Fact]:
     return facts
 
 
-def _sections(runs: Sequence[MeshRun]) -> list[Section]:
+def _capacity(run: MeshRun, bound: Ideal | None, saturation: Saturation | None) -> list[Fact]:
+    """Returns the ideal capacity, and the share of it that the saturation load is."""
+    if bound is None:
+        return []
+    traffic = run.traffic[0]
+    alone = " by this traffic alone" if len(run.traffic) > 1 else ""
+    text = f"{rate(bound.load, traffic.kind)}, bounded by the busiest link or port{alone}"
+    if saturation and 0 < saturation.by_throughput < saturation.most:
+        share = format_share(saturation.by_throughput / bound.load)
+        text += f"; {number(saturation.by_throughput)} is {share} of it"
+    return [Fact("ideal capacity", text, "capacity", bound)]
+
+
+def _sections(runs: Sequence[MeshRun], shares: Sequence[Column[Part]]) -> list[Section]:
     lines, kind = {runs[0].mesh.design: runs}, runs[0].traffic[0].kind
     sections = load_sections("mesh", smart_chart(lines, "latency"), smart_chart(lines, "accepted"))
     if kind == "reduction":
@@ -136,7 +155,8 @@ def _sections(runs: Sequence[MeshRun]) -> list[Section]:
         )
         sections.append(Section("Responses per reduction", lead, {"answers": responses}))
     lead = f"Offered load in {RATES[kind]}. {UNITS} {SORTING}"
-    table = ReportTable(of_scope(quantities(kind), "runs"), [parts(run)[0] for run in runs])
+    columns = [*quantities(kind), *shares]
+    table = ReportTable(of_scope(columns, "runs"), [parts(run)[0] for run in runs])
     return [*sections, Section("All runs", lead, table=table)]
 
 

@@ -11,10 +11,12 @@ from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tutti.training.plan.calibration import Calibration, Factor, MeasuredStep
 
+_FAR = 1.9
+"""A measured time over the model's that no published run reaches (worst: 1.86)."""
 _FEW = 8
 """Coefficients that a sentence names."""
 
@@ -63,12 +65,23 @@ _CAPTION = (
 )
 
 
+def _far(rows: Sequence[_Timed]) -> Iterator[str]:
+    """Yields a sentence per step whose time no efficiency explains."""
+    for row in rows:
+        ratio = row.step.seconds / row.before
+        if not 1 / _FAR < ratio < _FAR:
+            yield (
+                f"{row.step.source} takes {ratio:.2g} times the model's time, more than any "
+                "published run: check its unit, its plan and its batch before you use the file"
+            )
+
+
 def calibration_view(found: Calibration) -> View:
     """Returns what a calibration shows."""
     rows = [_Timed(one, one.predicted(), one.predicted(found.values)) for one in found.steps]
     models = ", ".join(dict.fromkeys(one.model.name for one in found.steps))
     count = plural(len(rows), "measured step")
-    texts = list(unknown(found))
+    texts = [*_far(rows), *unknown(found)]
     return View(
         headline=Fact("", f"{found.gpu}: {count} of {models}"),
         facts=json_facts(gpu=found.gpu, steps=len(rows), explanations=texts),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,9 +11,12 @@ from tutti.training.plan.timing import KINDS
 from tutti.view.quantity import format_share, format_time
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.view import Data, Fact, View, json_facts
+from tutti.workloads.parallel import KINDS as ORDER
 from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.training.plan import PlanSearch, Ranked
 
 _SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
@@ -25,6 +28,11 @@ _CAPTION = (
     "bubble, UP update, communication by kind); ~ closed form, not simulated"
 )
 _ISOLATED = "; ^ each collective simulated once, in all groups, and not with the others"
+_EXPERTS = (
+    "; EP GPUs with different experts, as Megatron-Core counts them: `expert` of the file x TP; DP "
+    "copies of the experts: Megatron-Core's data parallelism is DP x EP / TP"
+)
+"""Of plans whose groups of experts span tensor groups."""
 
 
 class Row(NamedTuple):
@@ -110,6 +118,15 @@ PLANS: tuple[Column[Row], ...] = (
 """The quantities of a plan; times in seconds."""
 
 
+def _distinct(plans: Sequence[Ranked]) -> list[Ranked]:
+    """Returns the fastest of the plans that differ only in the order of their groups."""
+    found: dict[object, Ranked] = {}
+    for one in plans:
+        same = replace(one.plan, kinds=replace(one.plan.kinds, order=ORDER))
+        found.setdefault(same, one)
+    return list(found.values())
+
+
 def plan_view(search: PlanSearch, top: int) -> View:
     """Returns what a search of parallelisations shows.
 
@@ -120,9 +137,10 @@ def plan_view(search: PlanSearch, top: int) -> View:
     cluster, model, batch = search.cluster, search.model, search.batch
     tokens = Pieces(model).decoder.tokens
     sequences = f"{batch:,} sequences of {tokens:,} tokens, {cluster.precision}"
-    rows = [Row(search, ranked) for ranked in search.fitting[:top]]
+    rows = [Row(search, ranked) for ranked in _distinct(search.fitting)[:top]]
     texts = list(explained(search))
     caption = _CAPTION + _ISOLATED * any(row.ranked.timing.isolated for row in rows)
+    caption += _EXPERTS * any(row.ranked.plan.kinds.undivided_experts for row in rows)
     return View(
         headline=Fact("", f"{model.name} on {cluster.gpus:,} {cluster.npu.name}, {sequences}"),
         facts=json_facts(
