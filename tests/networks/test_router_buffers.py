@@ -108,6 +108,7 @@ def test_invalid_buffers_are_refused(entries: list[noc.RouterBuffers], text: str
         network(routers=tuple(entries)).core([None])
     assert text in str(caught.value)
     assert caught.value.kind == "router_buffers"
+    assert "`routers` names those with less" in str(caught.value.hint)
 
 
 def test_vcs_that_routers_need_are_checked() -> None:

@@ -32,7 +32,8 @@ def explore_(
         --vary topology.routing=dimension_order,minimal_adaptive --vary router.vcs=4,8
       tutti noc explore noc.toml --vary router.vcs=2,4 --vary traffic.rate=0.1,0.2 \\
         --executor dask
-      tutti noc explore --design smart_1d --traffic uniform --rate 0.1 --vary mesh.hpc_max=1,4,8
+      tutti noc explore --mesh 4x4 --design smart_1d --traffic uniform --rate 0.1 \\
+        --vary mesh.hpc_max=1,3 --set measure.seeds=2 --set measure.measure=1000
     """
     from tutti.sweeps.executors import crew, prepare
 
