@@ -253,6 +253,7 @@ impl ReferenceNetwork {
             }
         } else {
             source.refilled(&mut queues);
+            source.hastened(&mut queues);
         }
         for (node, class) in queues {
             self.nodes[node as usize].expect(usize::from(class), source);

@@ -221,8 +221,9 @@ class Trace:
     """Recorded packets of one class or several.
 
     Attributes:
-        text: Comma-separated values with the columns cycle, source, destination, flits and, for
-            several classes, class.
+        text: Comma-separated values with the columns cycle, source, destination, flits; for several
+            classes, class; for packets that wait for the arrival of others, id, after (ids between
+            blanks) and delay (cycles).
         vcs: The first and the last VC of each class; `None` for one class on all VCs.
     """
 

@@ -137,8 +137,8 @@ class TrafficTable(Table):
     )
     trace: str | None = Field(
         default=None,
-        description="A CSV file of cycle, source, destination and flits; replaces all keys but "
-        "`vcs`.",
+        description="A CSV file of cycle, source, destination and flits, and optionally class, id, "
+        "after and delay; replaces all keys but `vcs`.",
     )
     matrix: str | None = Field(
         default=None,
