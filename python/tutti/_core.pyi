@@ -823,6 +823,7 @@ class _Settings(TypedDict):
     speculation: Mapping[str, str] | None
     classes: list[tuple[int, int]]
     seed: int
+    buffers: list[tuple[int, int]]
 
 @final
 class ChannelEnd:
@@ -847,6 +848,10 @@ class FlitChannel:
     def flit_time_ps(self) -> int: ...
     @property
     def length_um(self) -> int | None: ...
+    @property
+    def vcs(self) -> int: ...
+    @property
+    def buffer(self) -> int: ...
 
 @final
 class ThrottledLink:
@@ -860,6 +865,8 @@ class ThrottledLink:
     def slots(self) -> int: ...
     @property
     def needs(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
     @property
     def buffer(self) -> int: ...
     @property

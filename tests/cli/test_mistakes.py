@@ -420,6 +420,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
     ("noc", "from-garnet", "none"): ("expected: a topology script of gem5", "no such file"),
+    ("noc", "from-netrace", "none"): ("expected: a trace of netrace",),
     ("noc", "from-noxim", "none"): ("expected: a configuration file of Noxim", "no such file"),
     ("run", "step.0.et"): ("chakra, which holds a trace", 'model = "chakra:step" in the file'),
     ("compare", "rin"): ("expected: an experiment file", "did you mean `ring`?"),

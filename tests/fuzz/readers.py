@@ -267,6 +267,7 @@ def _networks() -> list[Reader]:
     return [
         *_booksim(),
         *_gem5_and_noxim(),
+        *_packet_traces(),
         Reader(
             name="graph",
             read=graphs.read,
@@ -281,6 +282,34 @@ def _networks() -> list[Reader]:
             name="model",
             read=read_model,
             files=({"m.json": json.dumps(training_seeds.MODEL).encode()},),
+        ),
+    ]
+
+
+def _packet_traces() -> list[Reader]:
+    from functools import partial
+
+    from tutti import _core
+    from tutti.base.files import limits
+    from tutti.base.files.reader import read_text
+    from tutti.formats import netrace
+    from tutti.networks import flit as noc
+    from tutti.networks.flit.traces import plan_of_trace
+    from tutti.topologies import Topology
+
+    mesh = Topology.build("mesh:2x2", rate="16 GB/s", latency="1 ns")
+    network = noc.Network(topology=mesh).core([None])
+
+    def trace(path: Path) -> object:
+        text = read_text(path, limits.Bytes.TABLE, "a trace as CSV", line=limits.LINE)
+        return _core.FlitCase.trace(network, text, plan_of_trace(text).core_plan())
+
+    return [
+        Reader(name="noc-trace", read=trace, files=({"t.csv": seeds.DEPENDENT},)),
+        Reader(
+            name="netrace",
+            read=partial(netrace.convert, flit_bytes=16),
+            files=({"t.tra": seeds.netrace()},),
         ),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -275,7 +276,37 @@ def _garnet_and_noxim() -> list[Target]:
     ]
     noxim = (folder / "noxim.yaml").read_bytes()
     write = ("noc", "from-noxim", "n.yaml", "--write", "o.toml")
-    return [*targets, Target("noxim", {"n.yaml": noxim}, write)]
+    convert = ("noc", "from-netrace", "t.tra", "-o", "o.csv")
+    return [
+        *targets,
+        Target("noxim", {"n.yaml": noxim}, write),
+        Target("netrace", {"t.tra": netrace()}, convert),
+        Target(
+            "noc-trace",
+            {"t.csv": DEPENDENT},
+            ("noc", "run", "--mesh", "2x2", "--set", "traffic.trace=t.csv", "--no-report"),
+        ),
+    ]
+
+
+def netrace() -> bytes:
+    """Returns an unpacked trace of netrace: three packets on four nodes, two regions."""
+    header = struct.pack("<If30sBxQQII8x", 0x484A5455, 1.0, b"made", 4, 1000, 3, 5, 2)
+    packets = [(5, 1, 1, 0, 3, (2, 3)), (6, 2, 2, 3, 0, (3,)), (90, 3, 4, 1, 2, ())]
+    packed = b"".join(
+        struct.pack(f"<QIIBBBBB{len(later)}I", cycle, number, 64, kind, source, to, 0, len(later),
+                    *later)
+        for cycle, number, kind, source, to, later in packets
+    )  # fmt: skip
+    return header + b"note\0" + struct.pack("<6Q", 0, 50, 2, 54, 50, 1) + packed
+
+
+DEPENDENT = b"""cycle,source,destination,flits,class,id,after,delay
+0,0,3,1,0,1,,
+1,3,0,5,0,2,1,20
+2,0,1,5,0,3,1 2,0
+"""
+"""A trace whose packets wait for others."""
 
 
 def _booksim() -> list[Target]:

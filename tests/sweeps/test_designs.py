@@ -253,7 +253,6 @@ def test_each_topology_has_its_default_routing(tmp_path: Path) -> None:
         (("--vary", "router.vcs=2,4", "--tolerance", "0"), "tolerance"),
         (("--vary", "router.vcs=2,4", "--rate", "0"), "the load is 0"),
         (("--vary", "traffic.outstanding=1,2"), "closed loops and batches"),
-        (("--vary", "router.vcs=2,4", "--design", "sfo_greedy"), "has a table [mesh]"),
         (("--vary", "output=a,b"), "cannot be swept"),
         (("--vary", "energy.router=dsent_45nm"), "energy"),
     ],

@@ -57,7 +57,7 @@ impl Packing {
     /// # Errors
     /// When packets need buffer space for all of their flits, and the buffers are smaller.
     pub fn check(&self, settings: &Settings) -> Result<(), FlitError> {
-        let (buffer, packet) = (settings.buffer, self.packet);
+        let (buffer, packet) = (settings.least_buffer(), self.packet);
         if settings.cut_through && packet > buffer {
             return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
         }

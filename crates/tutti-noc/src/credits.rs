@@ -1,6 +1,6 @@
 //! Credit round trips, and the link throughput that they permit.
 
-use super::{Channel, End, Settings, Wiring};
+use super::{Channel, End, Settings, VcRange, Wiring};
 
 /// Cycles from when a flit leaves a buffer to when the next flit can leave for the same downstream
 /// slot, if both routers grant at once. As many flits of buffer space keep a channel of a flit per
@@ -26,6 +26,8 @@ pub struct Throttled {
     pub round_trip: u64,
     /// Flits of buffer space that a class has there.
     pub slots: u64,
+    /// Flits that a VC holds there.
+    pub depth: u64,
     /// Flits that fill the link in a round trip.
     pub needs: u64,
     /// Flits per VC of that class with which it could be busy.
@@ -38,25 +40,38 @@ pub struct Throttled {
 /// VCs, or of one, where packets are longer than that.
 #[must_use]
 pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<Throttled> {
-    let fewest = settings.classes.iter().map(|vcs| vcs.count()).min()?;
-    let vcs = if longest > settings.buffer { 1 } else { fewest };
-    let slots = u64::from(vcs) * u64::from(settings.buffer);
     let cycle = wiring.cycle().ps();
-    // A VC sends a flit each time that it has requested the switch.
-    let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
     let links = wiring.channels().iter().filter_map(|channel| {
         let (End::Router { .. }, End::Router { .. }) = (channel.from, channel.to) else {
             return None;
         };
         let round_trip = round_trip(settings, channel);
+        let (vcs, slots) = slots_behind(settings, channel, longest);
+        // A VC sends a flit each time that it has requested the switch.
+        let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
         let flit_time = channel.parameters.flit_time.ps().max(each);
         let needs = (round_trip * cycle).div_ceil(flit_time);
-        (needs > slots).then_some((needs, round_trip, channel))
+        (needs > slots).then_some((needs, slots, vcs, round_trip, channel))
     });
     let links: Vec<_> = links.collect();
-    let most = links.iter().map(|link| link.0).max()?;
-    let &(needs, round_trip, channel) = links.iter().find(|link| link.0 == most)?;
+    // The first of those with the least share of the slots that they need.
+    let share = |&&(needs, slots, ..): &&(u64, u64, u64, u64, &Channel)| (needs, slots);
+    let scarcer = |one: (u64, u64), other: (u64, u64)| one.0 * other.1 > other.0 * one.1;
+    let &(needs, slots, vcs, round_trip, channel) = links
+        .iter()
+        .reduce(|most, link| if scarcer(share(&link), share(&most)) { link } else { most })?;
     let (from, to) = (wiring.name(channel.from), wiring.name(channel.to));
-    let buffer = needs.div_ceil(u64::from(vcs));
-    Some(Throttled { from, to, round_trip, slots, needs, buffer, links: links.len() })
+    let buffer = needs.div_ceil(vcs);
+    let depth = slots / vcs;
+    Some(Throttled { from, to, round_trip, slots, depth, needs, buffer, links: links.len() })
+}
+
+/// The VCs behind a channel that the packets of a class can use at once, of the class with the
+/// fewest, and their buffer space.
+fn slots_behind(settings: &Settings, channel: &Channel, longest: u32) -> (u64, u64) {
+    let buffers = settings.buffers_behind(channel);
+    let there = |vcs: &VcRange| (vcs.last + 1).min(buffers.vcs).saturating_sub(vcs.first);
+    let fewest = settings.classes.iter().map(there).min().unwrap_or(1);
+    let vcs = u64::from(if longest > buffers.buffer { 1 } else { fewest });
+    (vcs, vcs * u64::from(buffers.buffer))
 }

@@ -43,7 +43,7 @@ pub use channel_load::{Flow, channel_loads};
 pub use error::FlitError;
 pub use network::{Network, Reason, Waiting};
 pub use packet::{Delivery, Head, Order, Source};
-pub use settings::{Priority, Settings, Speculation, VcRange};
+pub use settings::{PortBuffers, Priority, Settings, Speculation, VcRange};
 pub use watchdog::Watchdog;
 pub use wiring::{Channel, ChannelParameters, End, Wiring};
 

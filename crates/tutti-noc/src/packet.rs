@@ -82,4 +82,8 @@ pub trait Source {
     /// Pushes the queues (node, class) that were empty at the last call and have a packet since,
     /// once each.
     fn refilled(&mut self, queues: &mut Vec<(u32, u8)>);
+
+    /// Pushes the queues (node, class) whose next packet is ready before the cycle that
+    /// [`Source::next_at`] returned, which is not past, once each.
+    fn hastened(&mut self, _queues: &mut Vec<(u32, u8)>) {}
 }

@@ -1,8 +1,8 @@
 //! What the routers are like: virtual channels, buffers, pipeline, allocators.
 
-use super::FlitError;
 use super::LONGEST_DELAY;
 use super::allocator::{AllocatorKind, ArbiterKind};
+use super::{Channel, End, FlitError};
 use tutti_units::Time;
 use tutti_units::parameter::{Kind, ParameterValue};
 
@@ -55,6 +55,15 @@ impl VcRange {
     pub fn mask(self) -> u64 {
         (u64::MAX >> (63 - self.last)) & (u64::MAX << self.first)
     }
+}
+
+/// The buffers of each input port of a router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortBuffers {
+    /// Virtual channels.
+    pub vcs: u32,
+    /// Flits that the buffer of each holds.
+    pub buffer: u32,
 }
 
 tutti_units::parameters! {
@@ -168,6 +177,9 @@ tutti_units::parameters! {
         speculation: Option<Speculation> = None,
         /// Seed of all random choices of routers.
         seed: u64 = 0,
+        /// The buffers of each router, where they differ; none if all have `vcs` and `buffer`, the
+        /// most that a router has.
+        buffers: Vec<PortBuffers> = Vec::new(),
     }
 }
 
@@ -194,6 +206,45 @@ impl Settings {
         let time =
             |rate: f64| Time::from_ps((cycle.ps() as f64 * ports / rate).round_ties_even() as u64);
         (ports as u32, time(self.injection), time(self.ejection))
+    }
+
+    /// The buffers behind a channel; nodes have as many as the largest routers.
+    #[must_use]
+    pub fn buffers_behind(&self, channel: &Channel) -> PortBuffers {
+        let all = PortBuffers { vcs: self.vcs, buffer: self.buffer };
+        match channel.to {
+            End::Router { router, .. } => self.buffers.get(router as usize).copied().unwrap_or(all),
+            End::Node(_) => all,
+        }
+    }
+
+    /// The flits that the buffer of every VC holds.
+    #[must_use]
+    pub fn least_buffer(&self) -> u32 {
+        self.buffers.iter().map(|router| router.buffer).min().unwrap_or(self.buffer)
+    }
+
+    /// Checks the buffers of single routers, for a network of so many and a routing that needs so
+    /// many VCs per class.
+    pub(super) fn check_buffers(&self, routers: u32, least_vcs: u32) -> Result<(), FlitError> {
+        if self.buffers.is_empty() {
+            return Ok(());
+        }
+        let number = self.buffers.len() as u64;
+        if number != u64::from(routers) {
+            let expected = format!("{routers}, one for each router");
+            return Err(FlitError::OutOfRange { what: "buffers", value: number, expected });
+        }
+        let fewest = self.buffers.iter().map(|router| router.vcs).min().unwrap_or(self.vcs);
+        if least_vcs > 1 && fewest < self.vcs {
+            let problem = format!(
+                "the routing divides the VCs of a class, and some routers have {fewest} of {} VCs; \
+                 expected all VCs in each router, or a routing that needs one VC",
+                self.vcs
+            );
+            return Err(FlitError::Clash { what: "vcs", problem });
+        }
+        Ok(())
     }
 
     /// Whether flits that leave the switch may queue behind it before they are sent.
@@ -242,7 +293,28 @@ impl Settings {
                 return Err(FlitError::NoSuchVcs { class, first, last, vcs: self.vcs });
             }
         }
+        self.check_port_buffers()?;
         self.check_speculation()
+    }
+
+    fn check_port_buffers(&self) -> Result<(), FlitError> {
+        for router in &self.buffers {
+            for (what, value, most) in
+                [("vcs", router.vcs, self.vcs), ("buffer", router.buffer, self.buffer)]
+            {
+                if !(1..=most).contains(&value) {
+                    let expected = format!("1 to {most}");
+                    return Err(FlitError::OutOfRange { what, value: u64::from(value), expected });
+                }
+            }
+            let without = |(_, vcs): &(usize, &VcRange)| vcs.first >= router.vcs;
+            if let Some((class, &VcRange { first, last })) =
+                self.classes.iter().enumerate().find(without)
+            {
+                return Err(FlitError::NoSuchVcs { class, first, last, vcs: router.vcs });
+            }
+        }
+        Ok(())
     }
 
     fn check_speculation(&self) -> Result<(), FlitError> {

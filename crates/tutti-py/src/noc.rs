@@ -13,7 +13,8 @@ use tutti_noc::measure::{
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
-    ChannelParameters, End, FlitError, Flow, Network, Settings, Speculation, VcRange, Wiring,
+    ChannelParameters, End, FlitError, Flow, Network, PortBuffers, Settings, Speculation, VcRange,
+    Wiring,
 };
 use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
@@ -64,8 +65,8 @@ pub(crate) fn flit_allocators() -> Vec<&'static str> {
     AllocatorKind::ALL.map(AllocatorKind::name).to_vec()
 }
 
-/// The routers of a network: their parameters, those of speculation, the VCs of each class, and a
-/// seed.
+/// The routers of a network: their parameters, those of speculation, the VCs of each class, a seed,
+/// and VCs and depth of the buffers of each router, none if they do not differ.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenSettings {
@@ -73,11 +74,14 @@ pub(crate) struct GivenSettings {
     speculation: Option<Texts>,
     classes: Vec<(Number, Number)>,
     seed: u64,
+    buffers: Vec<(Number, Number)>,
 }
 
 impl GivenSettings {
     fn settings(self) -> PyResult<Settings> {
         let vcs = |&(Number(first), Number(last)): &(Number, Number)| VcRange { first, last };
+        let buffers =
+            |&(Number(vcs), Number(buffer)): &(Number, Number)| PortBuffers { vcs, buffer };
         let speculation = self.speculation.as_ref();
         let speculation = speculation.map(|given| Speculation::from_texts(pairs(given)));
         let read = || -> Result<Settings, FlitError> {
@@ -85,6 +89,7 @@ impl GivenSettings {
                 classes: self.classes.iter().map(vcs).collect(),
                 speculation: speculation.transpose()?,
                 seed: self.seed,
+                buffers: self.buffers.iter().map(buffers).collect(),
                 ..Settings::from_texts(pairs(&self.router))?
             })
         };
@@ -143,11 +148,15 @@ pub(crate) struct FlitChannel {
     flit_time_ps: u64,
     /// Its length, where it is known.
     length_um: Option<u64>,
+    /// VCs at its target, and the flits that the buffer of each holds.
+    vcs: u32,
+    buffer: u32,
 }
 
-impl From<&tutti_noc::Channel> for FlitChannel {
-    fn from(channel: &tutti_noc::Channel) -> FlitChannel {
+impl FlitChannel {
+    fn of(channel: &tutti_noc::Channel, settings: &Settings) -> FlitChannel {
         let ChannelParameters { latency, credit_latency, flit_time, length } = channel.parameters;
+        let PortBuffers { vcs, buffer } = settings.buffers_behind(channel);
         FlitChannel {
             source: channel.from.into(),
             target: channel.to.into(),
@@ -155,6 +164,8 @@ impl From<&tutti_noc::Channel> for FlitChannel {
             credit_latency,
             flit_time_ps: flit_time.ps(),
             length_um: length.map(Length::um),
+            vcs,
+            buffer,
         }
     }
 }
@@ -172,7 +183,8 @@ pub(crate) struct ThrottledLink {
     slots: u64,
     /// Flits that fill the link in a round trip.
     needs: u64,
-    /// The depth of VCs with which it could be busy.
+    /// Flits that a VC there holds, and the depth of VCs with which it could be busy.
+    depth: u64,
     buffer: u64,
     /// The number of throttled links.
     links: usize,
@@ -241,8 +253,9 @@ impl FlitNetwork {
     /// suffice.
     fn throttled(&self, longest: Number) -> Option<ThrottledLink> {
         let found = credits::throttled(&self.wiring, &self.settings, longest.0)?;
-        let Throttled { from: source, to: target, round_trip, slots, needs, buffer, links } = found;
-        Some(ThrottledLink { source, target, round_trip, slots, needs, buffer, links })
+        let Throttled { from: source, to: target, round_trip, slots, depth, needs, buffer, links } =
+            found;
+        Some(ThrottledLink { source, target, round_trip, slots, needs, depth, buffer, links })
     }
 
     /// How many nodes there are.
@@ -298,7 +311,8 @@ impl FlitNetwork {
 
     /// Every channel.
     fn channels(&self) -> Vec<FlitChannel> {
-        self.wiring.channels().iter().map(FlitChannel::from).collect()
+        let of = |channel| FlitChannel::of(channel, &self.settings);
+        self.wiring.channels().iter().map(of).collect()
     }
 
     /// For each input port, by router, the channel that ends there.

@@ -83,6 +83,7 @@ _IN_GROUPS = {
         "from-booksim": "noc_booksim:from_booksim",
         "from-garnet": "noc_garnet:from_garnet",
         "from-noxim": "noc_noxim:from_noxim",
+        "from-netrace": "noc_netrace:from_netrace",
     },
     "train": {
         "from-astrasim": "train_astrasim:from_astrasim",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tutti.base.files.mistakes import mistake
 from tutti.cli.grouped import grouped
 from tutti.cli.noc_options import NetworkOptions, RunOptions, SpaceOptions, network, varied
 from tutti.cli.sweep import WorkerOptions
@@ -20,10 +19,11 @@ def explore_(
 
     Each combination of the values of --vary is a design. The command searches the saturation load
     of each from loads near its ideal capacity, and measures latency and energy at one load. Designs
-    that are invalid or can deadlock are listed with the reason. Area and energy require a table
-    [energy]. Writes results.parquet, results.csv and report.html into the output folder. Run an
-    interrupted command again to simulate only what is missing. `tutti sweep` does the same with a
-    sweep file of a `noc`.
+    that are invalid or can deadlock are listed with the reason. Area and energy of routers require
+    a table [energy]. Meshes with single-cycle multi-hop links (--design, or a table [mesh]) require
+    a load (--rate). Writes results.parquet, results.csv and report.html into the output folder. Run
+    an interrupted command again to simulate only what is missing. `tutti sweep` does the same with
+    a sweep file of a `noc`.
 
     \b
     Examples:
@@ -32,6 +32,8 @@ def explore_(
         --vary topology.routing=dimension_order,minimal_adaptive --vary router.vcs=4,8
       tutti noc explore noc.toml --vary router.vcs=2,4 --vary traffic.rate=0.1,0.2 \\
         --executor dask
+      tutti noc explore --mesh 4x4 --design smart_1d --traffic uniform --rate 0.1 \\
+        --vary mesh.hpc_max=1,3 --set measure.seeds=2 --set measure.measure=1000
     """
     from tutti.sweeps.executors import crew, prepare
 
@@ -42,11 +44,7 @@ def explore_(
 
     values = varied(space)
     tables = network(definition, at, values.keys())
-    if tables.is_smart:
-        raise mistake("has a table [mesh]: a design space has networks of routers",
-                      source=tables.name, expected="a table [topology]",
-                      hint="`tutti noc sweep` measures each mesh")  # fmt: skip
-    if not tables.has_rate and "traffic.rate" not in values:
+    if not tables.is_smart and not tables.has_rate and "traffic.rate" not in values:
         remark(f"no load is given (--rate): designs are compared at {_LOAD} flits per node and "
                "cycle")  # fmt: skip
         tables = tables.at(_LOAD)

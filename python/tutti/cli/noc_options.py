@@ -124,8 +124,9 @@ class SpaceOptions:
     tolerance: Annotated[
         float | None,
         typer.Option("--tolerance",
-                     help="Tolerance of the saturation load, in flits per node and cycle. "
-                     "Default: 2 % of the ideal capacity of each design."),
+                     help="Tolerance of the saturation load, in flits per node and cycle (with a "
+                     "table [mesh], in the unit of the first rate). Default: 2 % of the ideal "
+                     "capacity of each design."),
     ] = None  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def sweep(
         A row per measurement, in the order of the points: the columns of
         :data:`tutti.collectives.frames.MEASUREMENTS`, or for training steps of
         :func:`tutti.training.step.frame`; and ``sweep.KEY`` for each swept key. For networks a row
-        per design, with the columns of :data:`tutti.sweeps.design_view.DESIGN`.
+        per design, with the columns of :func:`tutti.sweeps.design_view.design_columns`.
 
     Raises:
         ConfigError: The sweep or a point of it is invalid. The message names the point.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from textwrap import shorten
@@ -55,10 +56,11 @@ def _three(value: float) -> str:
 
 
 NUMBER = _column("design", "design", count, short="#")
-DESIGN: tuple[Column[Row], ...] = (
+_COLUMNS: tuple[Column[Row], ...] = (
     NUMBER,
     _text("topology", "topology", scope="file"),
     _text("routing", "routing", scope="file"),
+    _text("design of the mesh", "mesh_design", scope="file"),
     _column("nodes", "nodes", count, scope="file"),
     _text("state", "state", scope="file"),
     _column("on the Pareto front", "on_front", flag, scope="file"),
@@ -70,6 +72,7 @@ DESIGN: tuple[Column[Row], ...] = (
     _column("95 % CI half-width of the zero-load latency", "zero_load_latency_half_width", number,
             exported="cycles", scope="file"),
     _column("offered load", "load", number, exported=_RATE, scope="file"),
+    _text("unit of loads", "load_unit", scope="file"),
     _column("mean latency", "latency", _three, exported="cycles", short="at\nload"),
     _column("95 % CI half-width of the mean latency", "latency_half_width", number,
             exported="cycles", scope="file"),
@@ -100,6 +103,33 @@ DESIGN: tuple[Column[Row], ...] = (
     _text("reason", "reason", scope="file"),
 )  # fmt: skip
 """The quantities of a design. A design without a result has `state` and `reason`."""
+_OF_MESHES = frozenset({"mesh_design", "load_unit"})
+_OF_ROUTERS = frozenset({
+    "bottleneck", "hops", "area_mm2", "area_low_mm2", "area_high_mm2", "cycle_ps", "flit_bytes",
+    "saturation_bytes_per_s", "zero_load_ps", "latency_ps",
+})  # fmt: skip
+"""Quantities that only designs of one kind have."""
+
+
+def design_columns(unit: str | None = None) -> tuple[Column[Row], ...]:
+    """Returns the quantities of designs.
+
+    Args:
+        unit: The unit of the loads of meshes (SMART); None for networks of routers.
+    """
+    if unit is None:
+        return tuple(column for column in _COLUMNS if column.key not in _OF_MESHES)
+    return tuple(
+        replace(column, exported=unit) if column.exported == _RATE else column
+        for column in _COLUMNS
+        if column.key not in _OF_ROUTERS
+    )
+
+
+def unit_of(rows: Sequence[Row]) -> str | None:
+    """Returns the unit of the loads of meshes; None for networks of routers."""
+    units = {row["load_unit"] for row in rows if row.get("load_unit") is not None}
+    return units.pop() if len(units) == 1 else "in the unit of each rate" if units else None
 
 
 def _mark(row: Row) -> str:
@@ -116,13 +146,13 @@ _IN_TIME = {
 """The quantities that replace those in cycles and flits if designs differ in them."""
 
 
-_OBJECTIVES: tuple[tuple[str, int, str], ...] = (
-    ("saturation_bytes_per_s", -1, "saturation load"),
-    ("zero_load_ps", 1, "zero-load latency"),
-    ("area_mm2", 1, "area"),
-    ("energy_pj_per_bit", 1, "energy per bit"),
+_OBJECTIVES: tuple[tuple[str, str, int, str], ...] = (
+    ("saturation_bytes_per_s", "saturation", -1, "saturation load"),
+    ("zero_load_ps", "zero_load_latency", 1, "zero-load latency"),
+    ("area_mm2", "area_mm2", 1, "area"),
+    ("energy_pj_per_bit", "energy_pj_per_bit", 1, "energy per bit"),
 )
-"""Quantities to maximise (-1) or to minimise (1)."""
+"""Quantities to maximise (-1) or to minimise (1): of routers, and of meshes without a clock."""
 
 
 def with_front(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
@@ -138,7 +168,7 @@ def with_front(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     complete = [_derived(row) for row in rows]
     groups: dict[str, list[Row]] = {}
     for row in complete:
-        if row["state"] == "stable" and row.get("zero_load_ps") is not None:
+        if row["state"] == "stable" and row.get("zero_load_latency") is not None:
             groups.setdefault(repr(_condition(row, keys)), []).append(row)
     for group in groups.values():
         shown = _objectives(group)
@@ -158,11 +188,13 @@ def _rounded(value: float) -> float:
 def _derived(row: Row) -> Row:
     """Returns a row with rates and times, which designs with other flits and cycles share."""
     found = dict(row)
+    if row.get("saturation") is not None and row.get("capacity"):
+        found["capacity_share"] = row["saturation"] / row["capacity"]
+    if row.get("cycle_ps") is None:
+        return found
     if row.get("saturation") is not None:
         seconds = row["cycle_ps"] * 1e-12
         found["saturation_bytes_per_s"] = row["saturation"] * row["flit_bytes"] / seconds
-        if row.get("capacity"):
-            found["capacity_share"] = row["saturation"] / row["capacity"]
     for name, key in (("zero_load_ps", "zero_load_latency"), ("latency_ps", "latency")):
         if row.get(key) is not None:
             found[name] = round(row[key] * row["cycle_ps"])
@@ -179,7 +211,15 @@ def _is_condition(key: str) -> bool:
 
 def _objectives(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
     """Returns the objectives that all rows have."""
-    return [one for one in _OBJECTIVES if all(row.get(one[0]) is not None for row in rows)]
+    smart = unit_of(rows) is not None
+    each = ((mesh if smart else key, sign, name) for key, mesh, sign, name in _OBJECTIVES)
+    return [one for one in each if all(row.get(one[0]) is not None for row in rows)]
+
+
+def _rate(row: Row) -> float:
+    """Returns the saturation load: as a rate, if designs have a clock."""
+    rate: float | None = row.get("saturation_bytes_per_s")
+    return row["saturation"] if rate is None else rate
 
 
 def design_view(
@@ -196,7 +236,7 @@ def design_view(
     rows = frame.to_dicts()
     compared = sorted(
         (row for row in rows if row["on_front"] is not None),
-        key=lambda row: (not row["on_front"], -row["saturation_bytes_per_s"], row["design"]),
+        key=lambda row: (not row["on_front"], -_rate(row), row["design"]),
     )
     others = [row for row in rows if row["on_front"] is None]
     swept = swept_columns_of(sweep.keys, rows)
@@ -218,7 +258,7 @@ def design_view(
         data=[Data("results", lambda: frame, ["results.parquet", "results.csv"])],
         below=_more(compared) if has_table else [],
         sections=partial(_sections, compared, others, columns, swept),
-        conventions=CONVENTIONS,
+        conventions=CONVENTIONS if unit_of(rows) is None else f"{CONVENTIONS} {_SMART}",
     )
 
 
@@ -234,6 +274,14 @@ CONVENTIONS = (
 )
 
 
+_SMART = (
+    "Meshes with single-cycle multi-hop links (SMART): loads are rates of the first traffic. Zero "
+    "load is 2 % of the largest load. Energies are those of flits of 128 bits, links of 1 mm and "
+    "a clock of 1 GHz, for a bit of each destination or response; leakage of reduction tables is "
+    "not counted. Areas are not modelled: request arbitration and reduction tables have none."
+)
+
+
 def _table(
     columns: Sequence[Column[Row]], shown: Sequence[Row], rows: Sequence[Row], sweep: Sweep
 ) -> ReportTable[Row]:
@@ -244,7 +292,8 @@ def _table(
     if sweep.template.tolerance is not None:
         tolerance = number(sweep.template.tolerance)
     caption = (
-        f"front: *, or a design at least as good in everything; sat. load: {_RATE}, within "
+        f"front: *, or a design at least as good in everything; sat. load: {unit_of(rows) or _RATE}"
+        f", within "
         f"{tolerance}; zero load, at load: mean latency in cycles, at zero load and at {at}"
     )
     if any(row.get("energy_pj_per_bit") is not None for row in rows):
@@ -310,8 +359,9 @@ def swept_columns_of(keys: Sequence[str], rows: Sequence[Row]) -> list[Column[Ro
 
 def _shown(keys: Sequence[str], rows: Sequence[Row]) -> list[Column[Row]]:
     """Returns the quantities of tables: times and rates if designs differ in cycle or flit."""
-    by_key = {column.key: column for column in DESIGN}
-    names = [column.key for column in DESIGN if column.scope != "file" and column is not NUMBER]
+    columns = design_columns(unit_of(rows))
+    by_key = {column.key: column for column in columns}
+    names = [column.key for column in columns if column.scope != "file" and column is not NUMBER]
     if set(_UNITS) & set(keys):
         names = [_IN_TIME.get(name, name) for name in names]
     return [by_key[name] for name in names if any(row.get(name) is not None for row in rows)]
@@ -366,11 +416,16 @@ _PAIRS = (
     ("energy_pj_per_bit", "saturation_bytes_per_s"),
     ("zero_load_ps", "saturation_bytes_per_s"),
     ("area_mm2", "zero_load_ps"),
+    ("energy_pj_per_bit", "saturation"),
+    ("zero_load_latency", "saturation"),
+    ("energy_pj_per_bit", "zero_load_latency"),
 )
 """The objectives of each chart: horizontal and vertical."""
 _AXES = {
     "saturation_bytes_per_s": ("saturation rate of a node", "GB/s", 1e9),
     "zero_load_ps": ("zero-load latency", "ns", 1e3),
+    "saturation": ("saturation load", "the unit of the rate", 1.0),
+    "zero_load_latency": ("zero-load latency", "cycles", 1.0),
     "area_mm2": ("area", "mm2", 1.0),
     "energy_pj_per_bit": ("energy per bit", "pJ", 1.0),
 }
@@ -408,7 +463,7 @@ def _sections(
 
 def _scatter(rows: Sequence[Row], x: str, y: str, swept: Sequence[Column[Row]]) -> Figure:
     """Returns designs by two objectives, with the Pareto front of these two as a line."""
-    signs = {key: sign for key, sign, _ in _OBJECTIVES}
+    signs = {key: sign for *keys, sign, _ in _OBJECTIVES for key in keys}
     points = [(signs[x] * row[x], signs[y] * row[y]) for row in rows]
     places = [at for at, one in enumerate(dominators(points)) if one is None]
     best = sorted((rows[at] for at in places), key=itemgetter(x))

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tutti.collectives.files.resolve import Experiment
-    from tutti.networks.flit.files.network_file import Noc
     from tutti.training.files.step_file import Training
 
 Kind = Literal["experiment", "training", "noc"]
@@ -98,16 +97,16 @@ class RawSweep(Table):
     )
     noc: _Base | None = Field(
         default=None,
-        description="A network of routers instead of an experiment: the path of its file, or a "
-        "table of its keys. Each point is a design, with its saturation load, latency, area and "
-        "energy.",
+        description="A network instead of an experiment: the path of its file, or a table of its "
+        "keys. Each point is a design, with its saturation load, latency, area and energy. The "
+        "network has routers (`[topology]`) or single-cycle multi-hop links (`[mesh]`).",
     )
     tolerance: float | None = Field(
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="Tolerance of the saturation loads of networks, in flits per node and cycle; "
-        "2 % of the ideal capacity of each if absent.",
+        description="Tolerance of the saturation loads of networks, in flits per node and cycle, "
+        "or in the unit of the first rate of a mesh; 2 % of the ideal capacity of each if absent.",
     )
     sweep: SweptKeys = Field(description="The swept keys.")
     output: str = Field(
@@ -161,16 +160,10 @@ class Template:
         tables, source = self.tables(number, values)
         return resolve_training(tables, source=source, folder=Path(self.folder))
 
-    def network(self, number: int, values: Mapping[str, Any]) -> Noc:
-        """Returns the network of a point, with its traffic; see :meth:`experiment`.
-
-        Raises:
-            ConfigError: The network or its traffic is invalid; the message names the point.
-        """
-        from tutti.networks.flit.files.network_file import resolve_noc
-
-        tables, source = self.tables(number, values)
-        return resolve_noc(tables, source=source, folder=Path(self.folder))
+    @property
+    def is_smart(self) -> bool:
+        """Whether the points are single-cycle multi-hop meshes."""
+        return self.kind == "noc" and "mesh" in self.base
 
     def tables(self, number: int, values: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Returns the tables of a point, and their name in messages.
@@ -299,7 +292,7 @@ def resolve_sweep(tables: Mapping[str, Any], *, source: str, folder: Path) -> Sw
     if raw.tolerance is not None and kind != "noc":
         problem = "only networks have a saturation load"
         raise mistake(problem, source=source, key="tolerance", expected="a sweep of a `noc`")
-    keys = _keys(raw.sweep, source, kind)
+    keys = _keys(raw.sweep, source, kind, _model(kind, base))
     points = tuple(_points(raw.sweep, source))
     _refuse_twice(points, source)
     return Sweep(
@@ -341,13 +334,13 @@ def point_label(number: int, total: int, values: Mapping[str, Any]) -> str:
     return f"point {number:,} of {total:,} ({text})"
 
 
-def _keys(swept: SweptKeys, source: str, kind: Kind) -> tuple[str, ...]:
+def _keys(swept: SweptKeys, source: str, kind: Kind, model: type[BaseModel]) -> tuple[str, ...]:
     """Returns the swept keys, after checking that each appears in one table only."""
     in_cases = dict.fromkeys(key for case in swept.cases for key in case)
     known: dict[str, str] = {}
     for place, keys in (("cases", in_cases), ("zip", swept.zip), ("grid", swept.grid)):
         for key in keys:
-            _check_key(key, f"sweep.{place}", source, kind)
+            _check_key(key, f"sweep.{place}", source, kind, model)
             if key in known:
                 problem = f"`{key}` is also swept in sweep.{known[key]}"
                 expected = "each key in one of grid, zip and cases"
@@ -364,7 +357,7 @@ def _keys(swept: SweptKeys, source: str, kind: Kind) -> tuple[str, ...]:
     return tuple(known)
 
 
-def _check_key(key: str, place: str, source: str, kind: Kind) -> None:
+def _check_key(key: str, place: str, source: str, kind: Kind, model: type[BaseModel]) -> None:
     path = paths.parse(key)
     if path is None:
         raise mistake(
@@ -374,7 +367,7 @@ def _check_key(key: str, place: str, source: str, kind: Kind) -> None:
             value=shown(key),
             expected='names separated by dots, such as "platform.compute.gamma"',
         )
-    known = _known_keys(kind)
+    known = [info.alias or name for name, info in model.model_fields.items()]
     first = str(path[0])
     if first in _NOT_SWEPT:
         raise mistake(f"`{key}` cannot be swept: {_NOT_SWEPT[first]}", source=source, key=place)
@@ -384,27 +377,29 @@ def _check_key(key: str, place: str, source: str, kind: Kind) -> None:
             source=source,
             key=f"{place}.{key}",
             expected=f"a path that starts with one of {', '.join(known)}",
-            hint=_place_of(key, first, known, kind),
+            hint=_place_of(key, first, known, kind, model),
         )
 
 
-def _place_of(key: str, first: str, known: Sequence[str], kind: Kind) -> str:
+def _place_of(
+    key: str, first: str, known: Sequence[str], kind: Kind, model: type[BaseModel]
+) -> str:
     """Returns a hint: the table that has a key, or the closest known key."""
     if kind != "noc" and first in {"models", "compute", "topology"}:
         return f'"platform.{key}"'
-    return in_a_table(_model(kind), key) or did_you_mean(first, known)
+    return in_a_table(model, key) or did_you_mean(first, known)
 
 
-def _known_keys(kind: Kind) -> list[str]:
-    return [info.alias or name for name, info in _model(kind).model_fields.items()]
-
-
-def _model(kind: Kind) -> type[BaseModel]:
-    """Returns the model of the file of a point."""
+def _model(kind: Kind, base: Mapping[str, Any]) -> type[BaseModel]:
+    """Returns the model of the file of a point, which shares the keys of `base`."""
     if kind == "training":
         from tutti.training.files.tables import RawTraining
 
         return RawTraining
+    if kind == "noc" and "mesh" in base:
+        from tutti.networks.mesh.files import RawSmart
+
+        return RawSmart
     if kind == "noc":
         from tutti.networks.flit.files.tables import RawNoc
 

@@ -245,7 +245,7 @@ impl<const W: usize> Network<W> {
             }
         } else if owner == NONE
             && self.settings.wait_for_tail_credit
-            && u32::from(vc.credits) == self.settings.buffer
+            && vc.credits == self.out_ports[vc.port as usize].capacity
         {
             self.out_ports[vc.port as usize].free |= 1 << vc.vc;
         }
@@ -364,11 +364,12 @@ impl<const W: usize> Network<W> {
         let local = usize::from(vc.local);
         let input = self.port_of[local];
         let packet = &mut self.packets[flit.packet() as usize];
-        let (out_vcs, vcs, buffer) = (&self.out_vcs, self.vcs, self.settings.buffer);
+        let (out_vcs, out_ports, vcs) = (&self.out_vcs, &self.out_ports, self.vcs);
         let first_out = router.first_out as usize;
         let used = |port: u32| {
-            let first = (first_out + port as usize) * vcs;
-            out_vcs[first..first + vcs].iter().map(|vc| buffer - u32::from(vc.credits)).sum()
+            let port = first_out + port as usize;
+            let of_port = out_vcs[port * vcs..(port + 1) * vcs].iter();
+            of_port.map(|vc| u32::from(out_ports[port].capacity - vc.credits)).sum()
         };
         let place = RoutingContext {
             router: vc.router,

@@ -111,6 +111,12 @@ impl<const W: usize> Network<W> {
             for (node, class) in refilled.drain(..) {
                 due.extend(self.expect(node as usize, usize::from(class), self.now, source));
             }
+            source.hastened(&mut refilled);
+            for (node, class) in refilled.drain(..) {
+                let queue = node as usize * self.nodes.classes + usize::from(class);
+                self.nodes.due.remove(super::count(queue));
+                due.extend(self.expect(node as usize, usize::from(class), self.now, source));
+            }
             self.scratch.refilled = refilled;
             return;
         }

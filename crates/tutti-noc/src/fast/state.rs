@@ -1,7 +1,7 @@
 //! Memory layout of the state of routers: a few flat arrays, few bytes for each VC.
 
 use super::bits::Bits;
-use crate::{End, Settings, VcRange, Wiring};
+use crate::{End, PortBuffers, Settings, VcRange, Wiring};
 
 /// No packet, no port.
 pub(super) const NONE: u32 = u32::MAX;
@@ -124,6 +124,8 @@ pub(super) struct OutPort {
     pub(super) after: u32,
     /// The VCs that no packet holds.
     pub(super) free: u64,
+    /// Flits that a buffer behind it holds.
+    pub(super) capacity: u16,
     /// Flits sent.
     pub(super) sent: u64,
     /// Whether a node ejects here.
@@ -258,10 +260,12 @@ impl<const W: usize> NetworkState<W> {
             End::Node(node) => (node, true),
         };
         let port = count(self.out_ports.len());
-        let vcs = VcRange { first: 0, last: settings.vcs - 1 };
+        let PortBuffers { vcs, buffer } = settings.buffers_behind(&wire);
+        let vcs = VcRange { first: 0, last: vcs - 1 };
         self.out_ports.push(OutPort {
             after: delay + wire.parameters.latency + 1,
             free: vcs.mask(),
+            capacity: low_half(buffer),
             sent: 0,
             ejects,
             credit_after: wire.parameters.credit_latency + 1 + settings.credit_delay,
@@ -270,7 +274,8 @@ impl<const W: usize> NetworkState<W> {
         let flit_time = wire.parameters.flit_time.ps();
         self.serial.push(Serial { flit_time, free_at: 0, next: 0 });
         self.channels.push(channel);
-        let credits = low_half(settings.buffer);
+        // VCs that are not there have credits, too: they count as empty, and are never free.
+        let credits = low_half(buffer);
         self.out_vcs.extend((0..settings.vcs).map(|vc| {
             let to = if ejects { to } else { to + vc };
             OutVc { credits, turn: 0, owner: NONE, port, vc: low_byte(vc), to, sent: 0 }

@@ -53,6 +53,20 @@ impl<T> Wheel<T> {
     }
 }
 
+impl<T: PartialEq> Wheel<T> {
+    /// Removes an item; returns whether it was there.
+    fn remove(&mut self, item: &T) -> bool {
+        for slot in &mut self.slots {
+            if let Some(place) = slot.iter().position(|other| other == item) {
+                slot.swap_remove(place);
+                self.count -= 1;
+                return true;
+            }
+        }
+        false
+    }
+}
+
 /// Numbers due at any time: a wheel for the near future, a heap for the rest.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
@@ -74,6 +88,13 @@ impl Calendar {
             self.near.push(cycle, number);
         } else {
             self.far.push(Reverse((cycle, number)));
+        }
+    }
+
+    /// Removes a number, which is due once at most.
+    pub(super) fn remove(&mut self, number: u32) {
+        if !self.near.remove(&number) {
+            self.far.retain(|due| due.0.1 != number);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Traffic from generators or a trace, and the record of arrivals.
 
+use super::dependent::DependentSupply;
 use super::requests::{RequestSupply, RoundTrips};
 use super::tally::Tally;
 use super::{Load, MeasurementPlan, Traffic};
@@ -19,6 +20,8 @@ enum Supply {
         /// The number of classes.
         classes: usize,
     },
+    /// Records that wait for others.
+    Dependent(DependentSupply),
 }
 
 /// A class of synthetic traffic.
@@ -36,6 +39,8 @@ pub(super) struct Generator {
     pub(super) vc_grants: u64,
     /// The last cycle in which a packet arrived.
     pub(super) last_arrival: u64,
+    /// All packets that have arrived, if they are counted after the run.
+    log: Option<Vec<Delivery>>,
 }
 
 impl Generator {
@@ -56,6 +61,10 @@ impl Generator {
             Traffic::Requests(loads) => {
                 Supply::Requests(RequestSupply::new(loads, nodes, seed, settings))
             }
+            Traffic::Recorded(trace) if trace.dependencies().is_some() => {
+                let dependencies = trace.dependencies().expect("it has some");
+                Supply::Dependent(DependentSupply::new(trace, dependencies, (nodes, classes)))
+            }
             Traffic::Recorded(trace) => {
                 let mut queues = vec![Vec::new(); nodes as usize * classes];
                 for record in trace.records().iter().rev() {
@@ -66,7 +75,36 @@ impl Generator {
             }
         };
         let tallies = vec![Tally::new(settings, nodes); classes];
-        Generator { supply, tallies, vc_grants: 0, last_arrival: 0 }
+        Generator { supply, tallies, vc_grants: 0, last_arrival: 0, log: None }
+    }
+
+    /// Counts packets after the run, in a window that ends with the last arrival.
+    pub(super) fn count_later(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// Counts the packets of the run in a window.
+    pub(super) fn count(&mut self, settings: &MeasurementPlan, nodes: u32) {
+        let log = self.log.take().unwrap_or_default();
+        self.tallies.fill(Tally::new(settings, nodes));
+        for delivery in &log {
+            let tally = &mut self.tallies[usize::from(delivery.class)];
+            tally.window.create(delivery.created, u64::from(delivery.flits));
+            if tally.arrive(delivery) {
+                self.vc_grants += u64::from(delivery.hops);
+            }
+        }
+    }
+
+    /// The packets that have arrived, if they are counted after the run.
+    #[cfg(test)]
+    pub(super) fn logged(&self) -> &[Delivery] {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    /// Whether packets that wait for others are left.
+    pub(super) fn has_packets(&self) -> bool {
+        matches!(&self.supply, Supply::Dependent(supply) if supply.left() > 0)
     }
 
     /// Visits class and flits of each packet created before `end` that its node has not started to
@@ -83,6 +121,11 @@ impl Generator {
             Supply::Requests(supply) => supply.for_each_waiting(end, visit),
             Supply::Recorded { queues, .. } => {
                 for record in queues.iter().flatten().filter(|record| record.cycle < end) {
+                    visit(record.class as usize, u64::from(record.flits));
+                }
+            }
+            Supply::Dependent(supply) => {
+                for record in supply.waiting(end) {
                     visit(record.class as usize, u64::from(record.flits));
                 }
             }
@@ -116,7 +159,7 @@ impl Generator {
     pub(super) fn round_trips(&self) -> Vec<RoundTrips> {
         match &self.supply {
             Supply::Requests(supply) => supply.round_trips(),
-            Supply::Synthetic(_) | Supply::Recorded { .. } => Vec::new(),
+            Supply::Synthetic(_) | Supply::Recorded { .. } | Supply::Dependent(_) => Vec::new(),
         }
     }
 
@@ -130,6 +173,7 @@ impl Generator {
             Supply::Recorded { queues, .. } => {
                 queues.iter().any(|queue| queue.last().is_some_and(|record| record.cycle < end))
             }
+            Supply::Dependent(supply) => supply.waiting(end).next().is_some(),
         }
     }
 }
@@ -143,6 +187,7 @@ impl Source for Generator {
                 (next != NEVER).then_some(next)
             }
             Supply::Requests(supply) => supply.next_at(node, class),
+            Supply::Dependent(supply) => supply.next_at(node, class),
             Supply::Recorded { queues, classes } => {
                 let queue = &queues[node as usize * *classes + usize::from(class)];
                 queue.last().map(|record| record.cycle)
@@ -155,6 +200,7 @@ impl Source for Generator {
         let order = match &mut self.supply {
             Supply::Synthetic(classes) => classes[usize::from(class)].take(node, class),
             Supply::Requests(supply) => supply.take(node, class),
+            Supply::Dependent(supply) => supply.take(node, class),
             Supply::Recorded { queues, classes } => {
                 let queue = &mut queues[node as usize * *classes + usize::from(class)];
                 let record = queue.pop().expect("next_at returned its cycle");
@@ -168,25 +214,39 @@ impl Source for Generator {
                 }
             }
         };
-        let tally = &mut self.tallies[usize::from(class)];
-        tally.window.create(order.created, u64::from(order.flits));
+        if self.log.is_none() {
+            let tally = &mut self.tallies[usize::from(class)];
+            tally.window.create(order.created, u64::from(order.flits));
+        }
         order
     }
 
     #[inline]
     fn delivered(&mut self, delivery: &Delivery) {
-        if self.tallies[usize::from(delivery.class)].arrive(delivery) {
+        self.last_arrival = self.last_arrival.max(delivery.arrived);
+        if let Some(log) = &mut self.log {
+            log.push(*delivery);
+        } else if self.tallies[usize::from(delivery.class)].arrive(delivery) {
             self.vc_grants += u64::from(delivery.hops);
         }
-        self.last_arrival = self.last_arrival.max(delivery.arrived);
-        if let Supply::Requests(supply) = &mut self.supply {
-            supply.delivered(delivery);
+        match &mut self.supply {
+            Supply::Requests(supply) => supply.delivered(delivery),
+            Supply::Dependent(supply) => supply.delivered(delivery),
+            Supply::Synthetic(_) | Supply::Recorded { .. } => {}
         }
     }
 
     fn refilled(&mut self, queues: &mut Vec<(u32, u8)>) {
-        if let Supply::Requests(supply) = &mut self.supply {
-            supply.refilled(queues);
+        match &mut self.supply {
+            Supply::Requests(supply) => supply.refilled(queues),
+            Supply::Dependent(supply) => supply.refilled(queues),
+            Supply::Synthetic(_) | Supply::Recorded { .. } => {}
+        }
+    }
+
+    fn hastened(&mut self, queues: &mut Vec<(u32, u8)>) {
+        if let Supply::Dependent(supply) = &mut self.supply {
+            supply.hastened(queues);
         }
     }
 }

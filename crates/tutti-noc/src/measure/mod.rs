@@ -7,6 +7,7 @@
 //!
 //! `phases`, `statistics` and `window` serve every engine, [`crate::smart`] too.
 
+mod dependent;
 mod generator;
 pub(crate) mod phases;
 mod requests;
@@ -43,7 +44,8 @@ pub enum Traffic<'a> {
     /// Loads whose packets have replies, or are limited in number. Replies have the class after that of
     /// their requests.
     Requests(&'a [Requests]),
-    /// The packets of a trace; those created in the window are measured.
+    /// The packets of a trace; those created in the window are measured. If packets wait for others
+    /// and the window contains all cycles of the trace, it ends with the last arrival.
     Recorded(&'a Trace),
 }
 

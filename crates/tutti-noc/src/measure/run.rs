@@ -8,8 +8,8 @@ use super::phases::{self, Measurable};
 use super::tally::Tally;
 use super::window::falls_short;
 use super::{
-    Ending, Load, Measured, Measurement, MeasurementPlan, Requests, Series, Stalls, Traffic,
-    check_pattern,
+    Ending, Load, Measured, Measurement, MeasurementPlan, Phases, Requests, Series, Stalls,
+    Traffic, check_pattern,
 };
 use crate::settings::Settings;
 use crate::watchdog::{NetworkWatchdog, Watchdog};
@@ -40,8 +40,20 @@ pub fn measure(
     let watchdog = NetworkWatchdog::new(measurement.patience, network);
     let (settings, sent) = (*measurement, Vec::new());
     let mut run = Run { network, generator, settings, nodes, watchdog, stop, samples, sent };
-    let ending = phases::run(&mut run, &measurement.phases)?;
+    let ending = if ends_with_last_arrival(traffic, &measurement.phases) {
+        run.to_last_arrival()?
+    } else {
+        phases::run(&mut run, &measurement.phases)?
+    };
     Ok(run.report(ending))
+}
+
+/// Whether packets wait for others, and the window contains all cycles of their trace: when the
+/// last one arrives is a result.
+fn ends_with_last_arrival(traffic: Traffic<'_>, phases: &Phases) -> bool {
+    let Traffic::Recorded(trace) = traffic else { return false };
+    let last = trace.records().last().map_or(0, |record| record.cycle);
+    trace.dependencies().is_some() && phases.warmup == 0 && last < phases.measure
 }
 
 fn check_traffic(
@@ -140,8 +152,9 @@ fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
 }
 
 fn check_packet(settings: &Settings, packet: u32) -> Result<(), FlitError> {
-    if settings.cut_through && packet > settings.buffer {
-        return Err(FlitError::BufferSmallerThanPacket { buffer: settings.buffer, packet });
+    let buffer = settings.least_buffer();
+    if settings.cut_through && packet > buffer {
+        return Err(FlitError::BufferSmallerThanPacket { buffer, packet });
     }
     Ok(())
 }
@@ -215,6 +228,30 @@ impl Measurable for Run<'_> {
 }
 
 impl Run<'_> {
+    /// Runs until all packets of a trace have arrived, and measures them. Their dependencies have no
+    /// cycle, so that only a deadlock of the network holds them up.
+    fn to_last_arrival(&mut self) -> Result<Ending, FlitError> {
+        self.generator.count_later();
+        let step = if self.settings.sample > 0 { self.settings.sample } else { DRAIN_STEP };
+        self.samples.start(self.network);
+        let mut deadlocked = false;
+        while !deadlocked && self.generator.has_packets() {
+            deadlocked = self.advance(self.network.now() + step)?;
+            if self.settings.sample > 0 {
+                self.samples.take(self.network);
+            }
+        }
+        if self.settings.sample > 0 {
+            self.samples.count_sent(self.network);
+        }
+        self.sent = self.network.sent();
+        let phases = &mut self.settings.phases;
+        phases.measure = (self.generator.last_arrival + 1).max(phases.measure);
+        let nodes = u32::try_from(self.nodes).unwrap_or(u32::MAX);
+        self.generator.count(&self.settings, nodes);
+        Ok(if deadlocked { Ending::Deadlocked } else { Ending::Stable })
+    }
+
     /// Advances to a cycle, or returns an error when the caller stops the run.
     fn run_until(&mut self, end: u64) -> Result<(), FlitError> {
         let step = (NODE_CYCLES_UNSTOPPED / self.nodes).max(1);

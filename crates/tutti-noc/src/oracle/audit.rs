@@ -14,14 +14,16 @@ impl ReferenceNetwork {
             for vc in 0..self.settings.vcs {
                 let at = || format!("channel {channel}, VC {vc}, cycle {}", self.now);
                 let stored = self.stored(wire, vc);
-                if stored > self.settings.buffer as usize {
+                let buffers = self.settings.buffers_behind(&wire.channel);
+                let capacity = if vc < buffers.vcs { buffers.buffer as usize } else { 0 };
+                if stored > capacity {
                     return Err(format!("{}: {stored} flits in the buffer", at()));
                 }
                 let output = self.upstream(wire);
                 let known = output.vcs[vc as usize].credits as usize
                     + self.in_flight(wire, output, vc)
                     + stored;
-                if known != self.settings.buffer as usize {
+                if known != buffers.buffer as usize {
                     return Err(format!("{}: {known} credits and flits", at()));
                 }
             }

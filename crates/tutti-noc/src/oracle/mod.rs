@@ -74,6 +74,7 @@ impl ReferenceNetwork {
         routing: Arc<dyn Routing>,
     ) -> Result<ReferenceNetwork, FlitError> {
         settings.check()?;
+        settings.check_buffers(wiring.routers(), routing.least_vcs())?;
         let wires = wiring.channels().iter().map(|channel| wire(channel, settings)).collect();
         let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings));
         let routers = routers.collect::<Result<_, _>>()?;
@@ -252,6 +253,7 @@ impl ReferenceNetwork {
             }
         } else {
             source.refilled(&mut queues);
+            source.hastened(&mut queues);
         }
         for (node, class) in queues {
             self.nodes[node as usize].expect(usize::from(class), source);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::packet::{Head, Order};
-use crate::{Channel, Priority, Settings, Wiring};
+use crate::{Channel, PortBuffers, Priority, Settings, Wiring};
 
 /// A flit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +54,8 @@ pub(super) struct OutputVc {
 pub(super) struct Output {
     pub(super) channel: usize,
     pub(super) vcs: Vec<OutputVc>,
+    /// Flits that each buffer behind it holds.
+    pub(super) capacity: u32,
     /// Flits that have crossed the switch and are not yet on the channel.
     pub(super) queue: VecDeque<Flit>,
     /// When the channel can take the next flit, in picoseconds.
@@ -65,11 +67,15 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(wiring: &Wiring, channel: u32, settings: &Settings) -> Output {
-        let flit_time = wiring.channels()[channel as usize].parameters.flit_time;
-        let vc = OutputVc { credits: settings.buffer, taken: false, tail_sent: false };
+        let wire = &wiring.channels()[channel as usize];
+        let flit_time = wire.parameters.flit_time;
+        let PortBuffers { vcs, buffer } = settings.buffers_behind(wire);
+        // A VC that is not there is never given to a packet.
+        let vc = |vc| OutputVc { credits: buffer, taken: vc >= vcs, tail_sent: false };
         Output {
             channel: channel as usize,
-            vcs: vec![vc; settings.vcs as usize],
+            vcs: (0..settings.vcs).map(vc).collect(),
+            capacity: buffer,
             queue: VecDeque::new(),
             free_at: 0,
             slow_by: if flit_time > wiring.cycle() { flit_time.ps() } else { 0 },
@@ -81,7 +87,7 @@ impl Output {
     pub(super) fn credit(&mut self, vc: u32, settings: &Settings) {
         let vc = &mut self.vcs[vc as usize];
         vc.credits += 1;
-        if settings.wait_for_tail_credit && vc.tail_sent && vc.credits == settings.buffer {
+        if settings.wait_for_tail_credit && vc.tail_sent && vc.credits == self.capacity {
             vc.taken = false;
         }
     }

@@ -153,9 +153,10 @@ impl Router {
         rules: &Rules<'_>,
         packets: &mut BTreeMap<u64, Packet>,
     ) {
-        let (outputs, buffer) = (&self.outputs, rules.settings.buffer);
+        let outputs = &self.outputs;
         let used = |port: u32| {
-            outputs[port as usize].vcs.iter().map(|vc| buffer - vc.credits).sum::<u32>()
+            let output = &outputs[port as usize];
+            output.vcs.iter().map(|vc| output.capacity - vc.credits).sum::<u32>()
         };
         let (port, number) = (&mut self.inputs[input], count(vc));
         let injected = port.injected;
@@ -218,7 +219,8 @@ impl Router {
                 if !self.may_have(candidate.port, out_vc, packet, rules) {
                     continue;
                 }
-                let empty = self.credits(candidate.port, out_vc) == rules.settings.buffer;
+                let capacity = self.outputs[candidate.port as usize].capacity;
+                let empty = self.credits(candidate.port, out_vc) == capacity;
                 let last = rules.settings.prioritize_empty && !empty;
                 let entry = Entry {
                     label: 0,

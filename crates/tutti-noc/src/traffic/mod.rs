@@ -26,4 +26,4 @@ pub(crate) use injectors::{Created, Injectors, NEVER, load_seed};
 pub use pattern::{Entry, Pattern, REGISTRY, Shares};
 pub use process::Process;
 pub use size::PacketSize;
-pub use trace::{Record, Trace};
+pub use trace::{Dependencies, Record, Trace};

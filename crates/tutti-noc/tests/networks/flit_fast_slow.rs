@@ -9,8 +9,8 @@ use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::oracle::ReferenceNetwork;
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::{
-    ChannelParameters, Delivery, Network, Order, Priority, Settings, Source, Speculation, VcRange,
-    Wiring,
+    ChannelParameters, Delivery, FlitError, Network, Order, PortBuffers, Priority, Settings,
+    Source, Speculation, VcRange, Wiring,
 };
 use tutti_topology::LinkParameters;
 use tutti_units::{Bytes, Time, TimePerByte};
@@ -46,6 +46,8 @@ struct Case {
     routing: &'static str,
     settings: Settings,
     latency: u64,
+    /// Whether routers have fewer VCs, where the routing needs one only, and smaller buffers.
+    smaller: bool,
     /// Of a flit on a link, in picoseconds; a cycle is 1000.
     flit_time: u64,
     /// Node, class, created, destination, flits, priority.
@@ -176,13 +178,15 @@ fn cases() -> impl Strategy<Value = Case> {
     let packets = prop::collection::vec(packet, 1..250);
     let flit_time = prop_oneof![2 => Just(1000_u64), 1 => 500..2600_u64];
     let kind = 0..NETWORKS.len();
-    (kind, 0..6_usize, 0..60_usize, settings(), 1..4_u64, flit_time, packets).prop_map(
-        |(kind, network, routing, settings, latency, flit_time, packets)| {
+    let settings = (settings(), prop::bool::weighted(0.4));
+    (kind, 0..6_usize, 0..60_usize, settings, 1..4_u64, flit_time, packets).prop_map(
+        |(kind, network, routing, (settings, smaller), latency, flit_time, packets)| {
             let (networks, routings) = NETWORKS[kind];
             Case {
                 network: networks[network % networks.len()],
                 routing: routings[routing % routings.len()],
                 settings,
+                smaller,
                 latency: latency * 1000,
                 flit_time,
                 packets,
@@ -191,14 +195,29 @@ fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-fn listed(case: &Case, nodes: u32) -> Listed {
-    let classes = case.settings.classes.len();
+/// The settings of a case, with routers of different buffers if it has them.
+fn settings_of(case: &Case, routers: u32, least_vcs: u32) -> Settings {
+    let mut settings = case.settings.clone();
+    if case.smaller {
+        let (vcs, buffer) = (settings.vcs, settings.buffer);
+        settings.buffers = (0..routers)
+            .map(|router| PortBuffers {
+                vcs: if least_vcs > 1 { vcs } else { 1 + (router * 7 + buffer) % vcs },
+                buffer: 1 + (router * 5 + vcs) % buffer,
+            })
+            .collect();
+    }
+    settings
+}
+
+fn listed(case: &Case, settings: &Settings, nodes: u32) -> Listed {
+    let classes = settings.classes.len();
     let mut queues = vec![VecDeque::new(); nodes as usize * classes];
     let mut packets = case.packets.clone();
     packets.sort_by_key(|packet| packet.2);
     for (node, class, created, destination, flits, priority) in packets {
         let (node, class) = (node % nodes, class % classes);
-        let flits = if case.settings.cut_through { flits.min(case.settings.buffer) } else { flits };
+        let flits = if settings.cut_through { flits.min(settings.least_buffer()) } else { flits };
         queues[node as usize * classes + class].push_back(Order {
             created,
             destination: destination % nodes,
@@ -232,13 +251,16 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
     }
     let wiring = Arc::new(wiring);
     let routing: Arc<dyn Routing> = routing::parse(case.routing, &wiring).unwrap();
-    let (mut one, mut other) = (listed(case, wiring.nodes()), listed(case, wiring.nodes()));
-    let mut fast = Network::new(&wiring, &case.settings, Arc::clone(&routing)).unwrap();
-    let mut slow = ReferenceNetwork::new(&wiring, &case.settings, routing).unwrap();
+    let settings = settings_of(case, wiring.routers(), routing.least_vcs());
+    let mut one = listed(case, &settings, wiring.nodes());
+    let mut other = one.clone();
+    let mut fast = Network::new(&wiring, &settings, Arc::clone(&routing)).unwrap();
+    let mut slow = ReferenceNetwork::new(&wiring, &settings, routing).unwrap();
     for cycle in 0..3000 {
         fast.step(&mut one);
         slow.step(&mut other);
         assert_eq!(fast.occupancy(), slow.occupancy(), "flits in buffers after cycle {cycle}");
+        assert_eq!(slow.audit(), Ok(()));
         if slow.is_empty() && cycle > 300 {
             break;
         }
@@ -274,4 +296,44 @@ fn the_cases_contain_every_routing() {
     for entry in routing::REGISTRY {
         assert!(tried.iter().any(|name| name == entry.name), "{} is not tried", entry.name);
     }
+}
+
+/// A network of 3x3 routers, in which every router but the first has few and small buffers.
+fn corner_network(buffers: &[PortBuffers], routing: &str) -> Result<Network, FlitError> {
+    let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), Time::from_ps(1000));
+    let topology = tutti_topology::build("mesh:3x3", &[link]).unwrap();
+    let port = ChannelParameters {
+        latency: 1,
+        credit_latency: 1,
+        flit_time: Time::from_ps(1000),
+        length: None,
+    };
+    let cycle = Time::from_ps(1000);
+    let wiring = Arc::new(Wiring::of(Arc::new(topology), cycle, Bytes(16), port)?);
+    let routing = routing::parse(routing, &wiring)?;
+    let settings = Settings { buffers: buffers.to_vec(), ..Settings::new(4, 8) };
+    Network::new(&wiring, &settings, routing)
+}
+
+#[test]
+fn buffers_of_single_routers_are_checked() {
+    let full = PortBuffers { vcs: 4, buffer: 8 };
+    let with = |one: PortBuffers, routing: &str| {
+        let mut buffers = vec![full; 9];
+        buffers[4] = one;
+        corner_network(&buffers, routing).err().map(|error| error.to_string())
+    };
+    assert_eq!(with(PortBuffers { vcs: 1, buffer: 1 }, "dimension_order"), None);
+    assert_eq!(with(PortBuffers { vcs: 4, buffer: 1 }, "o1_turn"), None);
+    for (one, routing, text) in [
+        (PortBuffers { vcs: 0, buffer: 1 }, "dimension_order", "`vcs` is 0: expected 1 to 4"),
+        (PortBuffers { vcs: 5, buffer: 1 }, "dimension_order", "`vcs` is 5: expected 1 to 4"),
+        (PortBuffers { vcs: 4, buffer: 9 }, "dimension_order", "`buffer` is 9: expected 1 to 8"),
+        (PortBuffers { vcs: 2, buffer: 8 }, "o1_turn", "some routers have 2 of 4 VCs"),
+    ] {
+        let message = with(one, routing).expect(text);
+        assert!(message.contains(text), "{message}");
+    }
+    let message = corner_network(&[full; 3], "dimension_order").err().unwrap().to_string();
+    assert_eq!(message, "`buffers` is 3: expected 9, one for each router");
 }

@@ -108,9 +108,9 @@ def events_of(channels: pl.DataFrame, vc_grants: int) -> Events:
 class Powered:
     """The hardware and event counts of a network, for energy and area models.
 
-    Routers with the same number of ports form a group. A link belongs to the router that drives it,
-    or to the receiving router if an NPU drives it. VC grants are known in total only, and are
-    distributed over routers in proportion to the flits sent.
+    Routers with the same number of ports and the same buffers form a group. A link belongs to the
+    router that drives it, or to the receiving router if an NPU drives it. VC grants are known in
+    total only, and are distributed over routers in proportion to the flits sent.
 
     Attributes:
         network: The network.
@@ -194,10 +194,10 @@ class Powered:
         from tutti.base.units import Length, Time
         from tutti.energy.technology import EventCounts, LinkHardware, NetworkHardware
 
-        groups = self._by_ports()
+        groups = self._by_hardware()
         sent = [sum(router.out for router in group) for group in groups.values()]
         grants = _distribute(self.vc_grants, sent)
-        for (ports, group), out, granted in zip(groups.items(), sent, grants, strict=True):
+        for (hardware, group), out, granted in zip(groups.items(), sent, grants, strict=True):
             by_length: dict[int, list[int]] = {}
             for one in group:
                 for length, count, ends in one.wires:
@@ -208,7 +208,7 @@ class Powered:
                 for um, flits in by_length.items()
             )
             network = NetworkHardware(
-                router=self._router(ports),
+                router=self._router(*hardware),
                 routers=len(group),
                 links=links,
                 cycle=Time.of_any(self.network.cycle),
@@ -224,20 +224,19 @@ class Powered:
             )
             yield network, events
 
-    def _router(self, ports: int) -> tutti.energy.RouterHardware:
+    def _router(self, ports: int, vcs: int, buffer: int) -> tutti.energy.RouterHardware:
         from tutti.base.units import Size
         from tutti.energy.technology import RouterHardware
 
-        settings = self.network.router
         return RouterHardware(
             ports=ports,
-            vcs=settings.vcs,
-            buffer_flits=settings.vcs * settings.buffer,
+            vcs=vcs,
+            buffer_flits=vcs * buffer,
             flit_bits=8 * Size.of_any(self.network.flit).bytes,
         )
 
-    def _by_ports(self) -> dict[int, list[_Router]]:
-        """Returns the routers by number of ports."""
+    def _by_hardware(self) -> dict[tuple[int, int, int], list[_Router]]:
+        """Returns the routers by number of ports, VCs and buffer depth."""
         routers = [_Router() for _ in self.made.router_names()]
         names = self.channels.select("source", "target").rows()
         flits = self.channels["flits"].to_list()
@@ -248,6 +247,7 @@ class Powered:
             if b.is_router:
                 routers[b.number].inputs += 1
                 routers[b.number].into += count
+                routers[b.number].buffers = (channel.vcs, channel.buffer)
             if a.is_router:
                 routers[a.number].outputs += 1
                 routers[a.number].out += count
@@ -258,18 +258,20 @@ class Powered:
                 raise EnergyError(message, kind="no_length")
             home = a.number if a.is_router else b.number
             routers[home].wires.append((channel.length_um, count, (source, target)))
-        groups: dict[int, list[_Router]] = {}
+        groups: dict[tuple[int, int, int], list[_Router]] = {}
         for router in routers:
-            groups.setdefault(max(router.inputs, router.outputs), []).append(router)
+            key = (max(router.inputs, router.outputs), *router.buffers)
+            groups.setdefault(key, []).append(router)
         return groups
 
 
 class _Router:
-    """Ports and flits of a router, and the length and flits of each of its links."""
+    """Ports, buffers and flits of a router, and the length and flits of each of its links."""
 
-    __slots__ = ("inputs", "into", "out", "outputs", "wires")
+    __slots__ = ("buffers", "inputs", "into", "out", "outputs", "wires")
 
     def __init__(self) -> None:
+        self.buffers = (0, 0)
         self.inputs = self.outputs = self.into = self.out = 0
         self.wires: list[tuple[int, int, tuple[str, str]]] = []
 

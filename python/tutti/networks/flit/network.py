@@ -9,7 +9,15 @@ from tutti import _core
 from tutti.base.units import Size, Time
 from tutti.networks.errors import NocError
 from tutti.networks.flit.default_routing import default_routing
-from tutti.networks.flit.settings import Deadlock, NarrowLinks, Router, Trace, Traffic
+from tutti.networks.flit.router_buffers import buffers_of
+from tutti.networks.flit.settings import (
+    Deadlock,
+    NarrowLinks,
+    Router,
+    RouterBuffers,
+    Trace,
+    Traffic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +40,7 @@ class Network:
         routing: Routing algorithm, as `name` or `name:argument`; `routings` lists them. Default:
             that of the family (`default_routing`), such as dimension order on a mesh.
         router: Parameters of the routers.
+        routers: Routers with fewer VCs or smaller buffers.
         cycle: Cycle time, such as ``"1 ns"``.
         flit: Flit size, such as ``"16 B"``.
         grid: Nodes in each dimension, for patterns on a grid; default: the dimensions of the mesh
@@ -46,6 +55,7 @@ class Network:
     topology: Topology
     routing: str = ""
     router: Router = field(default_factory=Router)
+    routers: tuple[RouterBuffers, ...] = ()
     cycle: str | Time = "1 ns"
     flit: str | Size = "16 B"
     grid: tuple[int, ...] | None = None
@@ -137,13 +147,13 @@ class Network:
         link = built.throttled(longest)
         if link is None:
             return []
-        vcs = link.slots // self.router.buffer
+        vcs = link.slots // link.depth
         size = f"{longest}-flit packets on" if vcs == 1 else "packets on"
         buffers = "1 VC" if vcs == 1 else f"{vcs} VCs"
         others = f" (the longest of {link.links:,} such links)" if link.links > 1 else ""
         remark = (
             f"the credit round trip of {link.source} > {link.target}{others} is {link.round_trip} "
-            f"cycles: {size} {buffers} of depth {self.router.buffer} use at most "
+            f"cycles: {size} {buffers} of depth {link.depth} use at most "
             f"{100 * link.slots // link.needs} % of the link; buffer = {link.buffer} allows 100 %"
         )
         return [remark]
@@ -160,10 +170,17 @@ class Network:
     def _build(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         every = (0, max(self.router.vcs - 1, 0))
         ranges = [every if given is None else given for given in classes]
+        built = self._build_with(self.router.core_settings(ranges, self.seed))
+        if not self.routers:
+            return built
+        buffers = buffers_of(built.router_names(), self.router, self.routers)
+        return self._build_with(self.router.core_settings(ranges, self.seed, buffers))
+
+    def _build_with(self, settings: _core._Settings) -> _core.FlitNetwork:
         return _core.FlitNetwork(
             self.topology.core,
             self.routing,
-            self.router.core_settings(ranges, self.seed),
+            settings,
             cycle_ps=self.cycle_ps,
             flit=Size.of_any(self.flit).bytes,
             narrow_links=self.narrow_links == "serialize",

@@ -290,7 +290,9 @@ class NocRun:
             for channel in ports
             for _ in range(vcs)
         ]
-        return pl.DataFrame(
+        own = [made.vcs for made in self._made.channels()] if means else []
+        exists = [vc < own[channel] for channel in ports for vc in range(vcs)]
+        found = pl.DataFrame(
             {
                 "router": [name[0] for name in names],
                 "source": [name[1] for name in names],
@@ -306,6 +308,13 @@ class NocRun:
                 "flits": pl.Float64,
             },
         )
+        return found.filter(pl.Series(exists, dtype=pl.Boolean))
+
+    @cached_property
+    def buffer_capacity(self) -> int:
+        """Flits that the buffers of all routers hold."""
+        channels = self._made.channels()
+        return sum(channels[port].vcs * channels[port].buffer for port in self._made.inputs())
 
     @cached_property
     def vcs(self) -> pl.DataFrame:
@@ -326,6 +335,9 @@ class NocRun:
         schema = {"vc": pl.UInt32, "flits": pl.UInt64}
         busy = pl.col("flits") * pl.col("cycles_per_flit") / self.window
         found = each.hstack(pl.DataFrame(counts, schema=schema))
+        own = [made.vcs for made in self._made.channels()] if sent else []
+        exists = [vc < most for most in own for vc in range(vcs)]
+        found = found.filter(pl.Series(exists, dtype=pl.Boolean))
         return found.with_columns(utilisation=busy).drop("cycles_per_flit")
 
     @property
@@ -380,14 +392,16 @@ class NocRun:
         buffers = memoryview(self._result.vc_occupancy).cast("H")
         sent = memoryview(self._result.vc_sent).cast("H")
 
+        own = self._made.channels()[channel].vcs
+
         def rows(values: memoryview[int], index: int, count: int) -> list[int]:
             firsts = ((sample * count + index) * vcs for sample in range(samples))
-            return [value for first in firsts for value in values[first : first + vcs]]
+            return [value for first in firsts for value in values[first : first + own]]
 
         return pl.DataFrame(
             {
-                "cycle": [time for time in self.look_times for _ in range(vcs)],
-                "vc": list(range(vcs)) * samples,
+                "cycle": [time for time in self.look_times for _ in range(own)],
+                "vc": list(range(own)) * samples,
                 "flits": rows(buffers, port, len(ports)),
                 "sent": rows(sent, channel, len(pairs)),
             },

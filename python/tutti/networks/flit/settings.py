@@ -22,6 +22,7 @@ __all__ = [
     "NarrowLinks",
     "Reply",
     "Router",
+    "RouterBuffers",
     "Speculation",
     "Trace",
     "Traffic",
@@ -77,15 +78,53 @@ class Router(RouterParameters):
         BeforeValidator(_switched, json_schema_input_type=Speculation | bool | None),
     ] = Field(None, description="Head flits request a VC and the switch in the same cycle.")
 
-    def core_settings(self, classes: list[tuple[int, int]], seed: int) -> _core._Settings:
-        """Returns the settings for the core."""
+    def core_settings(
+        self,
+        classes: list[tuple[int, int]],
+        seed: int,
+        buffers: list[tuple[int, int]] | None = None,
+    ) -> _core._Settings:
+        """Returns the settings for the core.
+
+        Args:
+            classes: The first and the last VC of each traffic class.
+            seed: Seed of the random numbers.
+            buffers: VCs and buffer depth of each router; `None` if all have the same.
+        """
         speculation = self.speculation
         return {
             "router": self.texts(RouterParameters),
             "speculation": speculation.texts(Speculation) if speculation else None,
             "classes": classes,
             "seed": seed,
+            "buffers": buffers or [],
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterBuffers:
+    """Routers whose input ports have fewer VCs or smaller buffers than `router` states.
+
+    Attributes:
+        at: Names of routers, or patterns with `*`, `?` and `[...]`, such as ``"0,*"``.
+    """
+
+    at: tuple[str, ...]
+    vcs: int | None = key(
+        None, ge=1, le=64, description="VCs of each port; if absent, those of `router`."
+    )
+    buffer: int | None = key(
+        None,
+        ge=1,
+        le=1 << 15,
+        description="Flits that the buffer of each VC holds; if absent, those of `router`.",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuses values out of range."""
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
+            raise NocError(message, kind="out_of_range", fields={"what": name})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +221,9 @@ class Trace:
     """Recorded packets of one class or several.
 
     Attributes:
-        text: Comma-separated values with the columns cycle, source, destination, flits and, for
-            several classes, class.
+        text: Comma-separated values with the columns cycle, source, destination, flits; for several
+            classes, class; for packets that wait for the arrival of others, id, after (ids between
+            blanks) and delay (cycles).
         vcs: The first and the last VC of each class; `None` for one class on all VCs.
     """
 

@@ -53,7 +53,7 @@ def mesh_of(table: SmartMeshTable, *, source: str, key: str) -> SmartMesh:
     try:
         return SmartMesh(**{name: given[name] for name in SmartMeshTable.model_fields})
     except NocError as error:
-        raise mesh_mistake(error, source=source, key=key) from None
+        raise mesh_mistake(error, source=source, key=key) from error
 
 
 def mesh_mistake(error: TuttiError, *, source: str, key: str, hint: str = "") -> ConfigError:
@@ -217,15 +217,15 @@ def _check(found: Smart, names: list[str]) -> None:
         except TuttiError as error:
             if error.kind in {"clash", "out_of_range"}:
                 key = "mesh" if error.fields.get("what") == "vcs" else name
-                raise mesh_mistake(error, source=found.source, key=key) from None
+                raise mesh_mistake(error, source=found.source, key=key) from error
             place = keys_of_errors("mesh_traffic").get(error.kind, "pattern")
             key = f"{name}.{place}" if place else name
             problem, hint = error.problem, error.hint
             if error.kind == "buffer_smaller_than_packet":
                 problem = f"a packet of {error.packet} flits exceeds the depth of a VC"
                 hint = f"raise `mesh.depth`, the flits of a VC, which is {error.buffer}"
-            raise mistake(problem, source=found.source, key=key, hint=hint) from None
+            raise mistake(problem, source=found.source, key=key, hint=hint) from error
     try:
         check(found.network, found.traffic, found.plan)
     except TuttiError as error:
-        raise mesh_mistake(error, source=found.source, key="mesh") from None
+        raise mesh_mistake(error, source=found.source, key="mesh") from error

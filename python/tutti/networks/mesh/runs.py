@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tutti.networks.flit.results import Estimate
     from tutti.networks.mesh.mesh import SmartMesh
 
-_ZERO_LOAD = 0.02
+ZERO_LOAD = 0.02
 """The fraction of the largest load that counts as zero load."""
 
 _SLOWER = 3.0
@@ -159,13 +159,13 @@ def saturation(
         NocError: The traffic does not fit the mesh, or the tolerance is invalid.
         TrafficError: The traffic is invalid.
     """
-    limit = _limit(mesh, as_tuple(traffic)[0]) if most is None else most
+    limit = largest_load(mesh, as_tuple(traffic)[0]) if most is None else most
 
     def measure(loads: Sequence[float]) -> list[MeshRun]:
         return sweep(mesh, traffic, loads, plan, threads=threads, done=done)
 
     search = Search(measure, known, most=limit, tolerance=tolerance * limit)
-    lowest = limit * _ZERO_LOAD
+    lowest = limit * ZERO_LOAD
     search.add([lowest, limit])
     zero = search.runs[lowest].latency
 
@@ -190,7 +190,7 @@ def saturation(
     )
 
 
-def _limit(mesh: SmartMesh, traffic: Traffic) -> float:
+def largest_load(mesh: SmartMesh, traffic: Traffic) -> float:
     """Returns a load that no mesh accepts."""
     bound = ideal(mesh, traffic)
     top = math.inf if traffic.kind == "reduction" else 1.0

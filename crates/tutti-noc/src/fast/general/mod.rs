@@ -317,8 +317,8 @@ impl<const W: usize> Network<W> {
         while free != 0 {
             let bit = low(free);
             free &= free - 1;
-            let credits = u32::from(self.out_vcs[port * self.vcs + bit].credits);
-            let empty = credits == self.settings.buffer;
+            let credits = self.out_vcs[port * self.vcs + bit].credits;
+            let empty = credits == self.out_ports[port].capacity;
             let last = if self.settings.prioritize_empty && !empty { LAST } else { 0 };
             general.requests.push(Request {
                 input: count(local),

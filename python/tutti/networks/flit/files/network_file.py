@@ -17,7 +17,7 @@ from tutti.networks.flit.files.energy_table import check_links, technology_of
 from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
 from tutti.networks.flit.files.tables import MeasureTable, RawNoc
 from tutti.networks.flit.network import Network, classes_of, longest_of
-from tutti.networks.flit.settings import Reply, Router, Trace, mean_flits
+from tutti.networks.flit.settings import Reply, Router, RouterBuffers, Trace, mean_flits
 from tutti.networks.flit.traces import plan_of_trace
 from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.topologies.table import topology_of
@@ -151,6 +151,10 @@ def _network(raw: RawNoc, topology: Topology) -> Network:
         topology=topology,
         routing=raw.topology.routing or "",
         router=raw.router,
+        routers=tuple(
+            RouterBuffers(at=tuple(table.at), **table.model_dump(exclude={"at"}))
+            for table in raw.routers
+        ),
         cycle=raw.cycle,
         flit=raw.flit,
         grid=tuple(raw.topology.grid) if raw.topology.grid else None,

@@ -17,6 +17,7 @@ from tutti.networks.flit.settings import (
     NarrowLinks,
     Reply,
     Router,
+    RouterBuffers,
     Traffic,
 )
 
@@ -101,6 +102,16 @@ class NocTopology(Table):
         return self
 
 
+@described_by(RouterBuffers)
+class RouterBuffersTable(Table):
+    """Routers with fewer VCs or smaller buffers than `[router]` states."""
+
+    at: list[str] = Field(
+        min_length=1,
+        description='Names of routers, or patterns with `*`, `?` and `[...]`, such as `"0,*"`.',
+    )
+
+
 @described_by(Reply)
 class ReplyTable(Table):
     """The replies to the packets of a traffic class."""
@@ -126,8 +137,8 @@ class TrafficTable(Table):
     )
     trace: str | None = Field(
         default=None,
-        description="A CSV file of cycle, source, destination and flits; replaces all keys but "
-        "`vcs`.",
+        description="A CSV file of cycle, source, destination and flits, and optionally class, id, "
+        "after and delay; replaces all keys but `vcs`.",
     )
     matrix: str | None = Field(
         default=None,
@@ -150,6 +161,10 @@ class RawNoc(Table):
     seed: int = Field(default=1, ge=0, lt=1 << 63, description="The random seed.")
     topology: NocTopology = Field(description="Routers, links and routing.")
     router: Router = Field(default_factory=Router, description="The parameters of all routers.")
+    routers: list[RouterBuffersTable] = Field(
+        default_factory=list,
+        description="Routers with fewer VCs or smaller buffers than `[router]` states.",
+    )
     traffic: Annotated[
         Annotated[TrafficTable, Tag("table")]
         | Annotated[Annotated[list[TrafficTable], Field(min_length=1)], Tag("list")],

@@ -112,7 +112,7 @@ def fullest(run: NocRun) -> Figure | None:
     step = -(-len(run.buffered) // _MOST_TIMES)
     for source, router in reversed(ports.select("source", "router").rows()):
         found = run.vcs_over_time(source, router)
-        for vc in reversed(range(run.network.router.vcs)):
+        for vc in reversed(found["vc"].unique(maintain_order=True).to_list()):
             rows.append(found.filter(pl.col("vc") == vc)["flits"].gather_every(step).to_list())
             names.append(f"{channel('injection', source, router)}, VC {vc}")
     shown = heat(

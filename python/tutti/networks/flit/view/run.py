@@ -216,8 +216,7 @@ def _facts(run: NocRun) -> list[Fact]:
         facts.append(Fact("ideal capacity", text, "capacity", ideal))
     if run.buffered:
         held = fmean(run.buffered)
-        capacity = run.occupancy.height * run.network.router.buffer
-        text = f"{held:,.1f} flits on average, capacity {capacity:,}"
+        text = f"{held:,.1f} flits on average, capacity {run.buffer_capacity:,}"
         facts += [
             Fact("buffer occupancy", text, "mean_buffered_flits", held),
             Fact("stalls", stalls_text(run), "stalls", run.stalls),

@@ -25,10 +25,20 @@ _LONGEST_PATTERN = 60
 def describe_network(network: Network) -> str:
     """Returns topology, routing and router parameters on one line."""
     router = network.router
+    buffers = f"{plural(router.vcs, 'VC')} of {plural(router.buffer, 'flit')}{_smaller(network)}"
     return (
-        f"{network.topology.name}, {network.routing}, {plural(router.vcs, 'VC')} of "
-        f"{plural(router.buffer, 'flit')}, flit size {network.flit}, cycle time {network.cycle}"
+        f"{network.topology.name}, {network.routing}, {buffers}, flit size {network.flit}, "
+        f"cycle time {network.cycle}"
     )
+
+
+def _smaller(network: Network) -> str:
+    """Returns the buffers of routers that differ."""
+    texts = []
+    for entry in network.routers:
+        vcs, buffer = entry.vcs or network.router.vcs, entry.buffer or network.router.buffer
+        texts.append(f"{plural(vcs, 'VC')} of {plural(buffer, 'flit')} at {', '.join(entry.at)}")
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def describe_traffic(traffic: Supply) -> list[str]:
