@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
-from tutti.collectives.view import perfetto
 from tutti.collectives.view.perfetto import write_trace
-from tutti.collectives.view.timeline import Arrow, Bar
 from tutti.view.errors import ReportError
 from tutti.view.track_events import Event, Track, write_events
 
@@ -177,43 +174,6 @@ def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
     ]
     path = write_events(tmp_path / "t.pftrace", tracks, events)
     assert path.read_bytes() == by_package(tracks, events)
-
-
-def random_frames(seed: int) -> Frames:
-    """A timeline of 4 ranks, and messages of which some end at an op that takes time."""
-    draw = Random(seed)
-    ops: list[tuple[Any, ...]] = []
-    sent: list[tuple[int, ...]] = []
-    for rank in range(4):
-        time = step = 0
-        for _ in range(draw.randrange(40)):
-            step += draw.random() < 0.3
-            kind = draw.choice(["send", "recv", "reduce", "wait", "send", "recv"])
-            peer = None if kind == "reduce" else draw.choice([None, draw.randrange(6)])
-            end = time + draw.choice([0, 999, 1500, draw.randrange(1, 1 << 40)])
-            name, size = draw.choice(["exchange", ""]), draw.choice([None, 8, 1 << 40])
-            ops.append((rank, step, name, kind, time, end, peer, size))
-            for _ in range(draw.randrange(3) if kind == "send" else 0):
-                to = draw.randrange(6) if peer is None or draw.random() < 0.2 else peer
-                sent.append((rank, to, len(sent), draw.randrange(1 << 20), time, end, end + 700))
-            if kind == "recv" and peer is not None and draw.random() < 0.8:
-                sent.append((peer, rank, len(sent), 64, max(0, time - 900), time, end))
-            time = draw.choice([time, end, end + 700])
-    numbers = dict.fromkeys(Arrow.__slots__, pl.Int64)
-    kinds = dict.fromkeys(Bar._fields, pl.Int64) | {"name": pl.String, "kind": pl.String}
-    timeline = pl.DataFrame(ops, schema=kinds, orient="row").unique(maintain_order=True)
-    return timeline, pl.DataFrame(sent, schema=numbers, orient="row")
-
-
-def test_events_as_columns_are_the_same_bytes(
-    frames: Frames, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Large traces are encoded by NumPy, small ones event by event."""
-    for drawn in (frames, *map(random_frames, range(8))):
-        monkeypatch.setattr(perfetto, "FEW", 1 << 40)
-        slow = write_trace(tmp_path / "slow.pftrace", *drawn).read_bytes()
-        monkeypatch.setattr(perfetto, "FEW", 0)
-        assert write_trace(tmp_path / "fast.pftrace", *drawn).read_bytes() == slow
 
 
 def test_frames_without_columns_are_refused(frames: Frames, tmp_path: Path) -> None:

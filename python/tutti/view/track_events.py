@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 SEQUENCE = 1
 """All packets belong to one writer sequence."""
-FLOW, TERMINATING_FLOW = 47, 48
-"""Fields of `TrackEvent`."""
 
 
 class Event(NamedTuple):
@@ -55,15 +53,11 @@ def write_events(path: str | Path, tracks: Sequence[Track], events: Iterable[Eve
     Returns:
         The path written.
     """
-    return write_packets(path, tracks, map(_Encoder().packet, events))
-
-
-def write_packets(path: str | Path, tracks: Sequence[Track], packets: Iterable[bytes]) -> Path:
-    """Writes a trace of encoded events; arguments as those of :func:`write_events`."""
     target = Path(path)
+    encode = _Encoder().packet
     with target.open("wb") as file:
         file.writelines(_described(track, first=number == 0) for number, track in enumerate(tracks))
-        file.writelines(packets)
+        file.writelines(map(encode, events))
     return target
 
 
@@ -82,7 +76,7 @@ def lanes(
     return found
 
 
-TYPES = {"begin": 1, "end": 2, "instant": 3}
+_TYPES = {"begin": 1, "end": 2, "instant": 3}
 """`TrackEvent.Type`: `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END`, `TYPE_INSTANT`."""
 _INCREMENTAL_STATE_CLEARED = 1
 _EXPLICIT = 3
@@ -95,9 +89,9 @@ class _Encoder:
     """Encodes events as packets of a trace; fields are in the order of their numbers."""
 
     def __init__(self) -> None:
-        self._argument = lru_cache(_REPEATED)(argument)
+        self._argument = lru_cache(_REPEATED)(_argument)
         self._begin = lru_cache(_REPEATED)(_type_and_track)
-        self._named = lru_cache(_REPEATED)(category_and_name)
+        self._named = lru_cache(_REPEATED)(_category_and_name)
         self._time = lru_cache(_REPEATED)(_time)
         self._length = lru_cache(_REPEATED)(_varint)
 
@@ -110,35 +104,34 @@ class _Encoder:
         if name or category:
             body += self._named(category, name)
         if flows:
-            body += flow_ids(flows, ends=ends)
+            body += _flows(flows, ends)
         packet = self._time(at // 1000) + self._length(len(body)) + body
         return b"\x0a" + self._length(len(packet)) + packet
 
 
 def _time(nanoseconds: int) -> bytes:
     """Encodes the fields of a packet up to the length of its event, field 11."""
-    return field_number(8, nanoseconds) + field_number(10, SEQUENCE) + field_key(11, 2)
+    return _number(8, nanoseconds) + _number(10, SEQUENCE) + _key(11, 2)
 
 
-def argument(named: tuple[str, int | str]) -> bytes:
+def _argument(named: tuple[str, int | str]) -> bytes:
     """Encodes a `DebugAnnotation` (`TrackEvent.debug_annotations`)."""
     key, value = named
-    held = field_number(4, value) if isinstance(value, int) else field_bytes(6, value.encode())
-    return field_bytes(4, held + field_bytes(10, key.encode()))
+    held = _number(4, value) if isinstance(value, int) else _bytes(6, value.encode())
+    return _bytes(4, held + _bytes(10, key.encode()))
 
 
 def _type_and_track(kind: str, track: int) -> bytes:
-    return field_number(9, TYPES[kind]) + field_number(11, track)
+    return _number(9, _TYPES[kind]) + _number(11, track)
 
 
-def category_and_name(category: str, name: str) -> bytes:
-    """Encodes `TrackEvent.categories` and `TrackEvent.name`; empty ones are left out."""
-    return (field_bytes(22, category.encode()) if category else b"") + (
-        field_bytes(23, name.encode()) if name else b""
+def _category_and_name(category: str, name: str) -> bytes:
+    return (_bytes(22, category.encode()) if category else b"") + (
+        _bytes(23, name.encode()) if name else b""
     )
 
 
-def flow_ids(flows: tuple[int, ...], *, ends: bool) -> bytes:
+def _flows(flows: tuple[int, ...], ends: bool) -> bytes:
     """Encodes `terminating_flow_ids` or `flow_ids`: unpacked `fixed64`."""
     key = _TERMINATING_FLOW if ends else _FLOW
     if len(flows) == 1:
@@ -148,28 +141,25 @@ def flow_ids(flows: tuple[int, ...], *, ends: bool) -> bytes:
 
 def _described(track: Track, *, first: bool) -> bytes:
     """Encodes a `TrackDescriptor`; the first packet clears the state of the sequence."""
-    fields = [field_number(1, track.uuid), field_bytes(2, track.name.encode())]
+    fields = [_number(1, track.uuid), _bytes(2, track.name.encode())]
     if track.parent is not None:
-        fields.append(field_number(5, track.parent))
-    fields += [field_number(11, _EXPLICIT), field_number(12, track.order)]
-    flags = field_number(13, _INCREMENTAL_STATE_CLEARED) if first else b""
-    return field_bytes(1, field_number(10, SEQUENCE) + flags + field_bytes(60, b"".join(fields)))
+        fields.append(_number(5, track.parent))
+    fields += [_number(11, _EXPLICIT), _number(12, track.order)]
+    flags = _number(13, _INCREMENTAL_STATE_CLEARED) if first else b""
+    return _bytes(1, _number(10, SEQUENCE) + flags + _bytes(60, b"".join(fields)))
 
 
-def field_key(field: int, wire_type: int) -> bytes:
-    """Encodes the key of a field."""
+def _key(field: int, wire_type: int) -> bytes:
     return _varint(field << 3 | wire_type)
 
 
-def field_number(field: int, value: int) -> bytes:
-    """Encodes an integer field."""
+def _number(field: int, value: int) -> bytes:
     # Negative numbers have the 64 bits of their two's complement.
-    return field_key(field, 0) + _varint(value & (1 << 64) - 1)
+    return _key(field, 0) + _varint(value & (1 << 64) - 1)
 
 
-def field_bytes(field: int, value: bytes) -> bytes:
-    """Encodes a field of bytes or text."""
-    return b"%b%b%b" % (field_key(field, 2), _varint(len(value)), value)
+def _bytes(field: int, value: bytes) -> bytes:
+    return b"%b%b%b" % (_key(field, 2), _varint(len(value)), value)
 
 
 def _varint(value: int) -> bytes:
@@ -184,4 +174,4 @@ def _varint(value: int) -> bytes:
 
 
 _FIXED64 = struct.Struct("<Q").pack
-_FLOW, _TERMINATING_FLOW = field_key(FLOW, 1), field_key(TERMINATING_FLOW, 1)
+_FLOW, _TERMINATING_FLOW = _key(47, 1), _key(48, 1)

@@ -13,19 +13,15 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from tutti.view.track_events import Event, Track, lanes, write_events, write_packets
+from tutti.view.track_events import Event, Track, lanes, write_events
 
-from .timeline import ARROW_COLUMNS, Arrow, Bar, arrows, bars, ops_of, sent_of, steps
+from .timeline import ARROW_COLUMNS, Arrow, Bar, arrows, bars, steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     import polars as pl
-
-
-FEW = 20_000
-"""Ops and messages below which events are encoded one by one, without NumPy: 0.1 s."""
 
 
 def write_trace(
@@ -44,15 +40,7 @@ def write_trace(
     Raises:
         ReportError: A frame lacks columns.
     """
-    if messages is None or timeline.height + messages.height < FEW:
-        return write_events(path, *_layout(bars(timeline), arrows(messages)))
-    ops, sent = ops_of(timeline), sent_of(messages)
-    if ops.is_duplicated().any():  # which are one op in the dictionaries below
-        return write_events(path, *_layout(bars(timeline), arrows(messages)))
-
-    from .perfetto_columns import layout
-
-    return write_packets(path, *layout(ops, sent))
+    return write_events(path, *_layout(bars(timeline), arrows(messages)))
 
 
 def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], list[Event]]:

@@ -37,14 +37,9 @@ class Bar(NamedTuple):
     @property
     def label(self) -> str:
         """Such as `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
-        return label(self.kind, self.peer)
-
-
-def label(kind: str, peer: int | None) -> str:
-    """Returns the label of an op, as :attr:`Bar.label`."""
-    if peer is None:
-        return "multicast" if kind == "send" else kind
-    return f"{kind} {'to' if kind == 'send' else 'from'} {peer}"
+        if self.peer is None:
+            return "multicast" if self.kind == "send" else self.kind
+        return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
 
 
 @dataclass(slots=True, eq=False)
@@ -82,17 +77,9 @@ def bars(timeline: pl.DataFrame) -> list[Bar]:
     Raises:
         ReportError: Columns are missing.
     """
-    return [Bar(*row) for row in ops_of(timeline).iter_rows()]
-
-
-def ops_of(timeline: pl.DataFrame) -> pl.DataFrame:
-    """Returns the columns of :class:`Bar` of a timeline frame, by rank and time.
-
-    Raises:
-        ReportError: Columns are missing.
-    """
     _require(timeline, _BAR_COLUMNS, "timeline")
-    return timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
+    ordered = timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
+    return [Bar(*row) for row in ordered.iter_rows()]
 
 
 def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
@@ -101,17 +88,11 @@ def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
     Raises:
         ReportError: Columns are missing.
     """
-    return [] if messages is None else [Arrow(*row) for row in sent_of(messages).iter_rows()]
-
-
-def sent_of(messages: pl.DataFrame) -> pl.DataFrame:
-    """Returns the columns of :class:`Arrow` of a message frame, by send time.
-
-    Raises:
-        ReportError: Columns are missing.
-    """
+    if messages is None:
+        return []
     _require(messages, ARROW_COLUMNS, "message frame")
-    return messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
+    ordered = messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
+    return [Arrow(*row) for row in ordered.iter_rows()]
 
 
 def picture(
