@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,7 +53,7 @@ def route(source: int, target: int, sides: tuple[int, ...]) -> Iterator[tuple[ob
 
 def largest_load(pairs: list[tuple[int, int]], sides: tuple[int, ...]) -> float:
     """The most messages on a link, if all are sent by dimension-order routes."""
-    load: Counter[object] = Counter()
+    load: defaultdict[object, float] = defaultdict(float)
     for source, target in pairs:
         for link, share in route(source, target, sides):
             load[link] += share

@@ -55,6 +55,7 @@ def total(path: Path, *changes: str) -> int:
 
 
 def test_arguments_are_options_of_the_script() -> None:
+    arguments: dict[str, bool | int | float | str]
     arguments = {"micro-batches": 4, "checkpoint": True, "compile": False, "lr": 0.5, "b": "x"}
     table = CaptureTable(world_size=8, words=["pretrain"], arguments=arguments)
     expected = ["pretrain", "--micro-batches", "4", "--checkpoint", "--lr", "0.5", "-b", "x"]
