@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -153,6 +154,18 @@ def test_group_limited_gating_limits_the_nodes_of_a_token() -> None:
     layer = ExpertLayer(hidden=256, experts=32, top_k=4, tokens=64, most_nodes=2)
     nodes = np.array(PLACED.owners)[choices(layer=layer)] // 4
     assert max(len(set(token)) for token in nodes.reshape(-1, 4).tolist()) == 2
+
+
+def test_limits_that_leave_too_few_experts_are_rejected() -> None:
+    layer = ExpertLayer(
+        hidden=1, experts=4, top_k=2, tokens=9, groups=2, most_groups=1, most_nodes=1
+    )
+    placed = Placement.of(4, ranks=2, per_node=1, order="cyclic")
+    shares = popularity("uniform", 4)
+    with pytest.raises(WorkloadError, match="groups and nodes of a token have fewer experts than"):
+        sampled_choices(layer, placed, shares)
+    with pytest.raises(WorkloadError, match="1 of 4 nodes or groups have fewer experts than top_k"):
+        sampled_choices(replace(layer, groups=4), placed, shares)
 
 
 def test_zipf_is_reproducible_and_follows_its_exponent() -> None:
