@@ -1289,6 +1289,13 @@ def roofline_time(
 def systolic_cycles(
     array: tuple[int, int], gemm: tuple[int, int, int], dataflow: str, arrays: int
 ) -> int: ...
+def sample_experts(
+    shares: Sequence[float],
+    tokens: int,
+    top_k: int,
+    limits: Sequence[tuple[Sequence[int], int]],
+    states: Sequence[tuple[int, int]],
+) -> bytes: ...
 
 @final
 class Transfer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -33,7 +34,11 @@ from tutti.workloads.experts import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from tutti.workloads.experts import Choices, Kernel
+
+    Shares = NDArray[np.float64]
 
 LAYER = ExpertLayer(hidden=256, experts=32, top_k=4, tokens=64)
 PLACED = Placement.of(32, ranks=16, per_node=4)
@@ -55,16 +60,68 @@ def cluster() -> tutti.Platform:
     return tutti.Platform(name="cluster", model=model, routes=topology.routes("ecmp", seed=0))
 
 
-@pytest.mark.parametrize(("experts", "top_k"), [(32, 4), (8, 1), (8, 8), (2100, 3)])
-def test_uniform_choices_have_the_largest_gumbel_scores(experts: int, top_k: int) -> None:
-    layer = ExpertLayer(hidden=256, experts=experts, top_k=top_k, tokens=200)
-    placed = Placement.of(experts, ranks=2, per_node=2)
-    shares = popularity("uniform", experts, seed=0)
-    found = sampled_choices(layer, placed, shares, seed=7)
-    for rank in range(2):
-        scores = np.random.default_rng([7, rank]).gumbel(size=(200, experts))
-        expected = np.argsort(scores, axis=1)[:, experts - top_k :]
-        assert (np.sort(found[rank], axis=1) == np.sort(expected, axis=1)).all()
+def by_scores(layer: ExpertLayer, placed: Placement, shares: Shares, seed: int) -> Choices:
+    """Gumbel top-k of NumPy's own scores; the experts of a token in ascending order."""
+    limits = [
+        (np.arange(layer.experts) * layer.groups // layer.experts, layer.most_groups),
+        (placed.nodes[np.array(placed.owners)], layer.most_nodes),
+    ]
+    found = []
+    for rank in range(placed.ranks):
+        random = np.random.default_rng([seed, rank])
+        scores = np.log(shares) + random.gumbel(size=(layer.tokens, layer.experts))
+        for part_of, most in limits:
+            if most is None or most > part_of.max():
+                continue
+            parts = [scores[:, part_of == part] for part in range(part_of.max() + 1)]
+            sums = [np.sort(part)[:, (-layer.top_k) // most :].sum(axis=1) for part in parts]
+            order = np.argsort(-np.array(sums), axis=0, kind="stable")
+            place = np.argsort(order, axis=0)[part_of].transpose()
+            scores = np.where(place < most, scores, -np.inf)
+        found.append(np.sort(np.argsort(scores)[:, -layer.top_k :]))
+    return np.array(found)
+
+
+def random_layer(seed: int) -> tuple[ExpertLayer, Placement]:
+    """A layer of up to 96 experts with limits on groups, nodes, both or none."""
+    draw = np.random.default_rng(seed)
+    ranks, each, groups = (int(draw.choice([1, 2, 3, 4, 8])) for _ in range(3))
+    experts = ranks * groups * int(draw.integers(1, 4))
+    per_node = int(draw.choice([size for size in range(1, ranks + 1) if ranks % size == 0]))
+    most_groups, most_nodes = int(draw.integers(1, groups + 1)), int(draw.integers(1, ranks + 1))
+    limited = int(draw.integers(4))
+    fewest = min(
+        most_groups * (experts // groups) if limited & 1 else experts,
+        most_nodes * per_node * (experts // ranks) if limited & 2 else experts,
+        experts // ranks // groups if limited == 3 else experts,
+    )
+    layer = ExpertLayer(
+        hidden=1,
+        experts=experts,
+        top_k=int(draw.integers(1, fewest + 1)),
+        tokens=7 * each,
+        groups=groups,
+        most_groups=most_groups if limited & 1 else None,
+        most_nodes=most_nodes if limited & 2 else None,
+    )
+    order: Literal["block", "cyclic"] = "block" if draw.integers(2) else "cyclic"
+    return layer, Placement.of(experts, ranks=ranks, per_node=per_node, order=order)
+
+
+def test_tokens_select_the_experts_with_the_largest_gumbel_scores() -> None:
+    large = ExpertLayer(hidden=1, experts=2100, top_k=40, tokens=20, groups=3, most_groups=1)
+    deepseek = ExpertLayer(hidden=1, experts=256, top_k=8, tokens=99, groups=8, most_groups=4)
+    cases = [random_layer(seed) for seed in range(40)] + [
+        (large, Placement.of(2100, ranks=2, per_node=1)),
+        (deepseek, Placement.of(256, ranks=4, per_node=2)),
+    ]
+    for seed, (layer, placed) in enumerate(cases):
+        for routing in ("uniform", "zipf:1.2"):
+            shares = popularity(routing, layer.experts, seed=seed)
+            found = sampled_choices(layer, placed, shares, seed=seed)
+            assert found.dtype == np.int64
+            expected = by_scores(layer, placed, shares, seed)
+            assert (np.sort(found) == expected).all(), (seed, layer, placed, routing)
 
 
 @pytest.mark.parametrize("routing", ["uniform", "zipf:1.2"])
@@ -93,39 +150,22 @@ def test_normal_copies_match_a_token_by_token_count() -> None:
     assert (copies(found, PLACED, "normal") == expected).all()
 
 
-def best_parts(scores: dict[int, float], part_of: list[int], most: int) -> dict[int, float]:
-    """The scores in the parts with the largest sums of their best 4 / most scores."""
-    best = 4 // most
-
-    def total(part: int) -> float:
-        inside = sorted(score for expert, score in scores.items() if part_of[expert] == part)
-        return sum(inside[-best:]) if len(inside) >= best else -np.inf
-
-    chosen = sorted(set(part_of), key=total)[-most:]
-    return {expert: score for expert, score in scores.items() if part_of[expert] in chosen}
-
-
-@pytest.mark.parametrize("order", ["block", "cyclic"])
-def test_uniform_choices_in_groups_and_nodes_have_the_largest_scores(
-    order: Literal["block", "cyclic"],
-) -> None:
-    layer = ExpertLayer(
-        hidden=256, experts=32, top_k=4, tokens=50, groups=8, most_groups=4, most_nodes=2
-    )
-    placed = Placement.of(32, ranks=16, per_node=4, order=order)
-    found = sampled_choices(layer, placed, popularity("uniform", 32, seed=0), seed=7)
-    groups, nodes = [at // 4 for at in range(32)], [rank // 4 for rank in placed.owners]
-    for rank in range(16):
-        drawn = np.random.default_rng([7, rank]).gumbel(size=(50, 32))
-        for chosen, row in zip(found[rank], drawn.tolist(), strict=True):
-            scores = best_parts(best_parts(dict(enumerate(row)), groups, 4), nodes, 2)
-            assert set(chosen.tolist()) == set(sorted(scores, key=scores.__getitem__)[-4:])
-
-
 def test_group_limited_gating_limits_the_nodes_of_a_token() -> None:
     layer = ExpertLayer(hidden=256, experts=32, top_k=4, tokens=64, most_nodes=2)
     nodes = np.array(PLACED.owners)[choices(layer=layer)] // 4
     assert max(len(set(token)) for token in nodes.reshape(-1, 4).tolist()) == 2
+
+
+def test_limits_that_leave_too_few_experts_are_rejected() -> None:
+    layer = ExpertLayer(
+        hidden=1, experts=4, top_k=2, tokens=9, groups=2, most_groups=1, most_nodes=1
+    )
+    placed = Placement.of(4, ranks=2, per_node=1, order="cyclic")
+    shares = popularity("uniform", 4)
+    with pytest.raises(WorkloadError, match="groups and nodes of a token have fewer experts than"):
+        sampled_choices(layer, placed, shares)
+    with pytest.raises(WorkloadError, match="1 of 4 nodes or groups have fewer experts than top_k"):
+        sampled_choices(replace(layer, groups=4), placed, shares)
 
 
 def test_zipf_is_reproducible_and_follows_its_exponent() -> None:

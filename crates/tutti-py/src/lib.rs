@@ -13,6 +13,7 @@ mod endpoint;
 mod energy;
 mod engine;
 mod errors;
+mod experts;
 mod fabric_settings;
 mod flit_result;
 mod measure;
@@ -71,6 +72,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::errors::error_kinds;
+    #[pymodule_export]
+    use crate::experts::sample_experts;
     #[pymodule_export]
     use crate::fabric_settings::FabricSettings;
     #[pymodule_export]

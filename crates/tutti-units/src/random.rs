@@ -1,5 +1,5 @@
-//! Counter-based random numbers: the same counter gives the same bits on every platform and for any
-//! number of threads.
+//! Random numbers with the same bits on every platform and for any number of threads: counter-based,
+//! and the sequence of NumPy's default generator.
 
 /// Returns 64 random bits for a counter.
 #[inline]
@@ -42,9 +42,50 @@ pub fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 * 2.0_f64.powi(-53)
 }
 
+/// PCG64 XSL-RR (O'Neill 2014), as in `numpy.random.PCG64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pcg64 {
+    state: u128,
+    increment: u128,
+}
+
+impl Pcg64 {
+    const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
+
+    /// A generator with the state and the increment of NumPy's.
+    #[must_use]
+    pub const fn new(state: u128, increment: u128) -> Pcg64 {
+        Pcg64 { state, increment }
+    }
+
+    /// Returns the next 64 random bits.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves and the top bits of the state")]
+    pub fn next_bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_mul(Self::MULTIPLIER).wrapping_add(self.increment);
+        ((self.state >> 64) as u64 ^ self.state as u64).rotate_right((self.state >> 122) as u32)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::philox_4x32_10;
+    use super::{Pcg64, philox_4x32_10};
+
+    #[test]
+    fn the_sequence_is_that_of_numpy() {
+        // numpy.random.PCG64([7, 3]).state, and its random_raw(4).
+        let mut random = Pcg64::new(
+            32_432_357_684_061_543_701_087_222_144_349_624_191,
+            150_795_630_292_607_300_648_757_720_611_875_732_857,
+        );
+        let expected = [
+            0xf99b_cc89_ba58_d5c6,
+            0xe272_ff9a_89c7_6221,
+            0x3b62_6a10_58dc_f29e,
+            0xbb34_03ae_1b91_2b61,
+        ];
+        assert_eq!([(); 4].map(|()| random.next_bits()), expected);
+    }
 
     #[test]
     fn the_generator_is_philox_4x32_10() {

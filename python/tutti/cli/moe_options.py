@@ -226,6 +226,6 @@ def samples_of(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> 
         raise mistake("unknown routing", source="--routing", value=shown(given.routing),
                       expected="uniform, zipf:S or a CSV file with the suffix .csv")  # fmt: skip
     shares = popularity(given.routing, layer.experts, seed=given.seed)
-    # Most of NumPy's work releases the interpreter lock.
+    # Sampling releases the interpreter lock.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda seed: sampled_choices(layer, placed, shares, seed=seed), seeds))

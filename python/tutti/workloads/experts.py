@@ -20,20 +20,19 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from tutti._core import sample_experts
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_rows
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.tokens import Format, token_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     Choices = NDArray[np.int64]
     """Experts of each token: shape (ranks, tokens, top_k)."""
-    Experts = slice | NDArray[np.int64]
     Matrix = NDArray[np.int64]
     """Copies from each rank (row) to each rank (column)."""
 
@@ -44,10 +43,6 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 _MOST_CHOICES = 1 << 28
 """Limit on tokens x experts of all ranks, which sampling visits."""
-_DRAWN_AT_ONCE = 1 << 17
-"""Scores that are drawn at once, so that they stay in a core's cache."""
-_REFUSED = np.uint64(2**64 - 1)
-"""Replaces the random integer of an expert that a token may not select."""
 _SIZES = ("hidden", "experts", "top_k", "tokens")
 _MOST = {"hidden": 1 << 24, "experts": 1 << 16, "tokens": 1 << 24}
 
@@ -178,66 +173,36 @@ def sampled_choices(
         WorkloadError: The sample is too large, or the selected nodes have too few experts.
     """
     _check_sample(layer, placement)
-    with np.errstate(divide="ignore"):
-        scores = np.log(shares)
-    found = np.empty((placement.ranks, layer.tokens, layer.top_k), dtype=np.int64)
+    generators = [np.random.PCG64([seed, rank]).state["state"] for rank in range(placement.ranks)]
+    chosen = sample_experts(
+        shares.tolist(),
+        layer.tokens,
+        layer.top_k,
+        _limits(layer, placement),
+        [(generator["state"], generator["inc"]) for generator in generators],
+    )
+    sampled = np.frombuffer(chosen, dtype="<u4").astype(np.int64)
+    return sampled.reshape(placement.ranks, layer.tokens, layer.top_k)
+
+
+def _limits(layer: ExpertLayer, placement: Placement) -> list[tuple[list[int], int]]:
+    """Returns the group or node of each expert, and how many of them a token selects.
+
+    Raises:
+        WorkloadError: The selected groups or nodes may have fewer experts than `top_k`.
+    """
     limits = []
     if layer.most_groups is not None:
         group_of = np.arange(layer.experts) // (layer.experts // layer.groups)
         limits.append((group_of, layer.most_groups))
     if layer.most_nodes is not None:
         limits.append((placement.nodes[np.array(placement.owners)], layer.most_nodes))
-    is_uniform = bool((shares == shares[0]).all())
-    for rank in range(placement.ranks):
-        if is_uniform and (least := _uniform_choices(layer, limits, [seed, rank])) is not None:
-            found[rank] = least
-            continue
-        random = np.random.default_rng([seed, rank])
-        drawn = scores + random.gumbel(size=(layer.tokens, layer.experts))
-        for part_of, most in limits:
-            drawn = _limited(layer, drawn, part_of, most)
-        found[rank] = np.argpartition(drawn, -layer.top_k, axis=1)[:, -layer.top_k :]
-    return found
-
-
-def _uniform_choices(
-    layer: ExpertLayer, limits: Sequence[tuple[NDArray[np.int64], int]], seed: list[int]
-) -> NDArray[np.uint64] | None:
-    """Returns the experts with the largest Gumbel scores, without computing all scores.
-
-    `Generator.gumbel` transforms the upper 53 bits of a random integer monotonically: the largest
-    scores are those of the smallest integers. The number of the expert replaces the lower bits.
-
-    Args:
-        layer: The layer.
-        limits: The part of each expert, and how many parts a token may select.
-        seed: The seed of the integers.
-
-    Returns:
-        Shape (tokens, top_k); None if the number of an expert has too many bits, or if `gumbel`
-        rejects an integer.
-    """
-    unused = np.uint64(0x7FF)
-    if layer.experts > unused:
-        return None
-    random = np.random.default_rng(seed)
-    experts = np.arange(layer.experts, dtype=np.uint64)
-    found = np.empty((layer.tokens, layer.top_k), dtype=np.uint64)
-    at_once = max(1, _DRAWN_AT_ONCE // layer.experts)
-    for first in range(0, layer.tokens, at_once):
-        tokens = min(at_once, layer.tokens - first)
-        # The generator's own integers; unlike `random_raw`, this releases the interpreter lock.
-        drawn = random.integers(1 << 64, size=(tokens, layer.experts), dtype=np.uint64)
-        drawn &= ~unused
-        drawn |= experts
-        if drawn.min() <= unused:
-            return None
-        for part_of, most in limits:
-            drawn = _limited_integers(layer, drawn, part_of, most)
-        if layer.top_k < drawn.shape[1]:
-            drawn.partition(layer.top_k - 1, axis=1)
-        np.bitwise_and(drawn[:, : layer.top_k], unused, out=found[first : first + tokens])
-    return found
+    for part_of, most in limits:
+        sizes = np.bincount(part_of)
+        if most < len(sizes) and most * int(sizes.min()) < layer.top_k:
+            raise _invalid(f"{most} of {len(sizes)} nodes or groups have fewer experts than "
+                           f"top_k = {layer.top_k}")  # fmt: skip
+    return [(part_of.tolist(), most) for part_of, most in limits if most <= part_of.max()]
 
 
 def _check_sample(layer: ExpertLayer, placement: Placement) -> None:
@@ -248,74 +213,6 @@ def _check_sample(layer: ExpertLayer, placement: Placement) -> None:
     if size > _MOST_CHOICES:
         message = f"ranks x tokens x experts = {size:,}: expected at most {_MOST_CHOICES:,}"
         raise _invalid(message)
-
-
-def _limited(
-    layer: ExpertLayer, drawn: NDArray[np.float64], part_of: NDArray[np.int64], most: int
-) -> NDArray[np.float64]:
-    """Returns the scores, minus infinity outside the selected parts of each token."""
-
-    def best_sum(inside: Experts, best: int) -> NDArray[np.float64]:
-        return np.asarray(np.sort(drawn[:, inside], axis=1)[:, -best:].sum(axis=1))
-
-    allowed = _allowed(layer, part_of, most, best_sum)
-    return drawn if allowed is None else np.where(allowed, drawn, -np.inf)
-
-
-def _limited_integers(
-    layer: ExpertLayer, drawn: NDArray[np.uint64], part_of: NDArray[np.int64], most: int
-) -> NDArray[np.uint64]:
-    """Returns the integers of scores, `_REFUSED` outside the selected parts of each token."""
-
-    def best_sum(inside: Experts, best: int) -> NDArray[np.float64]:
-        least = np.partition(drawn[:, inside], best - 1, axis=1)[:, :best]
-        # As `Generator.gumbel` does.
-        scores = -np.log(-np.log(1.0 - (least >> np.uint64(11)) * 2.0**-53))
-        return np.asarray(np.where(least == _REFUSED, -np.inf, scores).sum(axis=1))
-
-    allowed = _allowed(layer, part_of, most, best_sum)
-    return drawn if allowed is None else np.where(allowed, drawn, _REFUSED)
-
-
-def _allowed(
-    layer: ExpertLayer,
-    part_of: NDArray[np.int64],
-    most: int,
-    best_sum: Callable[[Experts, int], NDArray[np.float64]],
-) -> NDArray[np.bool_] | None:
-    """Returns the experts in the parts with the largest sums of their best scores.
-
-    Args:
-        layer: The layer.
-        part_of: The node or the group of each expert.
-        most: The number of parts that a token selects.
-        best_sum: Returns the sum of the best scores of each token, of some experts and so many.
-
-    Returns:
-        Shape (tokens, experts); None if a token selects all parts.
-
-    Raises:
-        WorkloadError: The selected parts may have fewer experts than `top_k`.
-    """
-    parts = int(part_of.max()) + 1
-    if most >= parts:
-        return None
-    best = -(-layer.top_k // most)
-    if most * int(np.bincount(part_of, minlength=parts).min()) < layer.top_k:
-        raise _invalid(f"{most} of {parts} nodes or groups have fewer experts than top_k = "
-                       f"{layer.top_k}")  # fmt: skip
-    sums = np.stack([best_sum(_experts_of(part_of, part), best) for part in range(parts)])
-    chosen = np.argsort(-sums, axis=0, kind="stable")[:most].T
-    allowed = np.zeros((chosen.shape[0], parts), dtype=bool)
-    np.put_along_axis(allowed, chosen, values=True, axis=1)
-    return allowed[:, part_of]
-
-
-def _experts_of(part_of: NDArray[np.int64], part: int) -> Experts:
-    """Returns the experts of a part: as a slice, which is faster, if they are neighbours."""
-    inside = np.flatnonzero(part_of == part)
-    first, end = int(inside[0]), int(inside[-1]) + 1
-    return slice(first, end) if end - first == len(inside) else inside
 
 
 def read_counts(path: Path, layer: ExpertLayer, placement: Placement) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@
 //! turns layers into a [`Program`]: tasks with dependencies, the same for every NPU or every NPU of a
 //! pipeline stage. Traces are read into programs as well. The execution of collectives is defined elsewhere.
 
+mod experts;
 mod layer;
 mod pipeline;
 mod program;
@@ -14,6 +15,7 @@ mod tests;
 mod training;
 mod training_loop;
 
+pub use experts::{Limit, Router};
 pub use layer::{Content, Layer, Message, Pass, Rings, Transfer};
 pub use pipeline::{Direction, Pipeline, PipelineError, PipelineOrder, Slot};
 pub use program::{Lane, Program, ProgramError, Task, TaskId, What};
