@@ -114,7 +114,7 @@ def test_every_rule_gives_right_results(mpi: Mpi, collective: str, tmp_path: Pat
     # MPICH's `smp` can be forced, but a rule of it aborts a broadcast and makes a reduce wrong.
     chosen = {one.algorithm.label: one for one in forced(mpi, collective, 3, 16 << 10)}
     assert "smp" not in chosen
-    # Jobs take long to start: each rule has a size of its own in one.
+    # Jobs take long to start: in one, each rule has another size.
     sizes = [(16 + number) << 10 for number in range(len(chosen))]
     trees = stock(mpi) if mpi.kind == "mpich" else None
     decisions = [

@@ -9,11 +9,11 @@ use crate::traffic::{Dependencies, Record, Trace};
 /// What the network knows of a queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announced {
-    /// It had no packet when the network asked.
+    /// It had no packet when its next one was requested.
     Nothing,
     /// Its next packet, by this cycle.
     At(u64),
-    /// The network injects a packet, and asks for the next one after it.
+    /// The network injects a packet, and requests the next one after it.
     Later,
 }
 
