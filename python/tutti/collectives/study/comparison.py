@@ -72,8 +72,7 @@ def compare(
     frame = with_baselines(laid_out, rows.frame())
     if study.is_interrupted:
         _end_interrupted(study, laid_out, frame)
-    is_reported = installed("reports") if report is None else report
-    compared = cases(frame)
+    compared, is_reported = cases(frame), installed("reports") if report is None else report
     regions = [region for case in compared for region in case.regions()]
     drawn = _example(regions)
     view = comparison_view(
@@ -89,8 +88,8 @@ def compare(
         energies=rows.energies(),
     )
     study.present(view)
-    differing = _differing_bits(regions, laid_out)
-    for text in (*differing, *remarks(laid_out, unverified), *_of_library(laid_out, frame)):
+    texts = [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]
+    for text in texts + _of_library(laid_out, frame):
         remark(text)
     if not is_reported and report is None:
         remark(f"no report is written: it {requires('reports')}")
