@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 # pytest rewrites the asserts of every test module. Where PYTHONDONTWRITEBYTECODE is set, it would
 # do so at each start: 6 s. Loading what it wrote takes 0.3 s.
@@ -16,6 +17,11 @@ sys.dont_write_bytecode = False
 # Modules, functions and parameters of all tests stay until the end: searching them for garbage
 # takes a fifth of the collection.
 gc.disable()
+
+
+# A slow machine is no reason to fail.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 @pytest.hookimpl(optionalhook=True)

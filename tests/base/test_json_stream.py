@@ -33,7 +33,7 @@ def loaded(text: str, size: int = 7) -> list[tuple[str, Any]]:
     return list(members(pieces(text, size), "rows", source="f", expected="rows"))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.dictionaries(st.text(), VALUES, max_size=3), st.lists(VALUES, max_size=5), st.integers(1, 9)
 )

@@ -284,7 +284,7 @@ def test_bounds_hold_on_small_meshes() -> None:
         assert exact.most_loaded >= exact.load_bound
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     side=st.integers(2, 4),
     rows=st.integers(2, 4),

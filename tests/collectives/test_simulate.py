@@ -214,7 +214,7 @@ def test_topology_aware_algorithms_use_the_graph_of_the_platform() -> None:
     assert not {"multi_tree", "forest"} & set(flat["schedule"])
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(threads=st.integers(1, 4), ranks=st.lists(st.integers(2, 20), min_size=1, max_size=3))
 def test_threads_change_nothing(threads: int, ranks: list[int]) -> None:
     def frame(threads: int) -> pl.DataFrame:
@@ -264,7 +264,7 @@ def test_a_callback_can_stop_a_comparison() -> None:
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in tutti.algorithms()])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(ranks=st.integers(2, 40), elements=st.integers(1, 300), data=st.data())
 def test_closed_forms_hold_where_they_exist(
     name: str, ranks: int, elements: int, data: st.DataObject

@@ -142,7 +142,7 @@ WORDS = st.sampled_from(["router", "node", "0", "1", "2", "3", "17", "x", "\n", 
 
 
 @given(st.lists(WORDS, max_size=25).map(" ".join) | st.text(max_size=60))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_text_is_a_topology_or_an_error(text: str) -> None:
     refusal = ""
     try:
@@ -153,7 +153,6 @@ def test_any_text_is_a_topology_or_an_error(text: str) -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_written_files_are_read_back(data: st.DataObject) -> None:
     """Compares with a reference that writes every link in both directions with its latency."""
     routers = data.draw(st.integers(1, 5))

@@ -173,7 +173,7 @@ PIECE = st.sampled_from(["=", ";", "//", "\n", " ", "{", "}", ",", "\t"]) | KEY 
 
 
 @given(st.lists(PIECE, max_size=20).map("".join) | st.text(max_size=80))
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_any_text_is_a_configuration_or_an_error(text: str) -> None:
     refusal = ""
     config = BookSimConfig()
@@ -187,7 +187,6 @@ def test_any_text_is_a_configuration_or_an_error(text: str) -> None:
 
 
 @given(st.lists(st.tuples(KEY, VALUE), max_size=8))
-@settings(deadline=None)
 def test_any_assignments_are_a_configuration_or_an_error(pairs: list[tuple[str, str]]) -> None:
     text = "".join(f"{key} = {value};\n" for key, value in pairs)
     refusal = ""

@@ -79,7 +79,7 @@ def accepted(path: Path) -> bool:
     return _core.read_chakra(chakra.load_bytes(path), KNOWN, METADATA) is not None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(nodes=st.lists(_NODES, min_size=1, max_size=6))
 def test_both_readers_return_the_same_nodes(
     nodes: list[Node], tmp_path_factory: pytest.TempPathFactory
@@ -91,7 +91,7 @@ def test_both_readers_return_the_same_nodes(
     assert_equal(outcome(load_nodes, path), outcome(read_nodes, path))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(data=st.data())
 def test_both_readers_refuse_damaged_files_with_the_same_words(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tutti.base.errors import ConfigError
@@ -290,7 +290,6 @@ def test_a_missing_line_never_moves_rows_to_another_run() -> None:
         assert set(found.rows.select(columns).rows()) <= original, line
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 2**32), changes=st.integers(1, 8))
 def test_damaged_logs_never_gain_rows(seed: int, changes: int) -> None:
     """Lines removed, repeated, cut, joined or swapped: each row left is one of the original."""

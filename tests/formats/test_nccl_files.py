@@ -340,7 +340,7 @@ CHANGES = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 40), PIECES), min_s
 def test_damaged_files_raise_errors_of_tutti_only(kind: str, tmp_path: Path) -> None:
     text, read = READERS[kind]
 
-    @settings(max_examples=30, deadline=None, derandomize=True)
+    @settings(max_examples=30, derandomize=True)
     @given(CHANGES)
     def check(changes: list[tuple[float, int, str]]) -> None:
         damaged = text

@@ -27,7 +27,6 @@ RANDOM = st.randoms(use_true_random=False)
 # The examples are the same in every run. The environment sets their number.
 reproducibly = settings(
     max_examples=EXAMPLES,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -373,7 +373,7 @@ def test_every_truncation_is_detected() -> None:
             CollectivePlan.from_bytes(DATA[:length])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.lists(
         st.tuples(st.integers(16, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=6
@@ -391,7 +391,7 @@ def test_invalid_numbers_with_valid_checksums_are_refused(
         read_through(checked(body))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=400))
 def test_random_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(PlanError):
@@ -400,7 +400,7 @@ def test_random_bytes_are_refused(data: bytes) -> None:
         CollectivePlan.from_bytes(checked(data))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=40))
 def test_random_code_is_refused_or_within_bounds(data: bytes) -> None:
     one = PlannedSchedule("x", "all_reduce", 4, 3, 2, 0, 0, (data,) * 4)

@@ -108,7 +108,7 @@ def test_the_plugin_applies_what_tutti_predicts(
     monkeypatch.setenv("NCCL_TUNER_CONFIG_FILE", str(path))
     compared = 0
 
-    @settings(max_examples=250, deadline=None, derandomize=True)
+    @settings(max_examples=250, derandomize=True)
     @given(
         st.lists(RULES, min_size=3, max_size=12),
         st.lists(OPERATIONS, min_size=4, max_size=8),

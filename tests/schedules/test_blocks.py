@@ -71,7 +71,7 @@ def test_equal_blocks_take_as_long_as_an_all_to_all(algorithm: str, network: str
     assert len(times) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.integers(2, 6).flatmap(
         lambda n: st.lists(

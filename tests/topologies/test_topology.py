@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tutti
@@ -107,7 +107,6 @@ def graphs(draw: st.DrawFn) -> nx.MultiDiGraph[str]:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_any_graph_survives_networkx_and_both_files(
     tmp_path_factory: pytest.TempPathFactory, graph: nx.MultiDiGraph[str]
 ) -> None:
@@ -121,7 +120,6 @@ def test_any_graph_survives_networkx_and_both_files(
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_hops_and_connectivity_agree_with_networkx(graph: nx.MultiDiGraph[str]) -> None:
     topology = Topology.from_networkx(graph)
     routes = topology.routes()

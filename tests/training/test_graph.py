@@ -70,7 +70,7 @@ def variants() -> st.SearchStrategy[Configuration]:
     return st.one_of(engine, kernels)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(configuration=variants(), collective=st.sampled_from(["all_reduce", "all_to_all"]))
 def test_variants_of_built_in_endpoints_are_graphs(
     configuration: Configuration, collective: str
@@ -181,7 +181,7 @@ def test_printed_endpoints_are_the_same_in_files(name: str, tmp_path: Path) -> N
     assert load_training(file).configurations == (built_in,)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(variants())
 def test_printed_graphs_are_exact(configuration: Configuration) -> None:
     graph = graph_of(configuration, Npu()).graph

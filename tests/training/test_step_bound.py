@@ -112,7 +112,7 @@ def steps(draw: st.DrawFn) -> Step:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(step=steps(), name=st.sampled_from(["no_overlap", "comp_opt", "comm_opt"]), data=st.data())
 def test_no_algorithm_beats_the_bound(step: Step, name: str, data: st.DataObject) -> None:
     configuration = CONFIGURATIONS[name]

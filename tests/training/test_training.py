@@ -93,7 +93,7 @@ def test_memory_bounds_ace() -> None:
     assert collective(ace).network_rate / 1e9 == pytest.approx(72, rel=0.03)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(memory=st.sampled_from(["16 GB/s", "64 GB/s", "128 GB/s"]), megabytes=st.integers(1, 4))
 def test_ace_is_never_slower_than_a_baseline_of_its_memory(memory: str, megabytes: int) -> None:
     """If memory bounds both; ideal is never slower than either."""

@@ -140,7 +140,7 @@ def test_hidden_communication_and_idle_time_are_not_exposed() -> None:
     assert parts(compute(0, 0, 2), sent(1, 4, 6), compute(2, 9, 10)) == [(4, 6, {1: 2})]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 20)), max_size=12))
 def test_parts_cover_exactly_the_time_without_compute(rows: list[tuple[int, int, int]]) -> None:
     """The main lane computes one task after the other; other tasks are arbitrary."""
