@@ -55,7 +55,13 @@ def total(path: Path, *changes: str) -> int:
 
 
 def test_arguments_are_options_of_the_script() -> None:
-    arguments = {"micro-batches": 4, "checkpoint": True, "compile": False, "lr": 0.5, "b": "x"}
+    arguments: dict[str, bool | float | str] = {
+        "micro-batches": 4,
+        "checkpoint": True,
+        "compile": False,
+        "lr": 0.5,
+        "b": "x",
+    }
     table = CaptureTable(world_size=8, words=["pretrain"], arguments=arguments)
     expected = ["pretrain", "--micro-batches", "4", "--checkpoint", "--lr", "0.5", "-b", "x"]
     assert arguments_of(table) == expected

@@ -18,12 +18,14 @@ from tutti.training.study.measure import measure_step
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tutti.training.capture.record import Kind
+
 BF16 = "c10::BFloat16"
 
 
-def operator(name: str, shapes: str, kind: str = "product", dtype: str = "bfloat16") -> Operator:
+def operator(name: str, shapes: str, kind: Kind = "product", dtype: str = "bfloat16") -> Operator:
     return Operator(name, "layers.0", "forward", 0, kind, flops=10**9, bytes=10**6, dtype=dtype,
-                    shapes=shapes)  # type: ignore[arg-type] # fmt: skip
+                    shapes=shapes)  # fmt: skip
 
 
 FLASH = "aten._scaled_dot_product_flash_attention"
