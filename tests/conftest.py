@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # pytest rewrites the asserts of every test module. Where PYTHONDONTWRITEBYTECODE is set, it would
 # do so at each start: 6 s. Loading what it wrote takes 0.3 s.
@@ -19,8 +19,10 @@ sys.dont_write_bytecode = False
 gc.disable()
 
 
-# A slow machine is no reason to fail.
-settings.register_profile("any machine", deadline=None)
+# Tests do not fail because a machine is slow.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any machine")
 
 
