@@ -16,7 +16,7 @@ const WIDE: u32 = u32::MAX;
 /// The number of fingerprints that are stored at first (512 KiB): they fit into the second cache.
 const WINDOW: usize = 1 << 14;
 
-/// Bits of a word of [`Recalled::wanted`].
+/// Bits of a word of [`Recalled::requested`].
 const WORD: usize = u64::BITS as usize;
 
 pub(super) struct Folds {
@@ -36,7 +36,7 @@ pub(super) struct Folds {
 #[derive(Default)]
 struct Recalled {
     /// A bit per fold.
-    wanted: Vec<u64>,
+    requested: Vec<u64>,
     /// The number of set bits before each word.
     before: Vec<usize>,
     values: Vec<Value>,
@@ -44,7 +44,7 @@ struct Recalled {
 
 impl Recalled {
     fn index(&self, fold: usize) -> usize {
-        let lower = self.wanted[fold / WORD] & ((1 << (fold % WORD)) - 1);
+        let lower = self.requested[fold / WORD] & ((1 << (fold % WORD)) - 1);
         self.before[fold / WORD] + lower.count_ones() as usize
     }
 }
@@ -66,7 +66,7 @@ impl Folds {
         }
     }
 
-    /// Returns the sum of two values, which is no fold of the schedule.
+    /// Returns the sum of two values, which is not a fold of the schedule.
     #[inline]
     pub(super) fn add(&self, a: &Value, b: &Value) -> Value {
         self.adder.add(a, b)
@@ -91,10 +91,10 @@ impl Folds {
     /// Returns whether a value has to be recalled before it is read.
     #[inline]
     pub(super) fn is_old(&self, id: u32) -> bool {
-        id >= COMPUTED && self.age(id) > self.window && self.recalled.wanted.is_empty()
+        id >= COMPUTED && self.age(id) > self.window && self.recalled.requested.is_empty()
     }
 
-    /// Returns a value that is not old; of those recalled, only the wanted ones.
+    /// Returns a value that is not old; of those recalled, only the requested ones.
     #[inline]
     pub(super) fn value(&self, id: u32) -> Value {
         if id < COMPUTED {
@@ -111,23 +111,23 @@ impl Folds {
     #[cold]
     pub(super) fn recall(&mut self, ids: impl Iterator<Item = u32>) {
         let folds = self.operands.len();
-        let mut wanted = vec![0_u64; folds.div_ceil(WORD)];
+        let mut requested = vec![0_u64; folds.div_ceil(WORD)];
         let folded = ids.filter_map(|id| id.checked_sub(COMPUTED)).map(|fold| fold as usize);
         for fold in folded.filter(|&fold| fold < folds) {
-            wanted[fold / WORD] |= 1 << (fold % WORD);
+            requested[fold / WORD] |= 1 << (fold % WORD);
         }
         let mut values = Vec::new();
         self.evaluate(|fold, value| {
-            if wanted[fold / WORD] >> (fold % WORD) & 1 == 1 {
+            if requested[fold / WORD] >> (fold % WORD) & 1 == 1 {
                 values.push(value);
             }
         });
-        let counts = wanted.iter().scan(0, |sum, word| {
+        let counts = requested.iter().scan(0, |sum, word| {
             let before = *sum;
             *sum += word.count_ones() as usize;
             Some(before)
         });
-        self.recalled = Recalled { before: counts.collect(), wanted, values };
+        self.recalled = Recalled { before: counts.collect(), requested, values };
     }
 
     /// Returns how many folds ago a value was folded, counted from 1.
@@ -144,8 +144,13 @@ impl Folds {
         self.recent[(id - COMPUTED) as usize & (self.window - 1)]
     }
 
-    #[inline]
+    /// Inlined, so that the value is stored from registers: a copy of it would wait until its parts
+    /// are written.
+    #[inline(always)]
     fn sum(&self, ids: &[u32]) -> Value {
+        if let &[first, second] = ids {
+            return self.adder.add(&self.recent(first), &self.recent(second));
+        }
         let first = self.recent(ids[0]);
         ids[1..].iter().fold(first, |sum, &id| self.adder.add(&sum, &self.recent(id)))
     }
@@ -234,10 +239,10 @@ mod tests {
             assert_eq!(all.value(id), few.value(id));
         }
         assert!(few.window > 256 && few.window < folds as usize, "{}", few.window);
-        let wanted: Vec<u32> = (0..folds).step_by(7).map(|fold| COMPUTED + fold).collect();
-        assert!(few.is_old(wanted[0]) && !all.is_old(wanted[0]));
-        few.recall([u32::MAX, 3].into_iter().chain(wanted.iter().copied()));
-        for id in wanted {
+        let requested: Vec<u32> = (0..folds).step_by(7).map(|fold| COMPUTED + fold).collect();
+        assert!(few.is_old(requested[0]) && !all.is_old(requested[0]));
+        few.recall([u32::MAX, 3].into_iter().chain(requested.iter().copied()));
+        for id in requested {
             assert!(!few.is_old(id));
             assert_eq!(all.value(id), few.value(id));
         }
