@@ -23,7 +23,7 @@ open(PATH, "w").write("\\n".join(sys.modules))
 """
 
 NEVER = """networkx yaml plotly.graph_objs scipy tutti.bypass tutti.explore
-tutti.networks.coherence tutti.sweeps tutti.workloads.experts"""
+tutti.cli.noc_list tutti.networks.coherence tutti.sweeps tutti.workloads.experts"""
 """Modules that none of the commands uses."""
 
 LIBRARIES = "tutti.measured tutti.nccl"

@@ -17,6 +17,8 @@ from tutti.view.tables import Column, ReportTable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 MANY = 12_000
 LIMIT = 2_800_000
 """plotly.js has 2.0 MB."""
@@ -52,6 +54,22 @@ def test_a_large_page_is_reduced_and_states_it(tmp_path: Path) -> None:
     assert messages["x"][2::3] == [None] * (len(messages["x"]) // 3)
     assert all(a + 1 == b for a, b in zip(messages["x"][::3], messages["x"][1::3], strict=True))
     assert "Shows the first 375 of 12,000 rows; timeline.parquet has all." in text
+
+
+def test_templates_are_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Page(kind="network", kicker="k", question="Why?", answer=["1."], facts=[], sections=[])
+    monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "cache"))
+    expected = small.write(tmp_path / "a.html").read_bytes()
+    stored = list((tmp_path / "cache" / "templates").iterdir())
+    assert len(stored) == 2
+    with monkeypatch.context() as patched:
+        patched.setattr("jinja2.Environment.compile", None)
+        assert small.write(tmp_path / "b.html").read_bytes() == expected
+    # A damaged cache is replaced, and a page needs none.
+    stored[0].write_bytes(stored[0].read_bytes()[:99])
+    assert small.write(tmp_path / "c.html").read_bytes() == expected
+    monkeypatch.setenv("TUTTI_CACHE", str(tmp_path / "a.html"))
+    assert small.write(tmp_path / "d.html").read_bytes() == expected
 
 
 def test_a_line_keeps_its_peaks() -> None:

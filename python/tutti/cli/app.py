@@ -78,6 +78,7 @@ _IN_GROUPS = {
     "mpi": {"exec": "mpi_exec:exec_", "bench": "mpi_bench:bench"},
     "nccl": {"doctor": "nccl_doctor:doctor", "topology": "nccl_topology:topology"},
     "noc": {
+        "list": "noc_list:list_",
         "explore": "noc_explore:explore_",
         "watch": "noc_watch:watch_",
         "from-booksim": "noc_booksim:from_booksim",

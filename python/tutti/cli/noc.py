@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tutti.base.files.mistakes import mistake
-from tutti.cli import noc_list, options
+from tutti.cli import options
 from tutti.cli.grouped import grouped
 from tutti.cli.loads import load_values
 from tutti.cli.noc_options import NetworkOptions, RunOptions, SweepOptions, network
@@ -15,7 +15,6 @@ from tutti.study.console import remark
 from tutti.study.study import read
 
 app = options.group("Simulate networks flit by flit: latency against offered load, and saturation.")
-app.command("list")(noc_list.list_)
 
 _PLACEHOLDER = 0.05
 """The rate of a file without one, which the loads of a sweep replace."""

@@ -6,21 +6,20 @@ If a library is in the cache, no compiler is needed.
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from tutti.base import cache as base
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 _FILE: Final = "wrapper.json"
 
 
 def cache_folder() -> Path:
     """Returns the folder of compiled libraries: TUTTI_CACHE, or a folder in the user's cache."""
-    named = os.environ.get("TUTTI_CACHE")
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return (Path(named) if named else Path(caches) / "tutti").absolute() / "mpi"
+    return base.cache_folder("mpi")
 
 
 def identity(mpicc: Path) -> list[str | int]:

@@ -97,7 +97,6 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
     let ranks = schedule.shape().ranks;
     let state = |rank| Rank { steps: schedule.steps(RankId(rank)), ..Rank::default() };
     let mut walk = Walk {
-        schedule,
         store,
         ranks: (0..ranks).map(state).collect(),
         waiting: vec![0; ranks as usize],
@@ -111,14 +110,57 @@ pub(super) fn walk<S: Store>(schedule: &dyn Schedule, store: &mut S) -> Result<O
     };
     let starts = (0..ranks).filter(|&rank| walk.ranks[rank as usize].steps > 0);
     walk.ready = starts.collect();
-    let mut step = Step::new();
+    let mut ahead = Ahead::default();
     loop {
         while let Some(rank) = walk.ready.pop_front() {
-            walk.post(RankId(rank), &mut step)?;
+            let step = ahead.next(schedule, &walk, RankId(rank));
+            walk.post(RankId(rank), step)?;
         }
         if !walk.buffer_more()? {
             return Ok(walk.outcome());
         }
+    }
+}
+
+/// Generates each step while the previous one is posted. Reading a step right after it is written
+/// would wait until its bytes are in the cache: a message is written in parts and read at once.
+#[derive(Default)]
+struct Ahead {
+    steps: [Step; 2],
+    /// The index of the next step in `steps`.
+    next: usize,
+    /// The rank whose step it is.
+    of: Option<RankId>,
+}
+
+impl Ahead {
+    /// Returns the step of a rank that was the first of the queue, and generates the step of the
+    /// rank that is now the first.
+    #[inline]
+    fn next<S: Store>(
+        &mut self,
+        schedule: &dyn Schedule,
+        walk: &Walk<'_, S>,
+        rank: RankId,
+    ) -> &mut Step {
+        if self.of != Some(rank) {
+            self.generate(schedule, walk, rank);
+        }
+        let index = self.next;
+        self.next = 1 - index;
+        self.of = None;
+        if let Some(&first) = walk.ready.front() {
+            self.generate(schedule, walk, RankId(first));
+        }
+        &mut self.steps[index]
+    }
+
+    #[inline]
+    fn generate<S: Store>(&mut self, schedule: &dyn Schedule, walk: &Walk<'_, S>, rank: RankId) {
+        let step = &mut self.steps[self.next];
+        step.clear();
+        schedule.step(rank, walk.ranks[rank.index()].at, step);
+        self.of = Some(rank);
     }
 }
 
@@ -140,7 +182,6 @@ struct Rank {
 }
 
 struct Walk<'a, S: Store> {
-    schedule: &'a dyn Schedule,
     store: &'a mut S,
     ranks: Vec<Rank>,
     /// Messages posted for a rank without a receive yet.
@@ -159,11 +200,9 @@ struct Walk<'a, S: Store> {
 }
 
 impl<S: Store> Walk<'_, S> {
-    /// Posts the next step of a rank and matches its messages.
+    /// Posts the next step of a rank, `step`, and matches its messages.
     fn post(&mut self, rank: RankId, step: &mut Step) -> Result<(), S::Error> {
         let at = At { rank, step: self.ranks[rank.index()].at };
-        step.clear();
-        self.schedule.step(rank, at.step, step);
         self.store.start(at, step)?;
         self.traffic.messages += step.sends.len() as u64;
         let alone = self.without_queues();
@@ -177,7 +216,8 @@ impl<S: Store> Walk<'_, S> {
             _ => self.post_all(at, &step.recvs, |peer| (rank, peer), Self::post_recv)?,
         };
         if !step.locals.is_empty() {
-            self.posted(rank).swap_locals(step);
+            let posted = self.posted_index(rank);
+            self.posted[posted].swap_locals(step);
         }
         if self.traffic.buffering > 0 {
             std::mem::swap(&mut self.posted(rank).sends, &mut step.sends);
@@ -187,8 +227,20 @@ impl<S: Store> Walk<'_, S> {
     }
 
     /// Returns the stored part of the posted step of a rank.
-    #[inline]
     fn posted(&mut self, rank: RankId) -> &mut Step {
+        let is_new = self.ranks[rank.index()].posted == 0;
+        let posted = self.posted_index(rank);
+        let step = &mut self.posted[posted];
+        if is_new {
+            step.clear();
+        }
+        step
+    }
+
+    /// Returns the index of the stored part of the posted step of a rank; a new one has ops of an
+    /// earlier step: reading it right after it was cleared would wait, as in [`Ahead`].
+    #[inline]
+    fn posted_index(&mut self, rank: RankId) -> usize {
         let state = &mut self.ranks[rank.index()];
         if state.posted == 0 {
             state.posted = self.spare.pop().unwrap_or_else(|| {
@@ -196,7 +248,7 @@ impl<S: Store> Walk<'_, S> {
                 count(self.posted.len()) - 1
             });
         }
-        &mut self.posted[state.posted as usize]
+        state.posted as usize
     }
 
     /// Counts a send without a receive: the last of `depth` of its pair.
@@ -321,9 +373,8 @@ impl<S: Store> Walk<'_, S> {
             posted => {
                 self.spare.push(posted);
                 let step = &mut self.posted[posted as usize];
-                let finished = self.store.finish(at, step);
-                step.clear();
-                finished
+                step.sends.clear();
+                self.store.finish(at, step)
             }
         }
     }

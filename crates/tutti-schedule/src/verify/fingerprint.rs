@@ -16,11 +16,12 @@
 //! hashes are fixed, so a schedule always has the same result.
 
 use super::fast::{Algebra, COMPUTED, contribution};
+use super::folds::Folds;
 use super::{Reproducibility, VerifyError};
 use tutti_units::ids::RankId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Value {
+pub(super) struct Value {
     sum: u64,
     tree: u64,
     sequence: u64,
@@ -38,40 +39,21 @@ struct Expected {
     first: Option<(u64, u64)>,
 }
 
-/// Fingerprints of all folds.
-pub(super) struct Fingerprints {
-    ranks: u32,
-    chunks: u32,
-    values: Vec<Value>,
+/// Adds fingerprints.
+pub(super) struct Adder {
     /// Powers of the base of the sequence hash.
     powers: Vec<u64>,
-    expected: Vec<Expected>,
-    first: u32,
-    class: Reproducibility,
 }
 
-impl Fingerprints {
-    pub(super) fn new(ranks: u32, chunks: u32) -> Fingerprints {
+impl Adder {
+    pub(super) fn new(ranks: u32) -> Adder {
         let power = |power: &u64| Some(modular(*power, BASE));
         let powers = std::iter::successors(Some(1), power).take(ranks.min(1 << 16) as usize + 1);
-        Fingerprints {
-            ranks,
-            chunks,
-            values: Vec::new(),
-            powers: powers.collect(),
-            expected: Vec::new(),
-            first: 0,
-            class: Reproducibility::ALL,
-        }
+        Adder { powers: powers.collect() }
     }
 
     #[inline]
-    fn value(&self, id: u32) -> Value {
-        if id < COMPUTED { leaf(id) } else { self.values[(id - COMPUTED) as usize] }
-    }
-
-    #[inline]
-    fn add(&self, a: &Value, b: &Value) -> Value {
+    pub(super) fn add(&self, a: &Value, b: &Value) -> Value {
         let shift = match self.powers.get(b.count as usize) {
             Some(power) => *power,
             None => power(b.count),
@@ -84,6 +66,28 @@ impl Fingerprints {
             tree: pair(a.tree, b.tree),
             sequence: if sequence >= PRIME { sequence - PRIME } else { sequence },
         }
+    }
+}
+
+/// Compares the fingerprints of results with those expected.
+pub(super) struct Fingerprints {
+    ranks: u32,
+    chunks: u32,
+    folds: Folds,
+    expected: Vec<Expected>,
+    first: u32,
+    class: Reproducibility,
+}
+
+impl Fingerprints {
+    pub(super) fn new(ranks: u32, chunks: u32) -> Fingerprints {
+        Fingerprints::of(Folds::new(ranks), ranks, chunks)
+    }
+
+    /// As [`Fingerprints::new`], with folds that store another number of values.
+    pub(super) fn of(folds: Folds, ranks: u32, chunks: u32) -> Fingerprints {
+        let (expected, class) = (Vec::new(), Reproducibility::ALL);
+        Fingerprints { ranks, chunks, folds, expected, first: 0, class }
     }
 
     /// Returns a specific error if a single contribution explains the difference.
@@ -111,17 +115,16 @@ impl Fingerprints {
 impl Algebra for Fingerprints {
     #[inline]
     fn fold(&mut self, ids: &[u32]) -> Result<u32, VerifyError> {
-        let mut value = self.value(ids[0]);
-        for &id in &ids[1..] {
-            value = self.add(&value, &self.value(id));
-        }
-        let id = u32::try_from(self.values.len()).ok().filter(|&id| id < COMPUTED - 1);
-        let id = id.ok_or_else(|| VerifyError::TooLarge {
-            what: "its folds".to_owned(),
-            most: u64::from(COMPUTED) - 1,
-        })?;
-        self.values.push(value);
-        Ok(COMPUTED + id)
+        self.folds.fold(ids)
+    }
+
+    #[inline]
+    fn is_old(&self, id: u32) -> bool {
+        self.folds.is_old(id)
+    }
+
+    fn recall(&mut self, ids: impl Iterator<Item = u32>) {
+        self.folds.recall(ids);
     }
 
     fn expect(&mut self, chunks: std::ops::Range<u32>) {
@@ -131,7 +134,7 @@ impl Algebra for Fingerprints {
         // Rank by rank, because the additions of a chunk wait for each other.
         for origin in 1..self.ranks {
             for (chunk, value) in chunks.clone().zip(&mut values) {
-                *value = self.add(value, &leaf(origin, chunk));
+                *value = self.folds.add(value, &leaf(origin, chunk));
             }
         }
         let expected = |value| Expected { value, right: COMPUTED - 1, first: None };
@@ -145,7 +148,7 @@ impl Algebra for Fingerprints {
         if self.expected[index].right == id {
             return Ok(());
         }
-        let (found, sequential) = (self.value(id), self.expected[index].value);
+        let (found, sequential) = (self.folds.value(id), self.expected[index].value);
         let summed = |value: &Value| (value.sum, value.more_sum, value.count);
         if summed(&found) != summed(&sequential) {
             return Err(self.explain(rank, chunk, &found, &sequential));
@@ -162,7 +165,7 @@ impl Algebra for Fingerprints {
     }
 
     fn count(&self, id: u32) -> u32 {
-        self.value(id).count
+        self.folds.value(id).count
     }
 
     fn class(&self) -> Reproducibility {
@@ -176,7 +179,7 @@ const BASE: u64 = 0x0F1B_3C8A_59D2_6E47;
 
 /// Returns the fingerprint of one contribution.
 #[inline]
-fn leaf(id: u32) -> Value {
+pub(super) fn leaf(id: u32) -> Value {
     let id = u64::from(id);
     let word = |stream: u64| mix(id.wrapping_add(stream));
     // The words of the weight are independent; the other hashes are never combined with it.
@@ -259,7 +262,7 @@ mod tests {
         let (a, b) = (all.fold(&[0, 1]).unwrap(), all.fold(&[2, 3]).unwrap());
         let balanced = all.fold(&[a, b]).unwrap();
         let commuted = all.fold(&[b, a]).unwrap();
-        let [left, balanced, commuted] = [left, balanced, commuted].map(|id| all.value(id));
+        let [left, balanced, commuted] = [left, balanced, commuted].map(|id| all.folds.value(id));
         assert_eq!(left.sequence, balanced.sequence);
         assert_ne!(left.tree, balanced.tree);
         assert_eq!(balanced.tree, commuted.tree);

@@ -34,6 +34,7 @@ mod error;
 mod exact;
 mod fast;
 mod fingerprint;
+mod folds;
 mod marks;
 mod slots;
 mod stuck;

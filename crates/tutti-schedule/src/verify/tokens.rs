@@ -57,6 +57,12 @@ impl Algebra for Tokens {
         Ok(COMPUTED + u32::try_from(start / self.words).unwrap_or(u32::MAX - COMPUTED))
     }
 
+    fn is_old(&self, _id: u32) -> bool {
+        false
+    }
+
+    fn recall(&mut self, _ids: impl Iterator<Item = u32>) {}
+
     fn expect(&mut self, _chunks: std::ops::Range<u32>) {}
 
     fn judge(&mut self, rank: RankId, chunk: u32, id: u32) -> Result<(), VerifyError> {

@@ -35,3 +35,5 @@ class Bytes:
     """Recordings, results and graphs: a trace of a day has millions of lines."""
     TRACE: Final = 1 << 30
     """The Chakra trace or the profile of a rank, packed or unpacked."""
+    ARCHIVE: Final = 16 << 30
+    """The Chakra traces of all ranks in an archive, packed or unpacked."""

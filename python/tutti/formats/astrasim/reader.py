@@ -27,6 +27,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.units import Time
 from tutti.formats.astrasim.text import load_text
 from tutti.formats.chakra import reader as chakra
+from tutti.formats.chakra.archive import is_archive
 from tutti.formats.chakra.writer import prefix_of
 from tutti.schedules.ir import schedule
 from tutti.workloads.errors import TraceError
@@ -139,8 +140,9 @@ def load_workload(
             raise mistake("applies to Chakra traces only", source="--groups", expected=expected)
         text = load_text(path, network.sizes)
         loaded = Workload([text.program], text.remarks)
-    elif path.is_file() and prefix_of(path) == path:
-        expected = "the prefix of Chakra traces, one such as run.0.et, or a text workload (.txt)"
+    elif path.is_file() and prefix_of(path) == path and not is_archive(path):
+        expected = "the prefix of Chakra traces, one such as run.0.et, an archive of them, or a "
+        expected += "text workload (.txt)"
         raise mistake("is not a workload of ASTRA-sim", source=str(path), expected=expected)
     else:
         traces = chakra.read_all(prefix_of(path) if path.is_file() else path, groups)

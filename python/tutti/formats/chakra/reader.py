@@ -265,13 +265,17 @@ def read_all(prefix: str | Path, groups: Path | None = None) -> list[ChakraTrace
     """Reads the traces of all ranks: ``<prefix>.0.et``, ``<prefix>.1.et`` and so on.
 
     Args:
-        prefix: The prefix of the files.
+        prefix: The prefix of the files, or an archive of them.
         groups: A table of process groups; by default that next to the traces, if there is one.
 
     Raises:
         ConfigError: The table of groups is invalid.
-        TraceError: The file of a rank is missing or invalid.
+        TraceError: The file of a rank is missing or invalid, or the archive is invalid.
     """
+    from tutti.formats.chakra import archive  # it reads the unpacked files with this function
+
+    if archive.is_archive(Path(prefix)):
+        return archive.read_all(Path(prefix), groups)
     files, known = rank_files(prefix), find_groups(Path(prefix), groups)
     return [replace(read(file), groups=known) for file in files]
 
@@ -378,8 +382,9 @@ def load_bytes(source: Path) -> bytes:
     if stream[:2] != b"\x1f\x8b":
         return stream
     try:
-        unpacked = zlib.decompressobj(wbits=31).decompress(stream, Bytes.TRACE + 1)
-    except zlib.error as error:
+        # Of all members: `gzip` and `cat` append to a file.
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(stream)).read(Bytes.TRACE + 1)
+    except (EOFError, OSError, zlib.error) as error:
         message = f"{source}: cannot be decompressed: {error}"
         raise TraceError(message, kind="unreadable") from None
     if len(unpacked) > Bytes.TRACE:

@@ -86,17 +86,27 @@ def _files(path: Path) -> tuple[Path, list[Path]]:
         TraceError: There are no files, or a folder has files of several prefixes.
     """
     if path.is_dir():
-        found = {prefix_of(each) for each in path.iterdir() if re.search(r"\.\d+\.et$", each.name)}
-        if len(found) != 1:
-            names = ", ".join(sorted(each.name for each in found)[:5])
-            problem = f"traces of {len(found)} prefixes ({names})" if found else "no traces"
-            message = f"{path}: {problem}: expected files <prefix>.<rank>.et of one prefix"
-            raise TraceError(message, kind="missing_rank", fields={"rank": 0})
-        return (prefix := found.pop()), rank_files(prefix)
+        prefix = prefix_in(path)
+        return prefix, rank_files(prefix)
     prefix = prefix_of(path)
     if path.is_file() and not re.search(r"\.\d+\.et$", path.name):
         return prefix, [path]
     return prefix, rank_files(prefix)
+
+
+def prefix_in(folder: Path) -> Path:
+    """Returns the prefix of the files in a folder.
+
+    Raises:
+        TraceError: The folder has no traces, or those of several prefixes.
+    """
+    found = {prefix_of(each) for each in folder.iterdir() if re.search(r"\.\d+\.et$", each.name)}
+    if len(found) != 1:
+        names = ", ".join(sorted(each.name for each in found)[:5])
+        problem = f"traces of {len(found)} prefixes ({names})" if found else "no traces"
+        message = f"{folder}: {problem}: expected files <prefix>.<rank>.et of one prefix"
+        raise TraceError(message, kind="missing_rank", fields={"rank": 0})
+    return found.pop()
 
 
 @dataclass

@@ -1,0 +1,117 @@
+"""Chakra traces of all ranks in an archive, and files of several gzip members."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tutti.base.errors import ConfigError
+from tutti.formats.chakra import reader as chakra
+from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node, read_all
+from tutti.formats.chakra.trace import read_trace
+from tutti.formats.formats import Options, head, recognised
+from tutti.workloads.errors import TraceError
+from tutti.workloads.trace import programs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tutti.workloads.operations import Trace
+
+CALL = {
+    "comm_type": Attribute("int64", 0),
+    "comm_size": Attribute("int64", 64),
+    "pg_name": Attribute("string", "all"),
+}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Returns the traces of two ranks, and their groups."""
+    for rank in range(2):
+        call = Node(id=1, name="call", type="COMM_COLL", attributes=CALL)
+        chakra.write(folder / f"t.{rank}.et", ChakraTrace(nodes=(call,)))
+    (folder / "t.comm_group.json").write_text(json.dumps({"all": [1, 0]}), encoding="utf-8")
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def packed(path: Path, contents: dict[str, bytes]) -> Path:
+    """Writes an archive, in the format of its ending."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in contents.items():
+                archive.writestr(name, data)
+        return path
+    with tarfile.open(path, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as archive:
+        for name, data in contents.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return path
+
+
+def loaded(path: Path) -> tuple[Trace, tuple[str, ...]]:
+    read = recognised(path, head(path), option="--from").reader()
+    return read(path, Options())
+
+
+@pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz", "tgz"])
+def test_an_archive_is_read_as_its_files(ending: str, tmp_path: Path) -> None:
+    contents = files(tmp_path)
+    expected, _ = read_trace(tmp_path / "t.0.et", Options())
+    path = packed(tmp_path / f"run.{ending}", {f"a/b/{k}": v for k, v in contents.items()})
+    trace, lines = loaded(path)
+    assert (trace.name, trace.collectives) == (expected.name, expected.collectives)
+    assert [rank.names for rank in trace.ranks] == [("call",)] * 2
+    assert not lines
+    traces = read_all(path)
+    assert [each.nodes for each in traces] == [each.nodes for each in read_all(tmp_path / "t")]
+    assert programs(traces, (2,))
+    # Errors found later name the archive, and so do remarks.
+    assert traces[1].nodes[0].place == f"{path}/t.1.et, rank 1, node 1"
+    assert traces[0].groups.source == f"{path}/t.comm_group.json"
+    unused = json.dumps({"other": [0]}).encode()
+    del contents["t.comm_group.json"]
+    odd = packed(tmp_path / f"odd.{ending}", contents | {"comm_group.json": unused})
+    with pytest.raises(TraceError, match=rf"odd\.{ending}/t\.0\.et, rank 0, .*unknown group `all`"):
+        loaded(odd)
+
+
+def test_other_archives_are_refused(tmp_path: Path) -> None:
+    contents = files(tmp_path)
+    one, two = contents["t.0.et"], contents["t.1.et"]
+
+    def refused(name: str, contents: dict[str, bytes], damage: slice | None = None) -> str:
+        path = packed(tmp_path / name, contents)
+        if damage is not None:
+            path.write_bytes(path.read_bytes()[damage])
+        with pytest.raises((TraceError, ConfigError)) as error:
+            loaded(path)
+        assert "tutti-" not in str(error.value)
+        return str(error.value)
+
+    assert "a.zip: no traces: expected files <prefix>.<rank>.et" in refused("a.zip", {"x": one})
+    assert "missing file of rank 0" in refused("b.tgz", {"t.1.et": two})
+    prefixes = refused("c.tar", {"t.0.et": one, "u.0.et": one})
+    assert "c.tar: traces of 2 prefixes (t, u)" in prefixes
+    twice = refused("d.zip", {"a/t.0.et": one, "b/t.0.et": two})
+    assert "d.zip: two files have the name t.0.et: a/t.0.et, b/t.0.et" in twice
+    for name in ("e.zip", "e.tar", "e.tgz"):
+        assert f"{name}: cannot be " in refused(name, contents, slice(0, 150))
+        assert f"{name}: cannot be " in refused(name, {"t.0.et": one}, slice(0, 0))
+
+
+def test_all_members_of_a_gzipped_file_are_read(tmp_path: Path) -> None:
+    path = chakra.write(tmp_path / "t.0.et", ChakraTrace(nodes=(Node(id=1), Node(id=2))))
+    data = path.read_bytes()
+    halves = gzip.compress(data[:9]), gzip.compress(data[9:])
+    path.write_bytes(b"".join(halves))
+    assert [node.id for node in chakra.read(path).nodes] == [1, 2]
+    path.write_bytes(b"".join(halves)[:-6])
+    with pytest.raises(TraceError, match=r"t\.0\.et: cannot be decompressed"):
+        chakra.read(path)
