@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, NoReturn
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
 
+import format_readers
 import mutations
 import readers
 
@@ -260,7 +261,7 @@ def main() -> int:
     problems = _apart(lambda: broken(found, work))
     problems += [
         f"format {name} has no valid input in readers.py"
-        for name in readers.unseeded(work / "again")
+        for name in format_readers.unseeded(work / "again")
     ]
     print("\n".join(problems), flush=True)
     failed = _in_parallel(found, work, given)

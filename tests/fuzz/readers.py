@@ -1,7 +1,7 @@
 """The readers of files that `make fuzz-readers` damages, with small valid files.
 
-Readers are those of all formats of `tutti.formats.formats`, and those of other files. A format that
-has no seed here is written from a small sample of its content.
+Readers are those of all formats of `tutti.formats.formats` (`format_readers`), and those of other
+files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import made
+import network_seeds
 import plans
 import samples
 import seeds
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Reader", "readers", "unseeded"]
+__all__ = ["Reader", "readers"]
 
 Files = dict[str, bytes]
 """Contents by name."""
@@ -43,8 +44,10 @@ class Reader:
 
 def readers(work: Path) -> list[Reader]:
     """Returns all readers; `work` is a folder for files of writers."""
+    from format_readers import format_readers
+
     return [
-        *_formats(work / "formats"),
+        *format_readers(work / "formats"),
         *_astrasim(work / "astrasim"),
         *_networks(),
         *_nccl(),
@@ -57,152 +60,6 @@ def readers(work: Path) -> list[Reader]:
 def _targets(found: list[seeds.Target], *names: str) -> tuple[Files, ...]:
     """Returns the files of the targets with these names; without names, of all."""
     return tuple(one.files for one in found if one.files and (not names or one.name in names))
-
-
-# --- formats -------------------------------------------------------------------------------------
-
-
-def unseeded(work: Path) -> list[str]:
-    """Returns the readable formats without a valid input."""
-    from tutti.formats.formats import formats
-
-    known = {reader.name for reader in _formats(work)}
-    return [each.name for each in formats() if each.read and f"format-{each.name}" not in known]
-
-
-def _formats(work: Path) -> list[Reader]:
-    from tutti.formats.formats import Format, Options, formats
-
-    def reader(each: Format, files: tuple[Files, ...]) -> Reader:
-        read = each.read
-        assert read is not None
-        repair = Options(repair="repair" in each.read_options)
-        return Reader(name=f"format-{each.name}", read=lambda path: read(path, repair), files=files)
-
-    found = []
-    for each in formats():
-        files = _seeded(each.name, work) or _written(each, work)
-        if each.read and files:
-            found.append(reader(each, files))
-    return found
-
-
-def _written(each: Any, work: Path) -> tuple[Files, ...]:
-    """Returns the files that a format writes for a sample of its content, or none."""
-    from tutti.base.errors import TuttiError
-    from tutti.formats.formats import Options
-
-    make = {
-        "schedule": _schedule,
-        "trace": _trace,
-        "topology": _topology,
-        "messages": _messages,
-    }[each.content]
-    if each.write is None:
-        return ()
-    folder = work / each.name
-    folder.mkdir(parents=True, exist_ok=True)
-    size = _size() if "size" in each.write_options else None
-    algorithm = "ring" if "algorithm" in each.write_options else None
-    main = folder / f"f.0{each.endings[0]}"
-    try:
-        each.write(make(), main, Options(size=size, algorithm=algorithm))
-    except TuttiError:
-        return ()  # listed as a format without a seed
-    names = sorted(folder.iterdir(), key=lambda path: (path != main, path.name))
-    return ({path.name: path.read_bytes() for path in names},)
-
-
-def _size() -> Any:
-    from tutti.base.units import Size
-
-    return Size.parse("64 KiB")
-
-
-def _schedule() -> Any:
-    from tutti.schedules.ir import schedule
-
-    return schedule("ring", collective="all_reduce", ranks=3)
-
-
-def _topology() -> Any:
-    """Returns a fat tree, which formats without other topologies represent, too."""
-    from tutti.topologies import Topology
-
-    return Topology.build("fat_tree:k=2,n=2", rate="100 Gb/s", latency="1 us")
-
-
-def _messages() -> Any:
-    from tutti.collectives.lowering import lower
-    from tutti.formats.messages import messages_of
-
-    return messages_of(lower(_schedule(), _size()))
-
-
-def _trace() -> Any:
-    """Returns a trace of two ranks with all kinds of operations."""
-    import numpy as np
-
-    from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace
-
-    def operations(rank: int) -> Operations:
-        kinds = [Kind.COMPUTE, Kind.SEND, Kind.RECEIVE, Kind.COLLECTIVE]
-        return Operations(
-            kinds=np.array(kinds, np.uint8),
-            sizes=np.array([0, 64, 64, 4096], np.int64),
-            durations=np.array([2_000_000, 0, 0, 0], np.int64),
-            peers=np.array([-1, 1 - rank, 1 - rank, 0], np.int32),
-            tags=np.array([0, 7, 7, 0], np.int64),
-            streams=np.array([0, 1, 1, 2], np.int32),
-            first_dependency=np.array([0, 0, 1, 2, 3], np.int64),
-            dependencies=np.array([0, 0, 2], np.int64),
-            on_start=np.array([False, True, False]),
-            names=("a", "b", "c", "d"),
-        )
-
-    call = CollectiveCall("all_reduce", (0, 1))
-    return Trace(name="sample", ranks=(operations(0), operations(1)), collectives=(call,))
-
-
-def _examples(*names: str) -> tuple[Files, ...]:
-    """Returns files of networks of other simulators."""
-    folder = seeds.EXAMPLES / "31_coming_from_garnet"
-    return tuple({name: (folder / name).read_bytes()} for name in names)
-
-
-def _seeded(name: str, work: Path) -> tuple[Files, ...]:
-    """Returns valid inputs of a format beyond those that tutti writes."""
-    from tutti.formats.formats import named
-
-    if name == "nccl-topology-xml":
-        path = seeds.EXAMPLES / "23_nccl_doctor" / "topology.xml"
-        return ({"topology.xml": path.read_bytes()},)
-    if name == "simgrid-xml":
-        return tuple(
-            {"p.xml": samples.SIMGRID % body} for body in (samples.CLUSTERS, samples.ZONES)
-        )
-    if name == "kineto":
-        return (training_seeds.profiles(), *made.profiles(work))
-    if name in {"garnet", "noxim"}:
-        return _examples("config.ini") if name == "garnet" else _examples("noxim.yaml")
-    if name == "tacos-csv":
-        return ({"t.csv": samples.TACOS}, {"t.csv": samples.TACOS_TIMES})
-    if name == "msccl-xml":
-        return (*_written(named(name, option="name"), work), {"m.xml": samples.MSCCL})
-    if name != "chakra":
-        return ()
-    from tutti.formats.chakra import reader as chakra
-
-    written = _written(named("chakra", option="name"), work)
-    files: Files = {}
-    for rank in range(2):
-        path = chakra.write(work / f"p.{rank}.et", samples.pytorch())
-        files[path.name] = path.read_bytes()
-    files["comm_group.json"] = b'{"1": [1, 0]}'
-    return (*written, files)
-
-
-# --- other readers -------------------------------------------------------------------------------
 
 
 def _astrasim(work: Path) -> list[Reader]:
@@ -252,9 +109,9 @@ def _gem5_and_noxim() -> list[Reader]:
         return experiment.load(path, ("num_cpus=6", "mesh_rows=2"))
 
     return [
-        Reader(name="garnet-script", read=script, files=_examples("mesh.py")),
-        Reader(name="garnet-run", read=experiment.load, files=_examples("config.ini")),
-        Reader(name="noxim-network", read=network.load, files=_examples("noxim.yaml")),
+        Reader(name="garnet-script", read=script, files=network_seeds.examples("mesh.py")),
+        Reader(name="garnet-run", read=experiment.load, files=network_seeds.examples("config.ini")),
+        Reader(name="noxim-network", read=network.load, files=network_seeds.examples("noxim.yaml")),
     ]
 
 
@@ -305,11 +162,11 @@ def _packet_traces() -> list[Reader]:
         return _core.FlitCase.trace(network, text, plan_of_trace(text).core_plan())
 
     return [
-        Reader(name="noc-trace", read=trace, files=({"t.csv": seeds.DEPENDENT},)),
+        Reader(name="noc-trace", read=trace, files=({"t.csv": network_seeds.DEPENDENT},)),
         Reader(
             name="netrace",
             read=partial(netrace.convert, flit_bytes=16),
-            files=({"t.tra": seeds.netrace()},),
+            files=({"t.tra": network_seeds.netrace()},),
         ),
     ]
 

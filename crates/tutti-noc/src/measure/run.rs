@@ -41,7 +41,7 @@ pub fn measure(
     let (settings, sent) = (*measurement, Vec::new());
     let mut run = Run { network, generator, settings, nodes, watchdog, stop, samples, sent };
     let ending = if ends_with_last_arrival(traffic, &measurement.phases) {
-        run.to_last_arrival()?
+        run.until_last_arrival()?
     } else {
         phases::run(&mut run, &measurement.phases)?
     };
@@ -230,7 +230,7 @@ impl Measurable for Run<'_> {
 impl Run<'_> {
     /// Runs until all packets of a trace have arrived, and measures them. Their dependencies have no
     /// cycle, so that only a deadlock of the network holds them up.
-    fn to_last_arrival(&mut self) -> Result<Ending, FlitError> {
+    fn until_last_arrival(&mut self) -> Result<Ending, FlitError> {
         self.generator.count_later();
         let step = if self.settings.sample > 0 { self.settings.sample } else { DRAIN_STEP };
         self.samples.start(self.network);

@@ -92,7 +92,7 @@ def _unpacked(path: Path) -> Iterator[Path]:
             fields = {
                 key: value.replace(name, str(path))
                 for key, value in error.fields.items()
-                if isinstance(value, str)
+                if isinstance(value, str) and key != "problem"
             }
             raise error.reworded(error.problem.replace(name, str(path)), **fields) from None
 
