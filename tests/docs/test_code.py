@@ -90,6 +90,7 @@ NEEDS_A_SETUP = (
     "tutti calibrate --live",
     "tutti tune all_reduce all_gather --ranks 2 --by measurement",
     "tutti mpi info --mpicc",
+    "tutti noc from-netrace blackscholes",
     "tutti mpi plan --ranks 6",
     "tutti train capture",
     "tutti train run step ",
