@@ -64,7 +64,8 @@ def loaded(path: Path) -> tuple[Trace, tuple[str, ...]]:
 def test_an_archive_is_read_as_its_files(ending: str, tmp_path: Path) -> None:
     contents = files(tmp_path)
     expected, _ = read_trace(tmp_path / "t.0.et", Options())
-    path = packed(tmp_path / f"run.{ending}", {f"a/b/{k}": v for k, v in contents.items()})
+    inside = {f"a/b/{k}": v for k, v in contents.items()} | {"__MACOSX/._t.0.et": b"mac"}
+    path = packed(tmp_path / f"run.{ending}", inside)
     trace, lines = loaded(path)
     assert (trace.name, trace.collectives) == (expected.name, expected.collectives)
     assert [rank.names for rank in trace.ranks] == [("call",)] * 2

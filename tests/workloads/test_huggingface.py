@@ -263,6 +263,11 @@ def test_windows_experts_and_dense_blocks_alternate_as_stated(tmp_path: Path) ->
         ({**GEMMA_3, "layer_types": ["full_attention", "sliding_attention"] * 13}, "",
          "layer_types: is not modelled"),
         ({**KIMI, "moe_layer_freq": 2}, "", "moe_layer_freq: is not valid"),
+        ({**QWEN, "mlp_only_layers": [0]}, "", "mlp_only_layers: is not modelled"),
+        ({**QWEN, "decoder_sparse_step": 2}, "", "decoder_sparse_step: is not modelled"),
+        ({**QWEN, "num_experts_per_tok": 200}, "", "num_experts_per_tok: is not valid"),
+        ({**LLAMA, "num_key_value_heads": 5}, "", "num_key_value_heads: is not valid"),
+        (multimodal({**LLAMA_4, "interleave_moe_layer_step": 0}), ",text=1", "step: is not valid"),
     ],
 )  # fmt: skip
 def test_patterns_that_are_not_modelled_are_named(

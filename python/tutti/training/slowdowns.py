@@ -67,7 +67,7 @@ class Effect(NamedTuple):
         disturbance: The disturbance, `none` or `all`.
         draw: The draw, from 0.
         total_ps: The time of all iterations of the simulation.
-        planned_ps: The time of the step as a plan; None for a step that is not that of a plan.
+        planned_ps: The undisturbed time of the step as a plan; None for other rows and steps.
     """
 
     disturbance: str
@@ -162,7 +162,8 @@ def effects(
         seed: The seed of the first draw.
         report: Called after each simulation with its row, in the order in which they end.
         threads: The most threads; 0 for one per core. Rows do not depend on it.
-        planned: Returns the time of a run as a plan, for the step of a plan.
+        planned: Returns the time of a run as a plan, for the step of a plan. Disturbances add to
+            it what they add to the simulation.
 
     Returns:
         A row per simulation: `disturbance` (`none`, `slow NPUs`, `spread`, `links down`, `other
@@ -182,8 +183,9 @@ def effects(
     rows: dict[int, Effect] = {}
 
     def done(index: int, run: TrainingResult) -> None:
-        as_plan = round(planned(run).step * 1e12) if planned else None
-        rows[index] = Effect(*cases[index], run.total.ps, as_plan)
+        name, draw = cases[index]
+        as_plan = round(planned(run).step * 1e12) if planned and name == "none" else None
+        rows[index] = Effect(name, draw, run.total.ps, as_plan)
         if report:
             report(rows[index])
 
@@ -195,7 +197,12 @@ def effects(
 def frame_of_effects(rows: Sequence[Effect]) -> pl.DataFrame:
     """Returns simulations as :func:`effects` does: disturbance, draw, and times in ps."""
     found = pl.DataFrame(rows, schema=list(Effect._fields), orient="row")
-    return found if any(row.planned_ps is not None for row in rows) else found.drop("planned_ps")
+    planned = next((row for row in rows if row.planned_ps is not None), None)
+    if planned is None:
+        return found.drop("planned_ps")
+    # A plan counts shares of exposed collectives, which a delay moves between them.
+    more = pl.col("total_ps") - planned.total_ps
+    return found.with_columns(planned_ps=planned.planned_ps + more)
 
 
 def ordered(rows: Sequence[Effect], disturbances: Disturbances) -> list[Effect]:

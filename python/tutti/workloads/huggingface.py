@@ -115,12 +115,15 @@ class _Config:
         is_given = latent is not None or head is not None
         if not is_given and (name in _GEMMA or hidden % heads):
             raise self._mistake("head_dim", "the elements of a head")
+        kv_heads = heads if latent else self._count("num_key_value_heads", most=heads)
+        if heads % kv_heads:
+            raise self._mistake("num_key_value_heads", f"a divisor of {heads} heads")
         window, full_every = self._windows(name, tokens)
         return Decoder(
             layers=self._count("num_hidden_layers", most=MOST_LAYERS),
             hidden=hidden,
             heads=heads,
-            kv_heads=heads if latent else self._count("num_key_value_heads"),
+            kv_heads=kv_heads,
             head=self._count("head_dim") if head is not None else None,
             wide=self._count("intermediate_size_mlp" if name == _LLAMA_4 else "intermediate_size"),
             vocabulary=self._count("vocab_size"),
@@ -154,6 +157,10 @@ class _Config:
             return None
         number, width = _EXPERTS[name]
         routed, groups = self._count(number), 1
+        if self.fields.get("mlp_only_layers"):
+            raise self._unmodelled("mlp_only_layers", "[]")
+        if self.fields.get("decoder_sparse_step") not in (None, 1):
+            raise self._unmodelled("decoder_sparse_step", "1")
         if name in _LATENT and self.fields.get("n_group") is not None:
             groups = self._count("n_group")
             if routed % groups:
@@ -166,7 +173,7 @@ class _Config:
                 raise self._mistake("moe_layer_freq", "1")
         return Experts(
             routed=routed,
-            top=self._count("num_experts_per_tok"),
+            top=self._count("num_experts_per_tok", most=routed),
             wide=self._count(width),
             shared=shared,
             dense=dense,
@@ -181,7 +188,7 @@ class _Config:
         blocks = self._count("num_hidden_layers", most=MOST_LAYERS)
         if listed is None:
             key = "interleave_moe_layer_step"
-            every = self._count(key, least=0) if self.fields.get(key) is not None else 1
+            every = self._count(key) if self.fields.get(key) is not None else 1
             return every if every <= blocks else 0
         if listed == []:
             return 0

@@ -135,12 +135,17 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:
     if file.read(2) == b"PK":
         with zipfile.ZipFile(file) as archive:
             for entry in archive.infolist():
-                if entry.filename.endswith(_UNPACKED):
+                if _is_trace(entry.filename):
                     yield entry.filename, archive.open(entry)
         return
     file.seek(0)
     with tarfile.open(fileobj=file, mode="r:*") as packed:
         for item in packed:
-            is_file = item.isfile() and item.name.endswith(_UNPACKED)
+            is_file = item.isfile() and _is_trace(item.name)
             if is_file and (content := packed.extractfile(item)):
                 yield item.name, content
+
+
+def _is_trace(place: str) -> bool:
+    """Returns whether a file is a trace or a table; macOS adds files that start with `._`."""
+    return place.endswith(_UNPACKED) and not PurePosixPath(place).name.startswith("._")

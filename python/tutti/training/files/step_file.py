@@ -10,12 +10,13 @@ from tutti.base.errors import TuttiError
 from tutti.base.files.kinds import validated_file
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.overrides import read_changed
+from tutti.base.units import OpRate
 from tutti.study.console import remark
 from tutti.training.endpoint import Configuration, configurations
 from tutti.training.files.tables import GpuTable, MeasuredTable, RawTraining, SystolicTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tutti.formats.chakra.reader import ChakraTrace
     from tutti.platforms.files.platform_file import RawPlatform
@@ -31,6 +32,8 @@ CAPTURED = "captured:"
 """The start of `model` for the folder of a captured step."""
 SCRIPT = "script:"
 """The start of `model` for a script that is captured."""
+_NEAR = 0.9
+"""The least share of a GPU's rate that needs no remark."""
 _RELATIVE = "paths are relative to the file of the training step"
 _BYTES = {"fp8": 1, "fp16": 2, "bf16": 2, "fp32": 4}
 
@@ -77,6 +80,8 @@ def load_training(
     tables, source = read_changed(path, changes, RawTraining, example=example, output=output)
     training = resolve_training(tables, source=source, folder=path.parent)
     for text in training.step.platform.remarks if training.step.platform else ():
+        remark(text)
+    for text in _other_peak(training.raw):
         remark(text)
     return training
 
@@ -304,6 +309,22 @@ def _kernels(given: GpuTable, source: str, folder: Path, model: Model) -> Comput
         return kernels_of(peaks, setting, given.efficiency, calibrated)
     except TuttiError as error:
         raise mistake(error.problem, source=source, key="compute", hint=error.hint) from None
+
+
+def _other_peak(raw: RawTraining) -> Iterator[str]:
+    """Yields a remark if `npu.arithmetic` is far from the rate of the GPU in its precision."""
+    if not isinstance(raw.compute, GpuTable):
+        return
+    from tutti.platforms.npus import npu
+    from tutti.training.plan.efficiency import rates_of
+
+    given = raw.compute
+    rate, stated = rates_of(npu(given.gpu), given.precision).flops, raw.npu.arithmetic.per_second
+    if not _NEAR < stated / rate < 1 / _NEAR:
+        yield (
+            f"npu.arithmetic is {raw.npu.arithmetic}, and products run at that rate: {given.gpu} "
+            f"has {OpRate(per_second=int(rate))} in {given.precision}"
+        )
 
 
 def _check_division(step: Step, source: str) -> None:

@@ -37,8 +37,8 @@ PLANNED = _columns("planned_")
 """Those of the step of a plan: its times as a plan."""
 _PLANNED = (
     "times of the plan, like `as a plan` of `tutti train run`: collectives expose the shares of "
-    "measured runs, and casts, the optimizer and a constant are added; total_ps of "
-    "disturbances.parquet are the times of the simulations"
+    "measured runs, and casts, the optimizer and a constant are added; disturbances add what they "
+    "add to the simulation (total_ps of disturbances.parquet)"
 )
 
 
