@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutti.formats.chakra.reader import (
-    NODE_TYPES,
-    Attribute,
-    ChakraTrace,
-    Node,
-    read,
-    read_all,
-    write,
-)
+from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node, read, read_all, write
+from tutti.formats.chakra.schema import NODE_TYPES
 from tutti.workloads.errors import TraceError
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.columns import load_nodes
 from tutti.formats.chakra.nodes import KNOWN, METADATA, Nodes, read_nodes
 from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
+from tutti.formats.chakra.schema import NODE_TYPES
 from tutti.workloads.errors import TraceError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _NODES = st.builds(
     Node,
     id=st.integers(0, (1 << 64) - 1),
     name=st.sampled_from(["", "mm", "größe", "x" * 300]),
-    type=st.sampled_from(chakra.NODE_TYPES[1:]),
+    type=st.sampled_from(NODE_TYPES[1:]),
     data_deps=st.lists(_NUMBERS, max_size=3).map(tuple),
     ctrl_deps=st.lists(_NUMBERS, max_size=3).map(tuple),
     duration_us=_TIMES,

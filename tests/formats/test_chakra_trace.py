@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tutti.base.errors import ConfigError
 from tutti.formats.chakra import reader as chakra
 from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
+from tutti.formats.chakra.schema import COLLECTIVES
 from tutti.formats.chakra.trace import read_trace
 from tutti.formats.chakra.writer import write_trace
 from tutti.formats.formats import Options, recognised
@@ -56,7 +57,7 @@ def assert_equal(one: Trace, other: Trace) -> None:
 
 _CALLS = st.builds(
     CollectiveCall,
-    collective=st.sampled_from([name for name in chakra.COLLECTIVES if "block" not in name]),
+    collective=st.sampled_from([name for name in COLLECTIVES if "block" not in name]),
     group=st.permutations(range(3)).flatmap(
         lambda ranks: st.integers(1, 3).map(lambda count: tuple(ranks[:count]))
     ),

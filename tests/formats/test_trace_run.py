@@ -15,7 +15,8 @@ from tutti.formats.astrasim.networks import AstraSimNetwork, Dimension
 from tutti.formats.astrasim.reader import load_workload, simulate
 from tutti.formats.astrasim.systems import System
 from tutti.formats.chakra import reader as chakra
-from tutti.formats.chakra.reader import COLLECTIVES, Attribute, ChakraTrace, Node
+from tutti.formats.chakra.reader import Attribute, ChakraTrace, Node
+from tutti.formats.chakra.schema import COLLECTIVES
 from tutti.formats.chakra.trace import read_trace
 from tutti.formats.chakra.writer import write_trace
 from tutti.formats.formats import Options

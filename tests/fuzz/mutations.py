@@ -317,7 +317,7 @@ def _mutate_trace(path: Path, rng: Random) -> None:
     from dataclasses import replace
 
     from tutti.formats.chakra import reader as chakra
-    from tutti.formats.chakra.schema import SCALARS
+    from tutti.formats.chakra.schema import NODE_TYPES, SCALARS
 
     kinds = [name for name, _ in SCALARS]
     trace = chakra.read(path)
@@ -340,8 +340,6 @@ def _mutate_trace(path: Path, rng: Random) -> None:
     elif action == 4:
         nodes[at] = replace(node, data_deps=(rng.choice((1, 2, 3, 9, 2**64 - 1)),))
     else:
-        nodes[at] = replace(
-            node, type=rng.choice(chakra.NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1))
-        )
+        nodes[at] = replace(node, type=rng.choice(NODE_TYPES[1:]), id=rng.choice((1, 2**64 - 1)))
     with suppress(ValueError, TypeError, OverflowError):
         chakra.write(path, replace(trace, nodes=tuple(nodes)))

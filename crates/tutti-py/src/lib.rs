@@ -19,6 +19,7 @@ mod flit_result;
 mod measure;
 mod network;
 mod noc;
+mod noc_registry;
 mod parameters;
 mod platform;
 mod run;
@@ -87,9 +88,10 @@ mod _core {
     };
     #[pymodule_export]
     use crate::noc::{
-        ChannelEnd, FlitCase, FlitChannel, FlitLoad, FlitNetwork, FlitPlan, FlitRegistryEntry,
-        ThrottledLink, flit_allocators, flit_patterns, flit_routings,
+        ChannelEnd, FlitCase, FlitChannel, FlitLoad, FlitNetwork, FlitPlan, ThrottledLink,
     };
+    #[pymodule_export]
+    use crate::noc_registry::{FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings};
     #[pymodule_export]
     use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
     #[pymodule_export]

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pyo3::prelude::*;
-use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::credits::{self, Throttled};
 use tutti_noc::deadlock::{self, Verdict};
 use tutti_noc::measure::{
     self, Ending, Load, Measurement, MeasurementPlan, Phases, Reply, Requests, Traffic,
 };
 use tutti_noc::routing::{self, Routing};
-use tutti_noc::traffic::{self, PacketSize, Pattern, Process, Trace};
+use tutti_noc::traffic::{PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
     ChannelParameters, End, FlitError, Flow, Network, PortBuffers, Settings, Speculation, VcRange,
     Wiring,
@@ -25,45 +24,6 @@ use crate::measure::{MeasurementCase, Outcome};
 use crate::network::{Texts, pairs};
 use crate::schedule::Number;
 use crate::topology::Topology;
-
-/// A line of a registry.
-#[pyclass(frozen, get_all, module = "tutti._core")]
-pub(crate) struct FlitRegistryEntry {
-    /// Its name in the notation `name:argument`.
-    name: &'static str,
-    /// What follows the colon; empty where nothing does.
-    argument: &'static str,
-    /// One sentence for lists.
-    summary: &'static str,
-}
-
-/// Every routing of flit networks.
-#[pyfunction]
-pub(crate) fn flit_routings() -> Vec<FlitRegistryEntry> {
-    let line = |entry: &routing::Entry| FlitRegistryEntry {
-        name: entry.name,
-        argument: entry.argument,
-        summary: entry.summary,
-    };
-    routing::REGISTRY.iter().map(line).collect()
-}
-
-/// Every pattern of traffic.
-#[pyfunction]
-pub(crate) fn flit_patterns() -> Vec<FlitRegistryEntry> {
-    let line = |entry: &traffic::Entry| FlitRegistryEntry {
-        name: entry.name,
-        argument: entry.argument,
-        summary: entry.summary,
-    };
-    traffic::REGISTRY.iter().map(line).collect()
-}
-
-/// The names of all allocators.
-#[pyfunction]
-pub(crate) fn flit_allocators() -> Vec<&'static str> {
-    AllocatorKind::ALL.map(AllocatorKind::name).to_vec()
-}
 
 /// The routers of a network: their parameters, those of speculation, the VCs of each class, a seed,
 /// and VCs and depth of the buffers of each router, none if they do not differ.

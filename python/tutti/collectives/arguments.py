@@ -370,7 +370,7 @@ class _Timer:
     def _finished(
         self, cases: dict[_Point, _Case], waiting: Sequence[_Point], races: Races
     ) -> dict[_Point, Figures]:
-        """Simulates the points that wait; returns those that were not stopped."""
+        """Simulates the waiting points; returns those that were not stopped."""
         finished: dict[_Point, Figures] = {}
         try:
             run_all(

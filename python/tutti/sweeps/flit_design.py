@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import fsum, isnan
+from math import fsum
 from typing import TYPE_CHECKING
 
 from tutti.base.files import limits
@@ -15,6 +15,7 @@ from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.networks.flit.files.tables import RawNoc
 from tutti.networks.flit.network import classes_of
 from tutti.networks.flit.placement import placed
+from tutti.sweeps.design_row import energies, number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,11 +100,11 @@ class FlitDesign:
             "tolerance": found.tolerance,
             "capacity": ideal.load if ideal else None,
             "bottleneck": ideal.bottleneck if ideal else None,
-            "zero_load_latency": _number(zero_load.latency.mean) if zero_load.is_stable else None,
+            "zero_load_latency": number(zero_load.latency.mean) if zero_load.is_stable else None,
             "zero_load_latency_half_width": (
-                _number(zero_load.latency.half_width) if zero_load.is_stable else None
+                number(zero_load.latency.half_width) if zero_load.is_stable else None
             ),
-            "hops": _number(zero_load.hops.mean) if zero_load.is_stable else None,
+            "hops": number(zero_load.hops.mean) if zero_load.is_stable else None,
             "runs": len(saturation.runs),
         }
         if self.noc.technology is not None:
@@ -125,7 +126,7 @@ class FlitDesign:
         if run.is_stable:
             row |= {
                 "latency": run.latency.mean,
-                "latency_half_width": _number(run.latency.half_width),
+                "latency_half_width": number(run.latency.half_width),
                 "latency_99": run.quantiles["99"],
             }
         return row | _energy(self.noc, run)
@@ -163,13 +164,4 @@ def _energy(noc: Noc, run: NocRun) -> Row:
     seconds = run.window * network.cycle_ps * 1e-12
     flits = run.accepted.mean * network.topology.ranks * run.window
     bits = flits * 8 * Size.of_any(network.flit).bytes
-    row: Row = {"power_w": total.nominal / seconds}
-    if bits > 0:
-        names = ("energy_low_pj_per_bit", "energy_pj_per_bit", "energy_high_pj_per_bit")
-        row |= {name: joules * 1e12 / bits for name, joules in zip(names, total, strict=True)}
-    return row
-
-
-def _number(value: float) -> float | None:
-    """Returns a number that JSON can represent."""
-    return None if isnan(value) else value
+    return energies(total, seconds, bits)

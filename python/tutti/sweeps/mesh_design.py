@@ -12,6 +12,7 @@ from tutti.networks.mesh.energy import mesh_energy
 from tutti.networks.mesh.files import RawSmart, resolve_smart
 from tutti.networks.mesh.placement import placed
 from tutti.networks.mesh.traffic import UNITS, sources_of
+from tutti.sweeps.design_row import energies, number
 
 if TYPE_CHECKING:
     from typing import Any
@@ -103,8 +104,8 @@ class MeshDesign:
         }
         if found.zero_load.is_stable:
             latency = found.zero_load.latency
-            row["zero_load_latency"] = _number(latency.mean)
-            row["zero_load_latency_half_width"] = _number(latency.half_width)
+            row["zero_load_latency"] = number(latency.mean)
+            row["zero_load_latency_half_width"] = number(latency.half_width)
         return row
 
     def run(self) -> Row:
@@ -117,11 +118,11 @@ class MeshDesign:
         row: Row = {"state": "empty" if is_empty else run.ending}
         if run.ending == "deadlocked":
             return row
-        row["accepted"] = _number(run.accepted.mean / sources_of(mesh, traffic[0]))
+        row["accepted"] = number(run.accepted.mean / sources_of(mesh, traffic[0]))
         if run.is_stable and not is_empty:
             row |= {
                 "latency": run.latency.mean,
-                "latency_half_width": _number(run.latency.half_width),
+                "latency_half_width": number(run.latency.half_width),
                 "latency_99": round(run.loads[0].quantiles["99"]),
             }
         return row | _energy(run)
@@ -142,14 +143,4 @@ def _energy(run: MeshRun) -> Row:
     ).total  # fmt: skip
     cycles = run.counts["cycles"]
     per_cycle = fsum(load.accepted.mean * load.parts.mean for load in run.loads if load.messages)
-    row: Row = {"power_w": total.nominal / (cycles * CYCLE_PS * 1e-12)}
-    bits = per_cycle * cycles * FLIT_BITS
-    if bits > 0:
-        names = ("energy_low_pj_per_bit", "energy_pj_per_bit", "energy_high_pj_per_bit")
-        row |= {name: joules * 1e12 / bits for name, joules in zip(names, total, strict=True)}
-    return row
-
-
-def _number(value: float) -> float | None:
-    """Returns a number that JSON can represent."""
-    return None if isnan(value) else value
+    return energies(total, cycles * CYCLE_PS * 1e-12, per_cycle * cycles * FLIT_BITS)

@@ -230,6 +230,16 @@ fn listed(case: &Case, settings: &Settings, nodes: u32) -> Listed {
     Listed { classes, queues, arrived: Vec::new() }
 }
 
+/// The channels between nodes and routers.
+fn port() -> ChannelParameters {
+    ChannelParameters {
+        latency: 1,
+        credit_latency: 1,
+        flit_time: Time::from_ps(1000),
+        length: None,
+    }
+}
+
 /// Both networks, for so many cycles; what arrived in each, sorted.
 fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
     let link = LinkParameters::new(
@@ -238,14 +248,8 @@ fn both(case: &Case) -> (Vec<Delivery>, Vec<Delivery>) {
     );
     let classes = tutti_topology::parse(case.network).unwrap().link_classes().len();
     let topology = tutti_topology::build(case.network, &vec![link; classes]).unwrap();
-    let port = ChannelParameters {
-        latency: 1,
-        credit_latency: 1,
-        flit_time: Time::from_ps(1000),
-        length: None,
-    };
     let cycle = Time::from_ps(1000);
-    let mut wiring = Wiring::of(Arc::new(topology), cycle, Bytes(16), port).unwrap();
+    let mut wiring = Wiring::of(Arc::new(topology), cycle, Bytes(16), port()).unwrap();
     if case.latency == 2 {
         wiring.limit_ports(Time::from_ps(case.flit_time), Time::from_ps(1700));
     }
@@ -302,14 +306,8 @@ fn the_cases_contain_every_routing() {
 fn corner_network(buffers: &[PortBuffers], routing: &str) -> Result<Network, FlitError> {
     let link = LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), Time::from_ps(1000));
     let topology = tutti_topology::build("mesh:3x3", &[link]).unwrap();
-    let port = ChannelParameters {
-        latency: 1,
-        credit_latency: 1,
-        flit_time: Time::from_ps(1000),
-        length: None,
-    };
     let cycle = Time::from_ps(1000);
-    let wiring = Arc::new(Wiring::of(Arc::new(topology), cycle, Bytes(16), port)?);
+    let wiring = Arc::new(Wiring::of(Arc::new(topology), cycle, Bytes(16), port())?);
     let routing = routing::parse(routing, &wiring)?;
     let settings = Settings { buffers: buffers.to_vec(), ..Settings::new(4, 8) };
     Network::new(&wiring, &settings, routing)

@@ -17,13 +17,12 @@ from tutti.formats.chakra.groups import NAMES as GROUP_NAMES
 from tutti.formats.chakra.groups import group_name
 from tutti.formats.chakra.reader import (
     MOST_US,
-    NODE_TYPES,
     Attribute,
     attributes_of,
     load_messages,
     parsed,
 )
-from tutti.formats.chakra.schema import schema
+from tutti.formats.chakra.schema import NODE_TYPES, schema
 from tutti.workloads.errors import TraceError
 
 if TYPE_CHECKING:

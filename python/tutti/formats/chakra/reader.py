@@ -27,35 +27,11 @@ from tutti.base.files.limits import MOST, Bytes
 from tutti.base.files.reader import read_bytes
 from tutti.formats.chakra.groups import NAMES as GROUP_NAMES
 from tutti.formats.chakra.groups import Groups, find_groups, group_name
-from tutti.formats.chakra.schema import schema
+from tutti.formats.chakra.schema import COLLECTIVES, NODE_TYPES, schema
 from tutti.workloads.errors import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-NODE_TYPES = (
-    "INVALID",
-    "METADATA",
-    "MEM_LOAD",
-    "MEM_STORE",
-    "COMP",
-    "COMM_SEND",
-    "COMM_RECV",
-    "COMM_COLL",
-)
-COLLECTIVES = (
-    "all_reduce",
-    "reduce",
-    "all_gather",
-    "gather",
-    "scatter",
-    "broadcast",
-    "all_to_all",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "barrier",
-)
-"""Names by the number of `comm_type`."""
 
 _NOT_NUMBERS = {"bool", "string", "bytes"}
 _MOST_NUMBER = (1 << 53) - 1

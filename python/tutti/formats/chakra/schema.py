@@ -8,6 +8,30 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+NODE_TYPES = (
+    "INVALID",
+    "METADATA",
+    "MEM_LOAD",
+    "MEM_STORE",
+    "COMP",
+    "COMM_SEND",
+    "COMM_RECV",
+    "COMM_COLL",
+)
+"""Names by the number of `type`."""
+COLLECTIVES = (
+    "all_reduce",
+    "reduce",
+    "all_gather",
+    "gather",
+    "scatter",
+    "broadcast",
+    "all_to_all",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "barrier",
+)
+"""Names by the number of `comm_type`."""
 SCALARS = (
     ("double", 1),
     ("float", 2),

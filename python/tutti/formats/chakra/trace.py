@@ -22,7 +22,8 @@ from tutti.formats.chakra.columns import load_nodes
 from tutti.formats.chakra.groups import find_groups
 from tutti.formats.chakra.nodes import METADATA
 from tutti.formats.chakra.order import acyclic, positions, stream_order
-from tutti.formats.chakra.reader import COLLECTIVES, NODE_TYPES, rank_files
+from tutti.formats.chakra.reader import rank_files
+from tutti.formats.chakra.schema import COLLECTIVES, NODE_TYPES
 from tutti.formats.chakra.writer import PICOSECONDS, SUMMED, prefix_of
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import CollectiveCall, Kind, Operations, Trace

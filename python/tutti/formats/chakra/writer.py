@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
 from tutti.formats.chakra.groups import GROUPS, Groups
-from tutti.formats.chakra.reader import (
-    COLLECTIVES,
-    MOST_US,
-    Attribute,
-    ChakraTrace,
-    Node,
-    write_nodes,
-)
+from tutti.formats.chakra.reader import MOST_US, Attribute, ChakraTrace, Node, write_nodes
+from tutti.formats.chakra.schema import COLLECTIVES
 from tutti.formats.messages import refuse_timed
 from tutti.workloads.errors import TraceError
 from tutti.workloads.operations import Kind
