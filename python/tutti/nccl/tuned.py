@@ -18,6 +18,7 @@ class Candidate:
         time: The predicted time in us; infinite if not considered.
         channels: The number of channels that NCCL uses for the size; 0 if not considered.
         threads: The number of threads per block; 0 if not considered.
+        corrections: The factors and constants of the prediction that no link has; empty if none.
         fallback: NCCL takes it only because the settings leave no algorithm.
     """
 
@@ -29,6 +30,7 @@ class Candidate:
     time: float = float("inf")
     channels: int = 0
     threads: int = 0
+    corrections: str = ""
     fallback: bool = False
 
     @property

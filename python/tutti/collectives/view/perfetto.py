@@ -1,9 +1,10 @@
 """Native Perfetto traces (TrackEvent protobuf) of a run, for ui.perfetto.dev and trace_processor.
 
-A track per rank holds its steps with their ops. Below it are the messages in flight from the rank,
-on as many tracks as overlap. An arrow (flow) leads from each send through its message to the
-receive. The clock of the trace counts nanoseconds: timestamps are rounded down, which preserves
-order and nesting. The arguments of each slice have the exact picoseconds.
+A track per rank, and per channel if channels progress concurrently, holds steps with their ops.
+Below it are the messages in flight from it, on as many tracks as overlap. An arrow (flow) leads
+from each send through its message to the receive. The clock of the trace counts nanoseconds:
+timestamps are rounded down, which preserves order and nesting. The arguments of each slice have the
+exact picoseconds.
 """
 
 from __future__ import annotations
@@ -47,19 +48,22 @@ def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], lis
     """Returns the tracks, and all events in order of time."""
     flows = {arrow: number for number, arrow in enumerate(sent, start=1)}
     starts, ends, loose = _ends_of_flows(ops, sent)
-    by_rank = {rank: list(group) for rank, group in groupby(ops, key=lambda bar: bar.rank)}
+    programs = {at: list(group) for at, group in groupby(ops, key=attrgetter("rank", "channel"))}
     outgoing = defaultdict(list)
     for arrow in sent:
-        outgoing[arrow.source].append(arrow)
+        outgoing[arrow.source, arrow.channel].append(arrow)
     tracks: list[Track] = []
     events: list[Event] = []
-    ranks = sorted({*by_rank, *outgoing, *(a.destination for a in sent)})
-    for rank in ranks:
-        home = Track(len(tracks) + 1, f"rank {rank}", None, rank)
+    arrived = {(arrow.destination, arrow.channel) for arrow in sent}
+    several = any(channel for _, channel in programs)
+    for order, at in enumerate(sorted({*programs, *outgoing, *arrived})):
+        rank, channel = at
+        name = f"rank {rank}, channel {channel}" if several else f"rank {rank}"
+        home = Track(len(tracks) + 1, name, None, order if several else rank)
         tracks.append(home)
-        program = _Program(home.uuid, flows, starts[rank], ends[rank], loose[rank])
-        events += program.events(by_rank.get(rank, []))
-        for number, lane in enumerate(lanes(outgoing.get(rank, []), *_FLIGHT)):
+        program = _Program(home.uuid, flows, starts[at], ends[at], loose[at])
+        events += program.events(programs.get(at, []))
+        for number, lane in enumerate(lanes(outgoing.get(at, []), *_FLIGHT)):
             track = Track(len(tracks) + 1, f"messages {number}", home.uuid, number)
             tracks.append(track)
             for arrow in lane:
@@ -70,28 +74,32 @@ def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], lis
 
 
 _FLIGHT = (attrgetter("sent_ps"), attrgetter("arrival_ps"))
-_Sides = dict[int, dict[Bar, list[Arrow]]]
+_Place = tuple[int, int]
+"""A rank and a channel."""
+_Sides = dict[_Place, dict[Bar, list[Arrow]]]
 
 
 def _ends_of_flows(
     ops: Sequence[Bar], sent: Sequence[Arrow]
-) -> tuple[_Sides, _Sides, dict[int, list[Arrow]]]:
+) -> tuple[_Sides, _Sides, dict[_Place, list[Arrow]]]:
     """Returns messages by their send and recv op per rank, and messages with an instant recv."""
-    sends = {(b.rank, b.peer, b.start_ps): b for b in ops if b.kind == "send"}
-    recvs = {(b.rank, b.peer, b.end_ps): b for b in ops if b.kind == "recv" and b.duration_ps > 0}
+    sends = {(b.rank, b.channel, b.peer, b.start_ps): b for b in ops if b.kind == "send"}
+    received = [bar for bar in ops if bar.kind == "recv" and bar.duration_ps > 0]
+    recvs = {(b.rank, b.channel, b.peer, b.end_ps): b for b in received}
     starts: _Sides = defaultdict(lambda: defaultdict(list))
     ends: _Sides = defaultdict(lambda: defaultdict(list))
-    loose: dict[int, list[Arrow]] = defaultdict(list)
+    loose: dict[_Place, list[Arrow]] = defaultdict(list)
     for arrow in sent:
-        send = sends.pop((arrow.source, arrow.destination, arrow.sent_ps), None)
-        send = send or sends.get((arrow.source, None, arrow.sent_ps))  # A multicast.
+        source, destination = (arrow.source, arrow.channel), (arrow.destination, arrow.channel)
+        send = sends.pop((*source, arrow.destination, arrow.sent_ps), None)
+        send = send or sends.get((*source, None, arrow.sent_ps))  # A multicast.
         if send is not None:
-            starts[arrow.source][send].append(arrow)
-        recv = recvs.pop((arrow.destination, arrow.source, arrow.received_ps), None)
+            starts[source][send].append(arrow)
+        recv = recvs.pop((*destination, arrow.source, arrow.received_ps), None)
         if recv is not None:
-            ends[arrow.destination][recv].append(arrow)
+            ends[destination][recv].append(arrow)
         else:
-            loose[arrow.destination].append(arrow)
+            loose[destination].append(arrow)
     return starts, ends, loose
 
 
