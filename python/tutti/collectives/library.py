@@ -212,6 +212,26 @@ class LibraryPlan:
         texts = (self.difference(*key, points) for key, points in found.items())
         return [text for text in texts if text]
 
+    def beyond(self, bounds: Mapping[tuple[int, int], int | None]) -> list[str]:
+        """Returns a line on the predictions that are faster than the links carry; else none.
+
+        Args:
+            bounds: Lower bounds in ps, by rank count and bytes.
+        """
+        shares = {
+            at: bound / predicted.time_ps
+            for at, predicted in self.baselines.items()
+            if (bound := bounds.get(at)) is not None and bound > predicted.time_ps
+        }
+        if not shares:
+            return []
+        ranks, size = most = max(shares, key=shares.__getitem__)
+        several = f", the most of {len(shares)} sizes" if len(shares) > 1 else ""
+        time = format_time(self.baselines[most].time_ps)
+        text = f"the model of {self.model.title} predicts {time} for {ranks} ranks at "
+        text += f"{format_size(size)}, {shares[most]:.1%} of the bound{several}"
+        return [f"{text}: more than the links of the platform carry"]
+
     def difference(self, name: str, ranks: int, points: Sequence[tuple[int, int]]) -> str:
         """Returns how a simulated algorithm differs from the library's own model; empty if little.
 
