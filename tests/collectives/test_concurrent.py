@@ -51,7 +51,7 @@ def test_the_record_has_the_channels(tmp_path: Path) -> None:
     assert timeline.filter(pl.col("start_ps") < before).is_empty()
     last = timeline.group_by("rank").agg(pl.max("end_ps")).sort("rank")
     assert last["end_ps"].to_list() == run.finish_ps
-    assert sum(run.critical_path.shares.values()) == run.completion_ps
+    assert sum(run.critical_path.shares_ps.values()) == run.completion_ps
     frame = run.messages_frame
     assert frame.select("source", "destination", "index").is_unique().all()
     assert frame.height == run.messages == 8 * 7 * 4
@@ -66,7 +66,7 @@ def test_noise_is_that_of_the_ranks() -> None:
     conditions = tutti.Conditions(arrival=arrival, wait_for_sends=True)
     run = tutti.simulate(concurrent, where, size="4 KiB", conditions=conditions)
     assert run.completion_ps > 1_000_000_000
-    assert run.start_ps == [0, 0, 0, 1_000_000_000, 0, 0, 0, 0]
+    assert run.frame["start_ps"].to_list() == [0, 0, 0, 1_000_000_000, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

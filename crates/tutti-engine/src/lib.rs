@@ -123,7 +123,7 @@ impl<M: MessageModel> Simulation<'_, M> {
         }
     }
 
-    /// Runs the channels of each rank as ranks of their own. Probes observe these.
+    /// Runs each channel of a rank as a rank. Probes observe these.
     fn execute_workers<C: Carrier, P: Probe>(
         &self,
         workers: &Workers<'_>,

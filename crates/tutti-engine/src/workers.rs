@@ -1,6 +1,6 @@
 //! Channels that progress concurrently: each channel of a rank is a *worker*, which the executor
-//! runs like a rank of its own. Worker `rank x channels + channel` shares the port of its rank in
-//! the network, and its own port of the model delays only its own messages.
+//! runs like a rank. Worker `rank x channels + channel` shares the port of its rank in
+//! the network, and its port of the model delays only its messages.
 
 use tutti_network::{Carried, Carrier, Deadlock, Ticket};
 use tutti_schedule::{Channels, Schedule, Shape, Step};

@@ -186,19 +186,19 @@ mod tests {
         ] {
             let schedule = concurrent(notation, count, run).unwrap();
             let channels = schedule.channels().unwrap();
-            let mut whole = Step::new();
+            let mut complete = Step::new();
             for (rank, step) in (0..8)
                 .flat_map(|rank| (0..schedule.steps(RankId(rank))).map(move |step| (rank, step)))
             {
-                whole.clear();
-                schedule.step(RankId(rank), step, &mut whole);
+                complete.clear();
+                schedule.step(RankId(rank), step, &mut complete);
                 let mut found = 0;
                 for channel in 0..count {
-                    let mut part = whole.clone();
+                    let mut part = complete.clone();
                     part.keep_channel(channels, channel);
                     found += part.ops().count();
                 }
-                assert_eq!(found, whole.ops().count(), "{notation}");
+                assert_eq!(found, complete.ops().count(), "{notation}");
             }
         }
     }

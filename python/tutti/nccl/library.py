@@ -261,7 +261,7 @@ class NcclLibrary:
     def _hops(self, row: Candidate, collective: str, layout: Layout) -> Hops | None:
         """Returns the messages on the longest path of a ring of NCCL on several nodes.
 
-        RCCL's table ranks algorithms: its latency of a step is no latency of messages.
+        RCCL's table ranks algorithms: its latency of a step is not that of messages.
         """
         ranks, nodes = layout.width * layout.nodes, layout.nodes
         if nodes == 1 or self.name == RCCL or row.algorithm != "Ring" or collective in CHAINED:

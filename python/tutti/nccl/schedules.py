@@ -121,7 +121,7 @@ def concurrent_channels(
 ) -> int:
     """Returns the number of channels of a schedule that do not wait for each other.
 
-    Each is a thread block in NCCL, with connections of its own. In a ring, the thread block waits
+    Each is a thread block in NCCL, with separate connections. In a ring, the thread block waits
     for one message at a time. In a tree, it has threads for both directions, which the steps of the
     schedule approximate without channels.
     """

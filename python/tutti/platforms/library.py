@@ -88,7 +88,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Hops:
-    """What a library's model has for the messages of a schedule, one after another.
+    """What a library's model has for sequential messages of a schedule.
 
     Attributes:
         latency_ps: The latency of all messages on the longest path, with that of the links.
