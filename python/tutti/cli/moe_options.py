@@ -14,7 +14,7 @@ from tutti.base.files.mistakes import known_word, mistake, shown
 from tutti.base.ranges import RANK_NOTATION, expanded_ranks
 from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
-from tutti.training.files.step_file import find_model
+from tutti.training.files.step_file import find_model, remarked_model
 from tutti.workloads.experts import (
     KERNELS,
     ExpertLayer,
@@ -178,7 +178,7 @@ def _model_sizes(notation: str) -> tuple[int, int, int]:
 
     The products of experts have a row per token and selected expert, other products one per token.
     """
-    layers = find_model(notation, Path()).layers
+    layers = remarked_model(notation).layers
     first = next((one for one in layers if one.experts > 1), None)
     if first is None:
         expected = "a model with experts, such as gpt:hidden=4096,experts=64"
