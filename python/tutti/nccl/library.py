@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.units import Size
 from tutti.measured.errors import TuningError
-from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
+from tutti.nccl.p2p import P2P, P2P_COLLECTIVES, simulated
 from tutti.nccl.presets import partial_system, preset_of
 from tutti.nccl.rccl import rccl_version
 from tutti.nccl.schedules import CHAINED, Layout, schedule_of
@@ -173,6 +173,9 @@ class NcclLibrary:
         ]
         if not any(row.considered for row in rows):
             refused = next((row.refusal for row in rows if row.refusal), "")
+            if refused and rows[0].algorithm == P2P:
+                problem = f"no prediction of {self.name.upper()} for {collective}: {refused}"
+                raise AlgorithmError(problem, hint=simulated(collective))
             why = refused or f"it does not perform {collective}"
             raise AlgorithmError(f"{self.name.upper()} does not consider {notation}: {why}")
         return _best(rows, collective)
@@ -239,7 +242,10 @@ class NcclLibrary:
             if "ranks" in error.fields or error.kind not in {"wrong_ranks", "wrong_collective"}:
                 raise
             # No rank count helps, but the model of the library has the time.
-            hint = f"{self._explanation(collective, layout, size)}, or name another algorithm"
+            other = "another algorithm"
+            if row.algorithm == "Tree" and error.kind == "wrong_ranks":
+                other = f"`{self.name}:ring`, which has a schedule"
+            hint = f"{self._explanation(collective, layout, size)}; or name {other}"
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES

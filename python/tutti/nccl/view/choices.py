@@ -99,6 +99,11 @@ def _time(us: float) -> str:
     return format_time(us * 10**6)
 
 
+def _known_count(number: int) -> str:
+    """Returns a number; a dash if it is 0, which stands for one that is not modelled."""
+    return f"{number:,}" if number else "-"
+
+
 def _gb_per_s(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e9:.4g}"
 
@@ -117,8 +122,10 @@ CANDIDATES: tuple[Column[Row], ...] = (
            when=lambda row: row.candidate.considered),
     Column("busbw", lambda row: row.busbw, format_rate, key="busbw_bytes_per_s", terminal=False,
            when=lambda row: row.candidate.considered),
-    Column("channels", lambda row: row.candidate.channels, count, key="channels"),
-    Column("threads", lambda row: row.candidate.threads, str, key="threads"),
+    Column("channels", lambda row: row.candidate.channels, count, key="channels",
+           terminal=_known_count),
+    Column("threads", lambda row: row.candidate.threads, count, key="threads",
+           terminal=_known_count),
     Column("why", lambda row: row.why, kind="reason", key="why",
            terminal=lambda why: why.replace("; ", "\n")),
 )  # fmt: skip
@@ -136,7 +143,8 @@ SIZES: tuple[Column[Choice], ...] = (
     Column("time", lambda choice: choice.chosen.time, _time),
     Column("busbw", lambda choice: choice.row.busbw, format_rate, short="busbw\nGB/s",
            terminal=_gb_per_s),
-    Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels"),
+    Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels",
+           terminal=_known_count),
     Column("next best", lambda choice: choice.next_best),
 )  # fmt: skip
 """The quantities of a size."""
