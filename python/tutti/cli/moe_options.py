@@ -209,11 +209,17 @@ def samples_of(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> 
     Raises:
         ConfigError: There are too many choices, or the routing is unknown.
     """
-    size = given.samples * placed.ranks * layer.tokens * layer.top_k
+    of_token = placed.ranks * layer.top_k
+    size = given.samples * layer.tokens * of_token
     if size > _MOST_CHOICES:
         problem = f"{size:,} choices of experts (samples x ranks x tokens x top-k) are too many"
-        expected = f"at most {_MOST_CHOICES:,}"
-        raise mistake(problem, source="--samples", expected=expected, hint="use fewer samples")
+        option, most = "--samples", _MOST_CHOICES // (layer.tokens * of_token)
+        one = ""
+        if not most:
+            option, most = "--tokens", _MOST_CHOICES // of_token
+            one = " and --samples 1" if given.samples > 1 else ""
+        raise mistake(problem, source=option, expected=f"at most {_MOST_CHOICES:,}",
+                      hint=f"use {option} {most}{one}, or less")  # fmt: skip
     seeds = range(given.seed, given.seed + given.samples)
     path = Path(given.routing)
     if path.suffix == ".csv":
