@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tutti.nccl.tuned import Candidate
 
 
+_MOST_US = 1e4
+"""The time in us above which a term has another unit."""
+
+
+def _term(us: float) -> str:
+    """Returns a term of a prediction, with the digits that NCCL's tables have."""
+    return f"{us:.1f} us" if us < _MOST_US else format_time(us * 10**6)
+
+
 class Row(NamedTuple):
     """A candidate, and the one that NCCL chooses.
 
@@ -54,7 +63,8 @@ class Row(NamedTuple):
         row, chosen = self.candidate, self.chosen
         if not row.considered:
             return row.refusal
-        terms = f"{row.latency:.1f} us + {row.transfer:.1f} us at {row.bandwidth:.4g} GB/s"
+        latency, transfer = _term(row.latency), _term(row.transfer)
+        terms = f"{latency} + {transfer} at {row.bandwidth:.4g} GB/s"
         if row.fallback:
             return f"{terms}; the settings leave no algorithm, so NCCL takes Ring"
         if row == chosen:
