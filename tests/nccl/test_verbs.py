@@ -314,6 +314,19 @@ def test_moe_remarks_the_all_to_all_of_the_library(tmp_path: Path) -> None:
     assert "NCCL 2.28.9 takes" in done.stderr, done.stderr
 
 
+def test_barriers_and_excluded_algorithms_have_hints(tmp_path: Path) -> None:
+    done = call(
+        "compare", "-c", "barrier", "-p", "dgx_h100", "-r", "8", "--no-report", cwd=tmp_path
+    )
+    assert "NCCL 2.28.9 default" in done.stdout, done.stderr
+    assert "sizes 0 B" in done.stderr
+    done = call(
+        "run", "nccl:nvls", "-p", "dgx_h100_cluster", "-r", "16", "-s", "1MiB", cwd=tmp_path
+    )
+    assert "NVLS between nodes needs CollNet" in done.stderr
+    assert "hint: it considers nccl:ring, nccl:tree, nccl:nvls_tree" in done.stderr
+
+
 def test_terminal_and_report_have_the_same_numbers_and_library(tmp_path: Path) -> None:
     words = ["compare", "-p", "dgx_h100", "-r", "4,8", "-b", "1MiB", "-e", "8MiB", "-f", "8"]
     done = call(*words, "-a", "nccl", "-a", "direct", "-o", "out", cwd=tmp_path)

@@ -15,6 +15,7 @@ from tutti.training.files.step_file import load_training
 from tutti.training.slowdowns import Disturbances, Effect, effects, frame_of_effects, ordered
 from tutti.training.study.step import plan_times
 from tutti.training.view.disturbed import disturbed_view
+from tutti.view.quantity import plural
 from tutti.workloads.errors import WorkloadError
 
 
@@ -99,7 +100,7 @@ def disturb(
     # The others are compared with the undisturbed step.
     if rows and rows[0].disturbance == "none":
         study.present(disturbed_view(frame_of_effects(rows), training.title))
-    remark(f"{draws} draws of each disturbance, from seed {seed}")
+    remark(f"{plural(draws, 'draw')} of each disturbance, from seed {seed}")
     study.end(len(rows), planned)
 
 
