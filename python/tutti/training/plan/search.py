@@ -271,8 +271,8 @@ def _nothing(
         size = fixed.micro_batch if fixed is not None else None
         if size is not None and batch % size:
             message += f"batch that micro-batches of {size} sequences divide"
-            least = batch // size * size
-            near = f"{least} or {least + size}" if least else f"{size}"
+            lower = batch // size * size
+            near = f"{lower} or {lower + size}" if lower else f"{size}"
             hint = f"use --global-batch {near}, or another --micro-batch"
             return WorkloadError(message, kind="no_plan", hint=hint)
         message += "batch that the data-parallel replicas divide"
