@@ -106,7 +106,7 @@ def test_frames_as_declared_are_taken() -> None:
     ("column", "value", "fragment"),
     [
         ("n", [1, 0], "column `n`: row 2: 0"),
-        ("n", [1, None], "column `n`: row 2: None"),
+        ("n", [1, None], "column `n`: row 2: null"),
         ("n", [1, 2**63 - 1], "column `n`: row 2: 9223372036854775807"),
         ("n", ["1", "2"], "column `n`: holds string"),
         ("n", [[1], [2]], "column `n`: holds list"),
@@ -114,7 +114,7 @@ def test_frames_as_declared_are_taken() -> None:
         ("x", [0.0, float("nan")], "column `x`: row 2: nan"),
         ("x", ["a", "b"], "column `x`: holds string"),
         ("t", [b"a", b"b"], "column `t`: holds binary"),
-        ("t", ["a", None], "column `t`: row 2: None"),
+        ("t", ["a", None], "column `t`: row 2: null"),
         ("f", [1, 0], "column `f`: holds int64"),
     ],
 )

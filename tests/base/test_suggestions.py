@@ -42,3 +42,4 @@ def test_a_beginning_is_the_shortest_name() -> None:
     known = ["dgx_b200", "gb200_nvl72_cluster", "gb200_nvl72"]
     assert meant("gb200", known) == "gb200_nvl72"
     assert meant("gb2", known) == ""
+    assert meant("h100", ["h100_sharp", "dgx_h100_cluster", "dgx_h100"]) == "dgx_h100"

@@ -257,6 +257,9 @@ def test_exhaustive_search_scores_all_schedules(here: Path) -> None:
 
 def test_version(here: Path) -> None:
     assert here.exists()
+    command = [sys.executable, "-m", "tutti", "nccl", "--versio"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("error: tutti nccl: no such option")
     assert run("--version").startswith("tutti 0.")
 
 

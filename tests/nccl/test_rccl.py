@@ -113,7 +113,7 @@ def test_between_nodes_the_difference_of_rings_is_stated() -> None:
     text = library.difference(case.name, 16, [(size.bytes, run.completion_ps)])
     assert "the model of RCCL 2.21.5 has 49.39 ms (-15%): a latency of 1.453 ms" in text, text
     assert run.of_limit <= 1
-    with pytest.raises(AlgorithmError, match="no schedule for trees through 8 GPUs"):
+    with pytest.raises(AlgorithmError, match=r"trees through 8 GPUs(?s:.*)name `rccl:ring`"):
         library.model.schedule("rccl:tree", "all_reduce", 16, 64 << 20)
 
 
@@ -124,6 +124,12 @@ def test_refuses_what_rccl_does_not_have(tmp_path: Path) -> None:
         candidates(system("mi300x", 1), "all_reduce", GIB, "2.28")
     rows = candidates(system("mi300x", 2), "all_to_all", GIB)
     assert all("between nodes" in row.refusal for row in rows)
+    explain = ["nccl", "explain", "--system", "mi300x", "--nodes", "2"]
+    for words in (explain, ["run", "rccl", "-p", "mi300x_cluster", "-r", "16"]):
+        done = call(*words, "-c", "all_to_all", "-s", "1MiB", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "no latency of sends and receives" in done.stderr
+        assert "hint: `direct` simulates its messages" in done.stderr
     done = call("run", "nccl:ring", "-p", "mi300x", "-r", "8", "--size", "1KiB", cwd=tmp_path)
     assert done.returncode == 2
     assert "is not the library of the platform" in done.stderr

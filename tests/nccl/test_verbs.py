@@ -8,6 +8,7 @@ number, and within `ABOVE` of it without other traffic. `sweep` and `explore` ha
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -313,6 +314,32 @@ def test_moe_remarks_the_all_to_all_of_the_library(tmp_path: Path) -> None:
     assert "NCCL 2.28.9 takes" in done.stderr, done.stderr
 
 
+def test_barriers_and_excluded_algorithms_have_hints(tmp_path: Path) -> None:
+    done = call(
+        "compare", "-c", "barrier", "-p", "dgx_h100", "-r", "8", "--no-report", cwd=tmp_path
+    )
+    assert "NCCL 2.28.9 default" in done.stdout, done.stderr
+    assert "sizes 0 B" in done.stderr
+    done = call(
+        "run", "nccl:nvls", "-p", "dgx_h100_cluster", "-r", "16", "-s", "1MiB", cwd=tmp_path
+    )
+    assert "NVLS between nodes needs CollNet" in done.stderr
+    assert "hint: it considers nccl:ring, nccl:tree, nccl:nvls_tree" in done.stderr
+
+
+def test_terminal_and_report_have_the_same_numbers_and_library(tmp_path: Path) -> None:
+    words = ["compare", "-p", "dgx_h100", "-r", "4,8", "-b", "1MiB", "-e", "8MiB", "-f", "8"]
+    done = call(*words, "-a", "nccl", "-a", "direct", "-o", "out", cwd=tmp_path)
+    page = (tmp_path / "out/report.html").read_text("utf-8")
+    page = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    verified, measured = re.findall(
+        r"^(\d+) (?:schedules verified|measurements)", done.stderr, re.M
+    )
+    assert f"schedules {verified} runs {measured} " in text
+    assert "NCCL 2.28.9 default: NVLS Simple 55.84 us," in text
+
+
 def test_explain_refuses_settings_without_effect(tmp_path: Path) -> None:
     done = call("nccl", "explain", "-c", "all_to_all", "--algo", "Ring", cwd=tmp_path)
     assert done.returncode == 2
@@ -320,6 +347,8 @@ def test_explain_refuses_settings_without_effect(tmp_path: Path) -> None:
     done = call("nccl", "explain", "-c", "all_to_all", "-s", "1GiB", "--json", cwd=tmp_path)
     (size,) = json.loads(done.stdout)["tables"]["sizes"]
     assert size["choice"] == {"algorithm": "P2P", "protocol": "Simple"}
+    done = call("nccl", "explain", "-c", "all_to_all", "-s", "1GiB", cwd=tmp_path)
+    assert re.search(r"P2P +Simple +\S+ ms +- +-", done.stdout), done.stdout
 
 
 @pytest.mark.parametrize(

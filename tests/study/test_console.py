@@ -32,6 +32,12 @@ def test_the_first_line_leaves_space_for_the_label() -> None:
     assert console.wrapped(f"{'a' * 50}: bbb", 40, 7) == f"{'a' * 50}:\n  bbb"
 
 
+def test_commands_stay_on_a_line() -> None:
+    text = f"hint: {'word ' * 4}`tutti run direct -c all_to_all`; or more"
+    assert "\n  `tutti run direct -c all_to_all`; or\n" in console.wrapped(text, 40)
+    assert max(map(len, console.wrapped(text.replace("-c", "-c " * 20), 40).split("\n"))) <= 40
+
+
 @pytest.mark.parametrize(("terminal", "lines"), [(True, 4), (False, 2)])
 def test_errors_wrap_on_terminals_only(
     *,

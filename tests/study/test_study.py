@@ -99,21 +99,21 @@ def test_a_named_file_with_other_content_is_replaced_with_force_only(tmp_path: P
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     forced = call(*line, "--size", "2KiB", "--force", cwd=tmp_path)
     assert forced.returncode == 0
-    assert "replaced t.0.et, t.1.et, which had other content" in forced.stderr
+    assert "the earlier content of t.0.et, t.1.et was replaced" in forced.stderr
 
 
 def test_files_without_a_name_of_the_user_are_replaced_with_a_remark(tmp_path: Path) -> None:
     assert call("schedule", "draw", "ring", "--ranks", "2", cwd=tmp_path).returncode == 0
     again = call("schedule", "draw", "ring", "--ranks", "3", cwd=tmp_path)
     assert again.returncode == 0
-    assert "replaced schedule.svg, which had other content" in again.stderr
+    assert "the earlier content of schedule.svg was replaced" in again.stderr
     named = ("schedule", "draw", "ring", "--ranks", "2", "--out", "schedule.svg")
     assert call(*named, cwd=tmp_path).returncode == 2
 
 
 def test_results_of_an_earlier_run_are_replaced_with_a_remark(tmp_path: Path) -> None:
     line = ("run", "ring", "--ranks", "2", "--out", "out", "--size")
-    for size, text in (("8", ""), ("8", ""), ("16", "replaced ranks.parquet, ")):
+    for size, text in (("8", ""), ("8", ""), ("16", "the earlier content of ranks.parquet, ")):
         done = call(*line, size, cwd=tmp_path)
         assert done.returncode == 0
         assert ("replaced" in done.stderr) == bool(text)

@@ -308,6 +308,10 @@ def test_a_model_states_hidden_experts_and_top_k() -> None:
         ((*COMMAND, "--ranks", "1"), "--ranks: is out of range"),
         ((*COMMAND, "--ranks", "8", "--platform", "cray_xc30"), "has no topology"),
         ((*COMMAND, "--ranks", "8", "--routing", "none.csv"), "there is no such file"),
+        (
+            (*COMMAND, "--ranks", "8", "--tokens", "16000000", "--samples", "2"),
+            "and --samples 1, or less",
+        ),
     ],
 )
 def test_invalid_options_are_reported(arguments: tuple[str, ...], message: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import tutti
+from called import call
 from tutti.topologies import cables, with_faults
 from tutti.topologies.errors import TopologyError
 from tutti.training.endpoint import configurations
@@ -16,6 +17,9 @@ from tutti.training.slowdowns import Disturbances, effects, summary
 from tutti.training.step import Step
 from tutti.workloads import Parallelism, build
 from tutti.workloads.errors import WorkloadError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 IDEAL = configurations()["ideal"]
 
@@ -137,6 +141,19 @@ def test_links_of_a_torus_are_not_disturbed() -> None:
         effects(torus, IDEAL, Disturbances(), draws=1)
     with pytest.raises(WorkloadError, match="slow_share is 2"):
         Disturbances(slow_share=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--slow", "2:1.3"], "--slow SHARE: is out of range\ngiven: 2.0"),
+        (["--down", "-1"], "--down: is out of range\ngiven: -1"),
+        ([], "nothing disturbs the step\nexpected: --slow, --spread"),
+    ],
+)
+def test_errors_name_options(words: list[str], expected: str, tmp_path: Path) -> None:
+    done = call("train", "disturb", "step.toml", *words, cwd=tmp_path)
+    assert expected in done.stderr
 
 
 def test_routing_of_a_family_is_not_replaced() -> None:

@@ -98,6 +98,13 @@ GEMMA_3: dict[str, Any] = {
     "sliding_window": 512,
     "vocab_size": 262_144,
 }
+GEMMA_3_4B = {
+    "hidden_size": 2560,
+    "intermediate_size": 10_240,
+    "model_type": "gemma3_text",
+    "num_hidden_layers": 34,
+    "sliding_window": 1024,
+}
 LLAMA_4: dict[str, Any] = {
     "attention_chunk_size": 8192,
     "head_dim": 128,
@@ -170,6 +177,8 @@ def test_the_sequence_length_is_in_the_name(tmp_path: Path) -> None:
         ({"sliding_window": 4096}, "sliding_window: is not modelled"),
         ({"num_hidden_layers": True}, "num_hidden_layers: is not valid"),
         ({"num_hidden_layers": 2**31}, "expected: an integer from 1 to 4,096"),
+        ({"model_type": "lama"}, r"model_type: (?s:.*)expected: llama\nhint: did you mean `llama`"),
+        ({"architectures": None, "model_type": "qwn3"}, "one of (?s:.*)did you mean `qwen3`"),
     ],
 )
 def test_a_field_that_is_not_modelled_is_named(
@@ -182,8 +191,15 @@ def test_a_field_that_is_not_modelled_is_named(
 
 def test_a_missing_field_is_named(tmp_path: Path) -> None:
     written(tmp_path, {key: value for key, value in QWEN.items() if key != "num_experts"})
-    with pytest.raises(ConfigError, match="num_experts: is missing"):
+    with pytest.raises(ConfigError, match=r'num_experts: is missing(?s:.*)add "num_experts"'):
         find_model("hf:config.json", tmp_path)
+
+
+def test_a_sequence_above_the_longest_is_remarked(tmp_path: Path) -> None:
+    written(tmp_path, {**LLAMA, "model_type": "llama", "max_position_embeddings": 8192})
+    assert find_model("hf:config.json,tokens=8192", tmp_path).remarks == ()
+    (remark,) = find_model("hf:config.json,tokens=8193", tmp_path).remarks
+    assert "8,193 tokens exceed max_position_embeddings" in remark
 
 
 @pytest.mark.parametrize("option", ["tokens=0", "tokens=x", "layers=2", "tokens=99999999"])
@@ -210,8 +226,12 @@ def test_an_invalid_option_is_refused(option: str, tmp_path: Path) -> None:
         # Model card of Meta, 109 B and 400 B with the vision encoder of some 0.9 B.
         (multimodal(LLAMA_4), 109e9 - 0.9e9, 5e-3),
         (multimodal(MAVERICK), 400e9, 5e-3),
+        # The file of Gemma 3 4B omits heads and vocabulary; Keras Hub, gemma3_4b_text, counts
+        # 3,880,099,328 with a vocabulary of 262,144.
+        (multimodal(GEMMA_3_4B), 3_880_099_328 + 64 * 2560, 1e-4),
     ],
-    ids=["gemma2-2b", "gemma2-9b", "gemma2-27b", "gemma3-1b", "gemma3-27b", "scout", "maverick"],
+    ids=["gemma2-2b", "gemma2-9b", "gemma2-27b", "gemma3-1b", "gemma3-27b", "scout", "maverick",
+         "gemma3-4b"],
 )  # fmt: skip
 def test_weights_are_the_published_ones(
     fields: dict[str, Any], published: float, within: float, tmp_path: Path
@@ -222,7 +242,12 @@ def test_weights_are_the_published_ones(
     assert model.decoder.parameters == pytest.approx(published, rel=within)
     # Of the classifier, the model has only the weights that the embedding does not have.
     assert model.parameters == model.decoder.parameters
-    if text:
+    omitted = (
+        "vocab_size = 262,208, num_attention_heads = 8, num_key_value_heads = 4, head_dim = 256"
+    )
+    is_partial = fields.get("text_config") == GEMMA_3_4B
+    assert (omitted in "".join(model.remarks)) is is_partial
+    if text and not is_partial:
         assert model.decoder.active == pytest.approx(17e9, rel=0.02)
 
 

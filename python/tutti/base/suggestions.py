@@ -24,7 +24,8 @@ _SHORT: Final = {"bcast": "broadcast"}
 def meant(word: str, known: Iterable[str]) -> str:
     """Returns the closest known name, or "".
 
-    The shortest name that starts with the word comes first. Names of collectives in MPI and in
+    The shortest name of which the word is a part, such as ``h100`` of ``dgx_h100``, comes first,
+    then the shortest that starts with it. Names of collectives in MPI and in
     benchmarks, such as ``MPI_Ibcast``, ``osu_alltoall`` and ``reduce_perf``, are recognised,
     although their letters may be closer to another collective.
     """
@@ -37,11 +38,11 @@ def meant(word: str, known: Iterable[str]) -> str:
         found = bare.get(_bare(_SHORT.get(spelt, spelt)))
         if found:
             return found
-    started = [
-        name for name in names if len(word) >= _LEAST_START and name.startswith(word.lower())
-    ]
-    if started:
-        return min(started, key=len)
+    if len(word) >= _LEAST_START:
+        parts = [name for name in names if word.lower() in name.split("_")]
+        started = parts or [name for name in names if name.startswith(word.lower())]
+        if started:
+            return min(started, key=len)
     close = get_close_matches(word, names, n=1, cutoff=_CLOSE)
     return close[0] if close else ""
 

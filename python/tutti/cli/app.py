@@ -338,7 +338,7 @@ def main() -> None:
     if "mpi" not in sys.argv[1:2]:  # its programs have the environment of this process
         os.environ.setdefault(_PLUGINS, "1")
     try:
-        app()
+        app(prog_name="tutti")  # also as `python -m tutti`
     except BrokenPipeError:  # the reader, such as `head`, has exited
         sys.stderr.close()
         sys.exit(ExitCode.OK)

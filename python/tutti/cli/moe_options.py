@@ -14,7 +14,7 @@ from tutti.base.files.mistakes import known_word, mistake, shown
 from tutti.base.ranges import RANK_NOTATION, expanded_ranks
 from tutti.schedules.popularity import popularity
 from tutti.training.experts import MOST_SIMULATED
-from tutti.training.files.step_file import find_model
+from tutti.training.files.step_file import find_model, remarked_model
 from tutti.workloads.experts import (
     KERNELS,
     ExpertLayer,
@@ -178,7 +178,7 @@ def _model_sizes(notation: str) -> tuple[int, int, int]:
 
     The products of experts have a row per token and selected expert, other products one per token.
     """
-    layers = find_model(notation, Path()).layers
+    layers = remarked_model(notation).layers
     first = next((one for one in layers if one.experts > 1), None)
     if first is None:
         expected = "a model with experts, such as gpt:hidden=4096,experts=64"
@@ -209,11 +209,17 @@ def samples_of(layer: ExpertLayer, placed: Placement, given: RoutingOptions) -> 
     Raises:
         ConfigError: There are too many choices, or the routing is unknown.
     """
-    size = given.samples * placed.ranks * layer.tokens * layer.top_k
+    of_token = placed.ranks * layer.top_k
+    size = given.samples * layer.tokens * of_token
     if size > _MOST_CHOICES:
         problem = f"{size:,} choices of experts (samples x ranks x tokens x top-k) are too many"
-        expected = f"at most {_MOST_CHOICES:,}"
-        raise mistake(problem, source="--samples", expected=expected, hint="use fewer samples")
+        option, most = "--samples", _MOST_CHOICES // (layer.tokens * of_token)
+        one = ""
+        if not most:
+            option, most = "--tokens", _MOST_CHOICES // of_token
+            one = " and --samples 1" if given.samples > 1 else ""
+        raise mistake(problem, source=option, expected=f"at most {_MOST_CHOICES:,}",
+                      hint=f"use {option} {most}{one}, or less")  # fmt: skip
     seeds = range(given.seed, given.seed + given.samples)
     path = Path(given.routing)
     if path.suffix == ".csv":

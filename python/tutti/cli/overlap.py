@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -12,7 +11,7 @@ from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.cli.grouped import grouped
 from tutti.study.study import Study
-from tutti.training.files.step_file import find_model
+from tutti.training.files.step_file import remarked_model
 from tutti.training.overlap import Overlap
 from tutti.training.overlap import Overlapped as Iteration
 from tutti.training.study.overlap import time_overlap
@@ -116,4 +115,4 @@ def _layers(
     kind, _, name = notation.partition(":")
     if kind == RECORDED:
         return recorded(name)
-    return timed(find_model(notation, Path()), Chiplet(share=share), batch)
+    return timed(remarked_model(notation), Chiplet(share=share), batch)

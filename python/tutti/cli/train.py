@@ -56,7 +56,7 @@ def list_() -> None:
             out().print(f"  {entry.name}:{entry.argument}", markup=False)
     out().print("\nread from files", style="bold")
     for name, what in _READ:
-        out().print(f"  {name:18}{what}", markup=False)
+        out().print(f"  {name:16} {what}", markup=False)
     out().print("\nconfigurations of Rashidi et al. 2021", style="bold")
     out().print(f"  {', '.join(configurations())}", markup=False)
 
@@ -64,7 +64,7 @@ def list_() -> None:
 _READ = (
     ("scalesim:FILE", "layers from a topology of SCALE-Sim"),
     ("chakra:PREFIX", "ops of each NPU, from the traces PREFIX.RANK.et"),
-    ("kineto:FILES", "ops of each NPU, from profiles of PyTorch: a file, pattern or folder"),
+    ("kineto:FILES", "ops of each NPU, from PyTorch profiles: file, pattern or folder"),
     ("hf:FILE", "a decoder, from the config.json of Hugging Face"),
     ("captured:FOLDER", "a step of a PyTorch program, from `tutti train capture`"),
     ("script:FILE", "a PyTorch program, captured as `[capture]` states"),

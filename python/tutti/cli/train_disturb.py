@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,8 @@ from tutti.training.files.step_file import load_training
 from tutti.training.slowdowns import Disturbances, Effect, effects, frame_of_effects, ordered
 from tutti.training.study.step import plan_times
 from tutti.training.view.disturbed import disturbed_view
+from tutti.view.quantity import plural
+from tutti.workloads.errors import WorkloadError
 
 
 def disturb(
@@ -68,7 +70,7 @@ def disturb(
         --load 0.2 --draws 20
     """
     share, factor = _slow(slow)
-    what = Disturbances(
+    what = _disturbances(
         slow_share=share,
         slow_factor=factor,
         spread=spread,
@@ -98,8 +100,31 @@ def disturb(
     # The others are compared with the undisturbed step.
     if rows and rows[0].disturbance == "none":
         study.present(disturbed_view(frame_of_effects(rows), training.title))
-    remark(f"{draws} draws of each disturbance, from seed {seed}")
+    remark(f"{plural(draws, 'draw')} of each disturbance, from seed {seed}")
     study.end(len(rows), planned)
+
+
+_OPTIONS = {"slow_share": "--slow SHARE", "slow_factor": "--slow SHARE:FACTOR"}
+"""The options of parameters with another name."""
+
+
+def _disturbances(**given: Any) -> Disturbances:  # noqa: ANN401 - as its class
+    """Returns the disturbances of the options.
+
+    Raises:
+        ConfigError: A value is out of range, or nothing is disturbed.
+    """
+    try:
+        found = Disturbances(**given)
+    except WorkloadError as error:
+        option = _OPTIONS.get(error.parameter, f"--{error.parameter}")
+        raise mistake("is out of range", source=option, value=shown(error.value),
+                      expected=error.expected) from None  # fmt: skip
+    if not found.is_active:
+        raise mistake("nothing disturbs the step", source="tutti train disturb",
+                      expected="--slow, --spread, --down, --cable or --load",
+                      hint="--slow 0.02:1.3 makes 2 % of the NPUs slow")  # fmt: skip
+    return found
 
 
 def _slow(text: str | None) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.files.job import cluster_of, sequences_of, unlike_platform
-from tutti.training.files.step_file import find_model
+from tutti.training.files.step_file import remarked_model
 from tutti.training.plan import Ranked, ranked, simulate_fastest
 from tutti.training.plan.efficiency import unmeasured
 from tutti.training.plan.view.plan import plan_view
@@ -53,7 +53,7 @@ def plan(job: JobOptions, degrees: Degrees, output: Shown) -> None:
       tutti train plan llama3_8b -p dgx_h100_cluster -g 8 --global-batch 128 \\
         --precision fp8 --zero 3 --tensor 1 --micro-batch 1 --out training.toml
     """
-    model = find_model(job.model, Path())
+    model = remarked_model(job.model)
     job, degrees = with_recipe(job, degrees)
     cluster = cluster_of(job, model)
     if defaults := defaults_of(job, cluster):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.units import Size
 from tutti.measured.errors import TuningError
-from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
+from tutti.nccl.p2p import P2P, P2P_COLLECTIVES, simulated
 from tutti.nccl.presets import partial_system, preset_of
 from tutti.nccl.rccl import rccl_version
 from tutti.nccl.schedules import CHAINED, Layout, concurrent_channels, schedule_of
@@ -138,7 +138,8 @@ class NcclLibrary:
         """
         if collective not in {**COLLECTIVES, **P2P_COLLECTIVES}:
             problem = f"{self.name.upper()} has no {collective}"
-            raise AlgorithmError(problem, kind="wrong_collective")
+            hint = "PyTorch's is an all_reduce of 4 B" if collective == "barrier" else None
+            raise AlgorithmError(problem, kind="wrong_collective", hint=hint)
         return candidates(self.on(self.layout(ranks)), collective, max(1, size), self.version)
 
     def default(self, collective: str, ranks: Ranks, size: int) -> Prediction:
@@ -172,17 +173,26 @@ class NcclLibrary:
             if algorithm in {"", row.algorithm} and protocol in {"", row.protocol}
         ]
         if not any(row.considered for row in rows):
-            refused = next((row.refusal for row in rows if row.refusal), "")
+            # The last protocol is Simple, the only one of most algorithms.
+            refused = next((row.refusal for row in reversed(rows) if row.refusal), "")
+            if refused and rows[0].algorithm == P2P:
+                problem = f"no prediction of {self.name.upper()} for {collective}: {refused}"
+                raise AlgorithmError(problem, hint=simulated(collective))
             why = refused or f"it does not perform {collective}"
-            raise AlgorithmError(f"{self.name.upper()} does not consider {notation}: {why}")
+            names = ", ".join(self.notations(collective, ranks))
+            hint = f"it considers {names}" if names else None
+            problem = f"{self.name.upper()} does not consider {notation}: {why}"
+            raise AlgorithmError(problem, hint=hint)
         return _best(rows, collective)
 
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
-        """Returns the notations of the algorithms that NCCL considers.
+        """Returns the notations of the algorithms that NCCL considers; none for a barrier.
 
         Raises:
             AlgorithmError: NCCL does not have the collective, or the nodes are not known.
         """
+        if collective == "barrier":
+            return []
         rows = self.candidates(collective, ranks, 1 << 20)
         names = {row.algorithm for row in rows if row.considered}
         return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
@@ -243,7 +253,10 @@ class NcclLibrary:
             if "ranks" in error.fields or error.kind not in {"wrong_ranks", "wrong_collective"}:
                 raise
             # No rank count helps, but the model of the library has the time.
-            hint = f"{self._explanation(collective, layout, size)}, or name another algorithm"
+            other = "another algorithm"
+            if row.algorithm == "Tree" and error.kind == "wrong_ranks":
+                other = f"`{self.name}:ring`, which has a schedule"
+            hint = f"{self._explanation(collective, layout, size)}; or name {other}"
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES

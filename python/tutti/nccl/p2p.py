@@ -24,6 +24,11 @@ _LL_THRESHOLD = 16 << 10
 _LL_RATE = 0.5
 
 
+def simulated(collective: str) -> str:
+    """Returns the hint at the algorithm that simulates the same messages, without NCCL's model."""
+    return f"`direct` simulates its messages: `tutti run direct -c {collective} -p PLATFORM`"
+
+
 def p2p_candidates(
     system: NcclSystem, latencies: tuple[float, float], size: int
 ) -> list[Candidate]:

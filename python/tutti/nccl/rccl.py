@@ -83,7 +83,8 @@ def rccl_candidates(
     """
     if settings != Settings():
         problem = "is not modelled for RCCL, unlike its defaults"
-        raise mistake(problem, source="NCCL's environment variables", expected="none")
+        raise mistake(problem, source="NCCL's environment variables", expected="none",
+                      hint="omit --algo, --proto and --env")  # fmt: skip
     model = _Model(system, tuning_of(system.gfx), collective)
     if collective in P2P_COLLECTIVES:
         return model.sends(size)

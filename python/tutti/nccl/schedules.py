@@ -101,7 +101,8 @@ def schedule_of(
     if algorithm == "Tree":
         if layout.nodes > 1 and not rotates:
             problem = (
-                f"tutti has no schedule for trees through {layout.width} GPUs without switches"
+                f"tutti has no schedule for trees through {layout.width} GPUs without switches: "
+                "each channel has another chain through a node, over other links"
             )
             raise AlgorithmError(problem, kind="wrong_ranks")
         pieces = _tree_pieces(protocol, layout, size, channels)

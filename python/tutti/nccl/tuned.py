@@ -16,8 +16,9 @@ class Candidate:
         latency: The latency term of the prediction in us; 0 if not considered.
         bandwidth: The bandwidth of the prediction in GB/s, size / time; 0 if not considered.
         time: The predicted time in us; infinite if not considered.
-        channels: The number of channels that NCCL uses for the size; 0 if not considered.
-        threads: The number of threads per block; 0 if not considered.
+        channels: The number of channels that NCCL uses for the size; 0 if not considered, and for
+            sends and receives, whose channels are not modelled.
+        threads: The number of threads per block; 0 as for `channels`.
         corrections: The factors and constants of the prediction that no link has; empty if none.
         fallback: NCCL takes it only because the settings leave no algorithm.
     """

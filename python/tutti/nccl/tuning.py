@@ -13,7 +13,7 @@ from tutti.measured.errors import TuningError
 from tutti.nccl.availability import Availability
 from tutti.nccl.channels import channels_and_threads
 from tutti.nccl.model import Model
-from tutti.nccl.p2p import P2P_COLLECTIVES, p2p_candidates, p2p_latencies
+from tutti.nccl.p2p import P2P, P2P_COLLECTIVES, p2p_candidates, p2p_latencies, simulated
 from tutti.nccl.rccl import rccl_candidates, rccl_version
 from tutti.nccl.settings import ALGORITHMS, COLLECTIVES, PROTOCOLS, Settings
 from tutti.nccl.tuned import Candidate
@@ -103,6 +103,9 @@ def best(rows: list[Candidate], collective: str) -> Candidate:
         TuningError: NCCL considers none of them.
     """
     considered = [row for row in rows if 0 <= row.time < _MOST_US]
+    if not considered and rows[0].algorithm == P2P:
+        problem, hint = f"no prediction for {collective}: {rows[0].refusal}", simulated(collective)
+        raise TuningError(problem, kind="no_algorithm", hint=hint)
     if not considered:
         raise TuningError(
             f"NCCL has no algorithm for {collective} with these settings",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import textwrap
 from typing import TYPE_CHECKING
@@ -98,6 +99,7 @@ def echo_error(text: str) -> None:
 def wrapped(text: str, width: int, before: int = 0) -> str:
     """Wraps long lines at word boundaries, indented by two spaces; words are never broken.
 
+    Commands between backticks stay on one line if they fit one, so that they can be copied.
     Indented lines are excerpts of files, which must stay aligned; they are not wrapped.
 
     Args:
@@ -112,7 +114,7 @@ def wrapped(text: str, width: int, before: int = 0) -> str:
             lines.append(line)
             continue
         first, *rest = textwrap.wrap(
-            line,
+            _QUOTED.sub(lambda found: _joined(found[0], width - 2), line),
             width,
             initial_indent=" " * indent,
             subsequent_indent="  ",
@@ -120,7 +122,16 @@ def wrapped(text: str, width: int, before: int = 0) -> str:
             break_on_hyphens=False,
         )
         lines += [first[indent:], *rest]
-    return "\n".join(lines)
+    return "\n".join(lines).replace(_JOIN, " ")
+
+
+_QUOTED = re.compile(r"`[^`]+`")
+_JOIN = "\0"
+"""The character that stands for a space at which no line ends; messages are printable."""
+
+
+def _joined(text: str, most: int) -> str:
+    return text.replace(" ", _JOIN) if len(text) <= most else text
 
 
 def _columns() -> int:

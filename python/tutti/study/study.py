@@ -49,7 +49,7 @@ def _remark_replaced(paths: Sequence[Path]) -> None:
     """Names the files with other content that a command replaced."""
     if paths:
         names = ", ".join(path.name for path in paths)
-        remark(f"replaced {names}, which had other content")
+        remark(f"the earlier content of {names} was replaced")
 
 
 def _exists(path: Path) -> ConfigError:

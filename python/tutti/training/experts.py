@@ -219,10 +219,9 @@ def all_to_all_of_library(layer: ExpertLayer, platform: Platform, ranks: int) ->
         found = model.default("all_to_all", ranks, size)
     except AlgorithmError:
         return ""
-    moved = found.time_ps - found.latency_ps
     return (
-        f"{model.title} takes {format_time(moved)} for a balanced all_to_all of a copy per "
-        f"selected expert on {ranks} ranks, after {format_time(found.latency_ps)} of latency"
+        f"{model.title} takes {format_time(found.time_ps)} for a balanced all_to_all of a copy per "
+        f"selected expert on {ranks} ranks, of which {format_time(found.latency_ps)} are latency"
     )
 
 

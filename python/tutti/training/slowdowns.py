@@ -113,10 +113,12 @@ class Disturbances:
             (self.down >= 0, "down", "at least 0"),
             (0 <= self.load < _MOST_LOAD, "load", f"from 0 to below {_MOST_LOAD}"),
         )
-        for valid, name, expected in checks:
+        for valid, name, limits in checks:
             if not valid:
-                message = f"{name} is {getattr(self, name)}: expected a number {expected}"
-                raise WorkloadError(message, kind="disturbances")
+                value, expected = getattr(self, name), f"a number {limits}"
+                fields = {"parameter": name, "value": value, "expected": expected}
+                message = f"{name} is {value}: expected {expected}"
+                raise WorkloadError(message, kind="disturbances", fields=fields)
 
     def kinds(self) -> dict[str, Disturbances]:
         """Returns each disturbance alone, by its name, and all together if there are several."""

@@ -2,20 +2,24 @@
 
 The notation is `hf:FILE`, optionally with `,tokens=N`, `,mtp=N` and `,text=1`. FILE is a
 `config.json` or its folder; `text=1` reads the text model of a multimodal one.
+
+Files of multimodal models omit fields that have the default of their class. `_DEFAULTS` has those
+of transformers 4.51 and later, src/transformers/models/MODEL/configuration_MODEL.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files import limits
-from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.base.files.reader import parse_count, read_json
 from tutti.workloads.decoder import MOST_LAYERS, Decoder, Experts, Latent
 from tutti.workloads.zoo.llm import model_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tutti.base.errors import ConfigError
@@ -46,8 +50,53 @@ _FULL_EVERY = {
 }
 """Architectures with sliding windows: every n-th block attends to all tokens, unless `layer_types`
 states otherwise."""
-_TEXT = {"gemma3_text": "Gemma3ForCausalLM", "llama4_text": _LLAMA_4}
-"""Architectures of text models by their `model_type`, as they are parts of multimodal files."""
+_TYPES = {
+    "deepseek_v3": "DeepseekV3ForCausalLM",
+    "gemma2": "Gemma2ForCausalLM",
+    "gemma3_text": "Gemma3ForCausalLM",
+    "gpt_oss": "GptOssForCausalLM",
+    "kimi_k2": "DeepseekV3ForCausalLM",
+    "llama": "LlamaForCausalLM",
+    "llama4_text": _LLAMA_4,
+    "mistral": "MistralForCausalLM",
+    "mixtral": "MixtralForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "qwen3_moe": "Qwen3MoeForCausalLM",
+}
+"""Architectures by `model_type`; the text model of a multimodal file states the type only."""
+_DEFAULTS: dict[str, tuple[str, dict[str, int]]] = {
+    "Gemma3ForCausalLM": (
+        "Gemma3TextConfig",
+        {
+            "vocab_size": 262_208,
+            "hidden_size": 2304,
+            "intermediate_size": 9216,
+            "num_hidden_layers": 26,
+            "num_attention_heads": 8,
+            "num_key_value_heads": 4,
+            "head_dim": 256,
+            "sliding_window": 4096,
+        },
+    ),
+    _LLAMA_4: (
+        "Llama4TextConfig",
+        {
+            "vocab_size": 202_048,
+            "hidden_size": 5120,
+            "intermediate_size": 8192,
+            "intermediate_size_mlp": 16_384,
+            "num_hidden_layers": 48,
+            "num_attention_heads": 40,
+            "num_key_value_heads": 8,
+            "head_dim": 128,
+            "num_experts_per_tok": 1,
+            "num_local_experts": 16,
+            "attention_chunk_size": 8192,
+        },
+    ),
+}
+"""Architectures whose published files omit fields: the class, and its defaults."""
 
 
 def read_config(notation: str, folder: Path) -> Model:
@@ -67,12 +116,13 @@ def read_config(notation: str, folder: Path) -> Model:
     read = read_json(path, expected, limits.Bytes.LOG)
     given = {"tokens": _TOKENS, "mtp": 0, "text": 0} | _options(options, notation)
     config = _Config(read, str(path))
-    config = config.text() if given["text"] else config
+    config = (config.text() if given["text"] else config).completed()
     shape = config.decoder(given["tokens"], given["mtp"])
     text = ",".join(f"{key}={value}" for key, value in given.items() if value)
     # The file of a downloaded model lies in a folder with the name of the model.
     title = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return model_of(f"{title or path.stem}:{text}", str(path), shape)
+    model = model_of(f"{title or path.stem}:{text}", str(path), shape)
+    return replace(model, remarks=tuple(config.remarks(given["tokens"])))
 
 
 def _options(options: list[str], notation: str) -> dict[str, int]:
@@ -93,29 +143,55 @@ def _options(options: list[str], notation: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Config:
-    """The fields of a file."""
+    """The fields of a file.
+
+    Attributes:
+        fields: The fields, with the defaults that the file omits.
+        source: The file, for messages.
+        omitted: The names of the fields that have defaults.
+    """
 
     fields: dict[str, Any]
     source: str
+    omitted: tuple[str, ...] = ()
 
     def text(self) -> _Config:
         """Returns the text model of a multimodal file."""
         found = self.fields.get("text_config")
         if not isinstance(found, dict):
             raise self._mistake("text_config", "the fields of a text model")
-        name = _TEXT.get(str(found.get("model_type")))
-        named = {"architectures": [name]} if name else {}
-        return _Config({**found, **named}, f"{self.source}: text_config")
+        return _Config(found, f"{self.source}: text_config")
+
+    def completed(self) -> _Config:
+        """Returns the fields with the defaults of the class of the architecture."""
+        name = self._architecture()
+        _, defaults = _DEFAULTS.get(name, ("", {}))
+        omitted = tuple(key for key in defaults if key not in self.fields)
+        fields = {**defaults, **self.fields, "architectures": [name]}
+        return _Config(fields, self.source, omitted)
+
+    def remarks(self, tokens: int) -> Iterator[str]:
+        """Yields what the file does not state, and a sequence that is longer than it allows."""
+        if self.omitted:
+            name, _ = _DEFAULTS[self.fields["architectures"][0]]
+            values = ", ".join(f"{key} = {self.fields[key]:,}" for key in self.omitted)
+            yield f"{self.source} omits fields, which have the defaults of {name}: {values}"
+        most = self.fields.get("max_position_embeddings")
+        if isinstance(most, int) and not isinstance(most, bool) and tokens > most:
+            yield (
+                f"sequences of {tokens:,} tokens exceed max_position_embeddings of {self.source}, "
+                f"{most:,}; ,tokens=N changes them"
+            )
 
     def decoder(self, tokens: int, mtp: int) -> Decoder:
-        name = self._architecture()
+        name = self.fields["architectures"][0]
         hidden, heads = self._count("hidden_size"), self._count("num_attention_heads")
         latent = self._latent() if name in _LATENT else None
         head = self.fields.get("head_dim") if latent is None else None
         is_given = latent is not None or head is not None
         if not is_given and (name in _GEMMA or hidden % heads):
             raise self._mistake("head_dim", "the elements of a head")
-        kv_heads = heads if latent else self._count("num_key_value_heads", most=heads)
+        kv_heads = heads if latent else self._key_value_heads(name, heads)
         if heads % kv_heads:
             raise self._mistake("num_key_value_heads", f"a divisor of {heads} heads")
         window, full_every = self._windows(name, tokens)
@@ -136,9 +212,18 @@ class _Config:
             mtp=mtp,
         )
 
+    def _key_value_heads(self, name: str, heads: int) -> int:
+        """Returns the key-value heads; the class of Llama has as many as heads, unless stated."""
+        if name == "LlamaForCausalLM" and self.fields.get("num_key_value_heads") is None:
+            return heads
+        return self._count("num_key_value_heads", most=heads)
+
     def _architecture(self) -> str:
-        names = self.fields.get("architectures")
+        """Returns the architecture, by its name or its type."""
+        names, kind = self.fields.get("architectures"), self.fields.get("model_type")
         known = sorted(_DENSE | set(_EXPERTS))
+        if names is None and isinstance(kind, str) and "text_config" not in self.fields:
+            names = [self._architecture_of(kind)]
         if not isinstance(names, list) or not names:
             raise self._mistake("architectures", f"one of {', '.join(known)}")
         if "text_config" in self.fields:
@@ -149,7 +234,21 @@ class _Config:
             raise mistake("unknown architecture", source=self.source, key="architectures",
                           value=shown(names[0]), expected=f"one of {', '.join(known)}",
                           hint="for others, a model file (file:FILE)")  # fmt: skip
+        types = [each for each, name in _TYPES.items() if name == names[0]]
+        # Code of a repository (auto_map) registers types of any name.
+        if kind is not None and kind not in types and not self.fields.get("auto_map"):
+            raise mistake(f"is not the type of {names[0]}", source=self.source, key="model_type",
+                          value=shown(kind), expected=" or ".join(types),
+                          hint=did_you_mean(str(kind), types))  # fmt: skip
         return str(names[0])
+
+    def _architecture_of(self, kind: str) -> str:
+        """Returns the architecture of a `model_type`."""
+        if kind not in _TYPES:
+            raise mistake("unknown type of model", source=self.source, key="model_type",
+                          value=shown(kind), expected=f"one of {', '.join(_TYPES)}",
+                          hint=did_you_mean(kind, _TYPES))  # fmt: skip
+        return _TYPES[kind]
 
     def _experts(self, name: str) -> Experts | None:
         every = self._interleaved() if name == _LLAMA_4 else 1
@@ -263,6 +362,9 @@ class _Config:
         return value
 
     def _mistake(self, key: str, expected: str) -> ConfigError:
-        problem = "is not valid" if key in self.fields else "is missing"
-        value = shown(self.fields[key]) if key in self.fields else ""
-        return mistake(problem, source=self.source, key=key, value=value, expected=expected)
+        if key in self.fields:
+            value = shown(self.fields[key])
+            return mistake("is not valid", source=self.source, key=key, value=value,
+                           expected=expected)  # fmt: skip
+        hint = f'add "{key}" to the file: the defaults of its class may not be those of the model'
+        return mistake("is missing", source=self.source, key=key, expected=expected, hint=hint)

@@ -190,6 +190,7 @@ class Model:
         tables: The distributed embedding tables, if any.
         decoder: The shape of a decoder, if the model is one.
         cuts: The numbers of layers after which a pipeline stage may end; empty for all.
+        remarks: Sentences on what was assumed when the model was read.
     """
 
     name: str
@@ -199,6 +200,7 @@ class Model:
     tables: Tables | None = None
     decoder: Decoder | None = None
     cuts: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> int:

@@ -120,7 +120,9 @@ def test_platforms_have_other_numbers_of_gpus() -> None:
         routes = scaled(racks, gpus, source="test").routes
         assert routes is not None
         assert (routes.topology.ranks, domain_of(routes)) == (gpus, domain)
-    with pytest.raises(ConfigError, match="full hosts, equally many in each pod, such as 68 or 72"):
+    with pytest.raises(
+        ConfigError, match=r"equally many in all, such as 68 \(1 x 68\) or 72 \(1 x 72\)"
+    ):
         scaled(racks, 70, source="test")
     raw = platform_of("dgx_h100", folder=Path(), source="test")
     with pytest.raises(ConfigError, match="another number of NPUs"):

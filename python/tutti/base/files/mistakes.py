@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, TypeVar
 
 from tutti.base.errors import ConfigError
@@ -68,10 +69,15 @@ def moved(error: ConfigError, *, source: str, key: str) -> ConfigError:
 
 
 def shown(value: object) -> str:
-    """Returns a value as written in a file, shortened."""
+    """Returns a value as written in a JSON or TOML file, shortened."""
     if isinstance(value, int) and abs(value) > _LARGEST_SHOWN:
         return f"a number of {value.bit_length():,} bits"
-    text = f'"{value[:_LONGEST_VALUE]}"' if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        text = f'"{value[:_LONGEST_VALUE]}"'
+    elif value is None or isinstance(value, bool | list | dict):
+        text = json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
+    else:
+        text = repr(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 

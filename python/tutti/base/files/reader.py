@@ -50,17 +50,29 @@ def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> d
     Raises:
         ConfigError: The file is missing, not a regular file, too large, not UTF-8 or not TOML.
     """
-    return parse_toml(read_text(path, limits.Bytes.CONFIG, expected, hint=hint), source=str(path))
+    text = read_text(path, limits.Bytes.CONFIG, expected, hint=hint)
+    is_other = path.suffix.lower() in _OTHERS
+    return parse_toml(text, source=str(path), expected=expected if is_other else "")
 
 
-def parse_toml(text: str, *, source: str) -> dict[str, Any]:
-    """Reads TOML from text; `source` names it in errors.
+_OTHERS = {".csv", ".json", ".parquet", ".py", ".sh", ".xml", ".yaml", ".yml"}
+"""Endings of files that are not TOML."""
+
+
+def parse_toml(text: str, *, source: str, expected: str = "") -> dict[str, Any]:
+    """Reads TOML from text.
+
+    Args:
+        text: The text.
+        source: The name of the text in errors.
+        expected: What the file should be if it is not TOML; by default, the errors show a line.
 
     Raises:
         ConfigError: The text is not TOML; the message gives line and column.
     """
-    expected = 'lines such as `collective = "all_reduce"`'
-    hint = "text needs quotes, and each key may appear once"
+    hint = "is this the right file?" if expected else ""
+    expected = expected or 'lines such as `collective = "all_reduce"`'
+    hint = hint or "text needs quotes, and each key may appear once"
     found: dict[str, Any] = _parsed(
         tomllib.loads, text, "TOML", source, expected=expected, hint=hint
     )

@@ -30,6 +30,9 @@ DEFAULTS: dict[str, Any] = {
 }
 """The experiment without a file."""
 
+_NO_PAYLOAD = ["0 B"]
+"""The sizes of a barrier without a file."""
+
 _NAMED = ("repetitions", "datatype", "collective", "platform", "model", "output", "ranks",
           "algorithms", "sizes")  # fmt: skip
 """The order in which messages name options, by their keys."""
@@ -66,6 +69,8 @@ def define(
         if tables["ranks"] is DEFAULTS["ranks"]:
             ranks = default_ranks(tables["platform"], DEFAULTS["ranks"], source=source)
             tables, defaults = tables | {"ranks": ranks}, defaults | {"ranks": ranks}
+        if tables["collective"] == "barrier" and tables["sizes"] is DEFAULTS["sizes"]:
+            tables, defaults = tables | {"sizes": _NO_PAYLOAD}, defaults | {"sizes": _NO_PAYLOAD}
         given_keys = {*stated, *(key.partition(".")[0] for key in values)}
         _remark_defaults({key: value for key, value in tables.items()
                           if key not in given_keys and value == defaults.get(key)},

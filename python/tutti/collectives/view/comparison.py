@@ -67,9 +67,9 @@ _CAPTIONS = {
         "the slope: flat lines scale well, and lines that rise with the ranks do not.",
     ),
 }
-_STAGES = (
-    "Stages: the number of times that the critical path waits for other ranks; steps if a "
-    "schedule has no closed form. Bytes per rank: bytes that a rank sends sequentially."
+_STEPS = (
+    "Steps: the number of times that the critical path waits for other ranks; without a closed "
+    "form, the most steps of a rank. Bytes per rank: bytes that a rank sends sequentially."
 )
 _PRUNED = (
     "Large schedules whose lower bound exceeds the time of the second-fastest algorithm: they "
@@ -120,7 +120,7 @@ def comparison_view(
     reasons = Reasons(plan.experiment.ps_per_byte if plan else ps_per_byte(platform), plan)
     leads = [words.leads(case, reasons, colours) for case in cases]
     headings = [_heading(case) if len(cases) > 1 else "" for case in cases]
-    inputs = _inputs(comparison, cases, plan.experiment.model if plan else "")
+    inputs = _inputs(comparison, cases, plan)
     every = [lead for each in leads for lead in each]
     ranking = _ranking(every, top)
     pruned = plan.pruned if plan else ()
@@ -269,8 +269,8 @@ def _sections(
         "Fastest algorithm by ranks and size",
         "",
         {f"{name}-map": Chart(compared_charts.decision_map(case), *_MAP_CAPTION, "cells")},
-        ReportTable(of_scope(REGIONS, "runs"), leads, look="regions"),
-        note=_STAGES,
+        ReportTable(_regions(leads), leads, look="regions"),
+        note=_STEPS,
         part=heading,
     )
     if sum(size > 0 for size in case.sizes) > 1:
@@ -302,6 +302,14 @@ def _sections(
     yield Section("Results", _RESULTS + _MEDIANS * repeated, table=_results(case, repeated))
 
 
+def _regions(leads: Sequence[Lead]) -> list[Column[Lead]]:
+    """Returns the columns of regions, with that of the library if the platform has one."""
+    columns = of_scope(REGIONS, "runs")
+    if any(lead.baseline for lead in leads):
+        return columns
+    return [column for column in columns if column.scope != "runs"]
+
+
 def _results(case: Comparison, repeated: bool) -> ReportTable[Point]:
     rows = sorted(
         (*case.measured, *case.baselines),
@@ -320,9 +328,15 @@ def _results(case: Comparison, repeated: bool) -> ReportTable[Point]:
     return ReportTable(columns, points, bold=lambda point: point.slowdown == 1.0)
 
 
-def _inputs(comparison: pl.DataFrame, cases: Sequence[Comparison], model: str) -> list[Fact]:
-    """Returns what was compared; `model` is the name of the model on the platform, if known."""
-    schedules = {one.schedule for case in cases for one in case.measured}
+def _inputs(
+    comparison: pl.DataFrame, cases: Sequence[Comparison], plan: ExperimentPlan | None
+) -> list[Fact]:
+    """Returns what was compared, with the numbers that the terminal prints before it."""
+    model = plan.experiment.model if plan else ""
+    # Schedules on several rank counts, and of a library for several sizes, are several.
+    named = {(one.schedule, one.ranks) for case in cases for one in case.measured}
+    schedules = len(plan.cases) if plan else len(named)
+    runs = comparison.filter(comparison["algorithm"] != BASELINE).height
     texts = {
         name: ", ".join(sorted({getattr(case, name) for case in cases}))
         for name in ("platform", "model", "collective", "datatype")
@@ -332,8 +346,8 @@ def _inputs(comparison: pl.DataFrame, cases: Sequence[Comparison], model: str) -
           for name, text in texts.items()),
         Fact("ranks", span([count for case in cases for count in case.ranks])),
         Fact("sizes", span([size for case in cases for size in case.sizes], format_size)),
-        Fact("schedules", count(len(schedules))),
-        Fact("runs", count(comparison.height)),
+        Fact("schedules", count(schedules)),
+        Fact("runs", count(runs)),
     ]  # fmt: skip
 
 

@@ -181,6 +181,18 @@ def _margins(lead: Lead) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _of_library(lead: Lead) -> str:
+    """Returns the time of the library's choice, and how many times that of the winner it is."""
+    if lead.baseline is None:
+        return ""
+    times = lead.baseline.time_ps / lead.first.time_ps
+    return f"{format_time(lead.baseline.time_ps)}, {times:.2f}x, at {_size(lead)}"
+
+
+def _size(lead: Lead) -> str:
+    return format_size(lead.first.size_bytes)
+
+
 def _gb_per_s(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e9:.4g}"
 
@@ -195,6 +207,8 @@ REGIONS: tuple[Column[Lead], ...] = (
            terminal=False),
     Column("fastest vs. runner-up (largest lead)", lambda lead: lead.difference, kind="reason",
            terminal=False),
+    Column("default of the library", lambda lead: lead.of_baseline(lambda one: one.schedule),
+           kind="wrap", soft=_of_library, scope="runs", terminal=False),
     Column("smallest size", lambda lead: lead.region.sizes[0], format_size, key="from_bytes",
            kind="hidden", terminal=False),
     Column("largest size", lambda lead: lead.region.sizes[1], format_size, key="to_bytes",

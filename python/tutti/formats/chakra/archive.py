@@ -1,4 +1,4 @@
-"""Archives of Chakra traces: the files of all ranks in one ``.zip``, ``.tar`` or ``.tar.gz``.
+"""Archives of Chakra traces: the files of all ranks in one ``.zip``, ``.tar`` or packed ``.tar``.
 
 The traces and the tables of groups are unpacked into a temporary folder, without the folders of the
 archive, and read as files. Errors and remarks name the archive instead of the temporary folder.
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tutti.formats.formats import Options
     from tutti.workloads.operations import Trace
 
-ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
-_UNPACKED = (".et", ".json")
+ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_UNPACKED = (".et", ".et.gz", ".json")
 _PIECE = 1 << 20
 
 
@@ -127,7 +127,13 @@ def _unpack(path: Path, folder: Path) -> None:
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError,
             ValueError, RuntimeError, NotImplementedError) as error:  # fmt: skip
         message = f"{path}: cannot be unpacked: {error}"
-        raise TraceError(message, kind="unreadable") from None
+        raise TraceError(message, kind="unreadable", hint=_hint(error)) from None
+
+
+def _hint(error: Exception) -> str:
+    if isinstance(error, (NotImplementedError, RuntimeError)):
+        return "pack the traces with `zip` or `tar czf`, without a password"
+    return "was it copied completely?"
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, IO[bytes]]]:

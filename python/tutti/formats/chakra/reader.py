@@ -263,7 +263,7 @@ def rank_files(prefix: str | Path) -> list[Path]:
         TraceError: The file of a rank is missing, or there are two.
     """
     folder, stem = Path(prefix).parent, Path(prefix).name
-    pattern = re.compile(re.escape(stem) + r"\.([0-9]{1,9})\.et")
+    pattern = re.compile(re.escape(stem) + r"\.([0-9]{1,9})\.et(?:\.gz)?")
     ranks: dict[int, Path] = {}
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
         if named := pattern.fullmatch(file.name):
@@ -362,7 +362,8 @@ def load_bytes(source: Path) -> bytes:
         unpacked = gzip.GzipFile(fileobj=io.BytesIO(stream)).read(Bytes.TRACE + 1)
     except (EOFError, OSError, zlib.error) as error:
         message = f"{source}: cannot be decompressed: {error}"
-        raise TraceError(message, kind="unreadable") from None
+        hint = "was it copied completely?"
+        raise TraceError(message, kind="unreadable", hint=hint) from None
     if len(unpacked) > Bytes.TRACE:
         message = f"{source}: larger than {Bytes.TRACE >> 20} MiB when decompressed"
         raise TraceError(message, kind="too_large")

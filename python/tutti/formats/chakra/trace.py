@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _ROOTED = ("reduce", "gather", "scatter", "broadcast")
 _RENAMED = {"reduce_scatter_block": "reduce_scatter"}
+_OF_RANK = re.compile(r"\.\d+\.et(?:\.gz)?$")
 _MOST_STREAM = 2**31 - 1
 _KINDS = np.zeros(len(NODE_TYPES), np.uint8)
 for _name, _kind in (("SEND", Kind.SEND), ("RECV", Kind.RECEIVE), ("COLL", Kind.COLLECTIVE)):
@@ -90,7 +91,7 @@ def _files(path: Path) -> tuple[Path, list[Path]]:
         prefix = prefix_in(path)
         return prefix, rank_files(prefix)
     prefix = prefix_of(path)
-    if path.is_file() and not re.search(r"\.\d+\.et$", path.name):
+    if path.is_file() and not _OF_RANK.search(path.name):
         return prefix, [path]
     return prefix, rank_files(prefix)
 
@@ -101,7 +102,7 @@ def prefix_in(folder: Path) -> Path:
     Raises:
         TraceError: The folder has no traces, or those of several prefixes.
     """
-    found = {prefix_of(each) for each in folder.iterdir() if re.search(r"\.\d+\.et$", each.name)}
+    found = {prefix_of(each) for each in folder.iterdir() if _OF_RANK.search(each.name)}
     if len(found) != 1:
         names = ", ".join(sorted(each.name for each in found)[:5])
         problem = f"traces of {len(found)} prefixes ({names})" if found else "no traces"

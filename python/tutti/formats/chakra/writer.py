@@ -37,12 +37,12 @@ _ON_GPU = Attribute("bool", False)
 
 
 def prefix_of(path: Path) -> Path:
-    """Returns the prefix of the files of all ranks: ``run`` of ``run.0.et`` and of ``run.et``."""
-    return path.with_name(re.sub(r"(?:\.\d+)?\.et$", "", path.name) or path.name)
+    """Returns the prefix of the files of all ranks: ``run`` of ``run.0.et`` and ``run.et.gz``."""
+    return path.with_name(re.sub(r"(?:\.\d+)?\.et(?:\.gz)?$", "", path.name) or path.name)
 
 
 def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]:  # noqa: ARG001 - of all formats
-    """Writes ``<prefix>.<rank>.et`` of each rank, and ``<prefix>.comm_group.json``.
+    """Writes ``<prefix>.<rank>.et`` of each rank, or ``.et.gz``, and ``<prefix>.comm_group.json``.
 
     Args:
         trace: The trace.
@@ -58,8 +58,9 @@ def write_trace(trace: Trace, path: Path, options: Options) -> tuple[str, ...]: 
         TraceError: A collective, or a receive from any rank, has no equivalent.
     """
     prefix = prefix_of(path)
-    files = _rank_files(trace, prefix)
-    further = prefix.with_name(f"{prefix.name}.{len(trace.ranks)}.et")
+    files = _rank_files(len(trace.ranks), path)
+    # A former trace may have more ranks.
+    further = _rank_files(len(trace.ranks) + 1, path)[-1]
     if further.exists():
         problem = f"exists, and the trace has {len(trace.ranks)} ranks"
         hint = "remove the files of the former trace, or choose another name"
@@ -104,11 +105,12 @@ def written_files(trace: Trace, path: Path) -> list[Path]:
     """Returns the files that `write_trace` has written."""
     prefix = prefix_of(path)
     groups = prefix.with_name(f"{prefix.name}{GROUPS}")
-    return _rank_files(trace, prefix) + [groups] * groups.exists()
+    return _rank_files(len(trace.ranks), path) + [groups] * groups.exists()
 
 
-def _rank_files(trace: Trace, prefix: Path) -> list[Path]:
-    return [prefix.with_name(f"{prefix.name}.{rank}.et") for rank in range(len(trace.ranks))]
+def _rank_files(ranks: int, path: Path) -> list[Path]:
+    prefix, ending = prefix_of(path), ".et.gz" if path.name.endswith(".et.gz") else ".et"
+    return [prefix.with_name(f"{prefix.name}.{rank}{ending}") for rank in range(ranks)]
 
 
 class _Writer:

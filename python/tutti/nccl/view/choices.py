@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tutti.nccl.tuned import Candidate
 
 
+_MOST_US = 1e4
+"""The time in us above which a term has another unit."""
+
+
+def _term(us: float) -> str:
+    """Returns a term of a prediction, with the digits that NCCL's tables have."""
+    return f"{us:.1f} us" if us < _MOST_US else format_time(us * 10**6)
+
+
 class Row(NamedTuple):
     """A candidate, and the one that NCCL chooses.
 
@@ -54,7 +63,8 @@ class Row(NamedTuple):
         row, chosen = self.candidate, self.chosen
         if not row.considered:
             return row.refusal
-        terms = f"{row.latency:.1f} us + {row.transfer:.1f} us at {row.bandwidth:.4g} GB/s"
+        latency, transfer = _term(row.latency), _term(row.transfer)
+        terms = f"{latency} + {transfer} at {row.bandwidth:.4g} GB/s"
         if row.fallback:
             return f"{terms}; the settings leave no algorithm, so NCCL takes Ring"
         if row == chosen:
@@ -99,6 +109,11 @@ def _time(us: float) -> str:
     return format_time(us * 10**6)
 
 
+def _known_count(number: int) -> str:
+    """Returns a number; a dash if it is 0, which stands for one that is not modelled."""
+    return f"{number:,}" if number else "-"
+
+
 def _gb_per_s(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e9:.4g}"
 
@@ -117,8 +132,10 @@ CANDIDATES: tuple[Column[Row], ...] = (
            when=lambda row: row.candidate.considered),
     Column("busbw", lambda row: row.busbw, format_rate, key="busbw_bytes_per_s", terminal=False,
            when=lambda row: row.candidate.considered),
-    Column("channels", lambda row: row.candidate.channels, count, key="channels"),
-    Column("threads", lambda row: row.candidate.threads, str, key="threads"),
+    Column("channels", lambda row: row.candidate.channels, count, key="channels",
+           terminal=_known_count),
+    Column("threads", lambda row: row.candidate.threads, count, key="threads",
+           terminal=_known_count),
     Column("why", lambda row: row.why, kind="reason", key="why",
            terminal=lambda why: why.replace("; ", "\n")),
 )  # fmt: skip
@@ -136,7 +153,8 @@ SIZES: tuple[Column[Choice], ...] = (
     Column("time", lambda choice: choice.chosen.time, _time),
     Column("busbw", lambda choice: choice.row.busbw, format_rate, short="busbw\nGB/s",
            terminal=_gb_per_s),
-    Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels"),
+    Column("channels", lambda choice: choice.chosen.channels, count, short="chan-\nnels",
+           terminal=_known_count),
     Column("next best", lambda choice: choice.next_best),
 )  # fmt: skip
 """The quantities of a size."""

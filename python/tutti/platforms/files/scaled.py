@@ -11,6 +11,7 @@ from tutti.platforms.files.platform_file import SWITCHES
 from tutti.platforms.files.presets import chosen_model, platform_names
 
 if TYPE_CHECKING:
+    from tutti.base.errors import ConfigError
     from tutti.platforms.files.platform_file import RawPlatform, TopologyTable
     from tutti.platforms.machine import Platform
 
@@ -117,15 +118,7 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     npus = _used(npus, gpus)
     hosts, pods = gpus // npus, _fewest(gpus // npus, most)
     if gpus % npus or not pods:
-        near = (gpus - more for more in range(1, gpus) if _fits(given, gpus - more))
-        far = (gpus + more for more in range(1, npus * most + 1) if _fits(given, gpus + more))
-        sizes = [f"{size:,}" for size in (next(near, 0), next(far, 0)) if size]
-        raise mistake(
-            f"does not fit {name}, with {npus} GPUs per host and {most} hosts per pod",
-            source="--gpus",
-            value=f"{gpus:,}",
-            expected=f"full hosts, equally many in each pod, such as {' or '.join(sizes)}",
-        )
+        raise _misfit(given, gpus, name)
     if pods == 1:
         return f"{_FAMILY}:npus={npus},hosts={hosts}"
     if "spines" not in given:
@@ -139,6 +132,27 @@ def _rails(given: dict[str, str], gpus: int, name: str) -> str:
     kept = {key: value for key, value in given.items() if key in {"spines", "uplinks"}}
     text = ",".join(f"{key}={value}" for key, value in kept.items())
     return f"{_FAMILY}:npus={npus},hosts={hosts // pods},pods={pods},{text}"
+
+
+def _misfit(given: dict[str, str], gpus: int, name: str) -> ConfigError:
+    """Returns the error of a number of GPUs that a cluster cannot have, with the nearest ones."""
+    npus, most = int(given["npus"]), int(given["hosts"])
+    near = (gpus - more for more in range(1, gpus) if _fits(given, gpus - more))
+    far = (gpus + more for more in range(1, npus * most + 1) if _fits(given, gpus + more))
+    sizes = [size for size in (next(near, 0), next(far, 0)) if size]
+    if npus > _HOST:
+        unit, rule = "rack", f"a multiple of {_TRAY} GPUs in each rack, equally many in all"
+        used = {size: _used(npus, size) for size in sizes}
+        texts = [f"{size:,} ({size // used[size]} x {used[size]})" for size in sizes]
+    else:
+        unit, rule = "host", "full hosts, equally many in each pod"
+        texts = [f"{size:,}" for size in sizes]
+    return mistake(
+        f"does not fit {name}, with {npus} GPUs per {unit} and {most} {unit}s per pod",
+        source="--gpus",
+        value=f"{gpus:,}",
+        expected=f"{rule}, such as {' or '.join(texts)}",
+    )
 
 
 def _fewest(total: int, most: int, unit: int = 1) -> int:

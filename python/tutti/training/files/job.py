@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutti.base.files.mistakes import mistake, shown
+from tutti.base.files.mistakes import known_name, mistake, shown
 from tutti.platforms.files.presets import platform_names, platform_of
 from tutti.platforms.files.scaled import enough_gpus, scaled
 from tutti.platforms.npus import NpuPeaks, npu, npu_names
@@ -84,7 +84,7 @@ def cluster_of(job: Job, model: Model) -> Cluster:
             raise mistake(f"platform {platform.name} does not name its GPU", source="--gpu",
                           expected=f"one of {', '.join(npu_names())}")  # fmt: skip
         name = named[0]
-    peaks = npu(name)
+    peaks = npu(known_name(name, npu_names(), what="GPU", source="--gpu"))
     gpus = _gpus(job, model, platform, peaks)
     return Cluster(
         platform=scaled(platform, gpus, source="--platform"),

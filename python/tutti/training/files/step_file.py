@@ -81,7 +81,7 @@ def load_training(
     training = resolve_training(tables, source=source, folder=path.parent)
     for text in training.step.platform.remarks if training.step.platform else ():
         remark(text)
-    for text in _other_peak(training.raw):
+    for text in (*training.step.model.remarks, *_other_peak(training.raw)):
         remark(text)
     return training
 
@@ -256,6 +256,14 @@ def find_model(notation: str, folder: Path) -> Model:
     from tutti.workloads import build
 
     return build(notation)
+
+
+def remarked_model(notation: str) -> Model:
+    """Returns the model of an option, and prints its remarks."""
+    model = find_model(notation, Path())
+    for text in model.remarks:
+        remark(text)
+    return model
 
 
 def _model(raw: RawTraining, source: str, folder: Path) -> Model:

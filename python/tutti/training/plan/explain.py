@@ -131,7 +131,8 @@ def _compute(found: PlanSearch) -> str:
 def _exceeding(found: PlanSearch) -> Iterator[str]:
     total = len(found.fitting) + len(found.exceeding)
     limit = found.cluster.capacity / 1e9
-    yield f"{len(found.exceeding):,} of {total:,} plans exceed {limit:.0f} GB per GPU"
+    exceed = "exceed" if len(found.exceeding) > 1 else "exceeds"
+    yield f"{len(found.exceeding):,} of {total:,} plans {exceed} {limit:.0f} GB per GPU"
     best, most = min(one.estimated.step for one in found.fitting), _NEAR * found.cluster.capacity
     near = [one for one in found.exceeding if one.memory.total <= most]
     fastest = next((one for one in near if one.estimated.step < best), None)

@@ -160,7 +160,7 @@ def ranked(
     """
     fitting, exceeding = _ranked(Pieces(model), cluster, batch, fixed)
     if not fitting:
-        raise _nothing(model, cluster, batch, exceeding)
+        raise _nothing(model, cluster, batch, exceeding, fixed)
     return PlanSearch(
         cluster=cluster, model=model, batch=batch, fitting=fitting, exceeding=exceeding
     )
@@ -259,11 +259,22 @@ def least_gpus(model: Model, capacity: float) -> int:
 
 
 def _nothing(
-    model: Model, cluster: Cluster, batch: int, exceeding: Sequence[Ranked]
+    model: Model,
+    cluster: Cluster,
+    batch: int,
+    exceeding: Sequence[Ranked],
+    fixed: FixedDegrees | None,
 ) -> WorkloadError:
     """Returns the error of a search without a result, with the least memory."""
     if not exceeding:
         message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs: expected a global "
+        size = fixed.micro_batch if fixed is not None else None
+        if size is not None and batch % size:
+            message += f"batch that micro-batches of {size} sequences divide"
+            lower = batch // size * size
+            near = f"{lower} or {lower + size}" if lower else f"{size}"
+            hint = f"use --global-batch {near}, or another --micro-batch"
+            return WorkloadError(message, kind="no_plan", hint=hint)
         message += "batch that the data-parallel replicas divide"
         hint = "raise the batch, or fix more of the tensor, context and pipeline degrees; "
         hint += "interleaved stages need a multiple of as many micro-batches"

@@ -34,6 +34,10 @@ class Searched(NamedTuple):
     collective: SearchedCollective
 
 
+_LEAST_SHOWN = 0.0005
+"""The least gain that has a number."""
+
+
 class TrialOf(NamedTuple):
     """A trial of a search."""
 
@@ -43,7 +47,10 @@ class TrialOf(NamedTuple):
 
 def _gain(search: AlgorithmSearch) -> str:
     gain = search.best.total.ps / search.default.total.ps - 1
-    return f"-{format_share(-gain)}" if gain else "equal"
+    if not gain:
+        return "equal"
+    # "-under 0.1 %" would read as a dash before the text.
+    return format_share(-gain) if -gain < _LEAST_SHOWN else f"-{format_share(-gain)}"
 
 
 def _once(text: Callable[[AlgorithmSearch], str]) -> Callable[[Searched], str]:
