@@ -24,7 +24,7 @@ FIRST = (0, 2, 4, 6, 8)
 
 
 def mean(network: noc.Network, pairs: list[tuple[int, int]]) -> float:
-    """Returns the mean latency of single packets between chiplets, one after the other."""
+    """Returns the mean latency of single packets between chiplets, sequentially."""
     lines = [f"{100 * n},{FIRST[a]},{FIRST[b]},1" for n, (a, b) in enumerate(pairs)]
     trace = noc.Trace(text="\n".join(["cycle,source,destination,flits", *lines]))
     plan = noc.MeasurementPlan(warmup=0, measure=100 * len(pairs), batches=2)
@@ -135,7 +135,7 @@ NODE = '__tuple__:["chiplet", %d]'
     ("name", "change", "words"),
     [
         ("design", {"topology": "no.json"}, "there is no file `no.json`"),
-        ("design", {"routing_table": "none"}, "`routing_table` is none"),
+        ("design", {"routing_table": "none"}, "routing_table: names no file"),
         ("design", {"traffic_by_unit": "none", "traffic_by_chiplet": "none"}, "has neither"),
         ("packaging", {"link_latency": "lambda x: open(x)"}, "`open(x)` is not read"),
         ("packaging", {"link_latency_type": "constant"}, "is not a number from 0"),
@@ -145,9 +145,9 @@ NODE = '__tuple__:["chiplet", %d]'
         ("technologies", {"logic": {"phy_latency": -1}}, "technologies.json: logic: phy_latency"),
         ("routing_table", {"table": {"x": {}}}, "is not a node"),
         ("routing_table", {"table": {}}, "from chiplet 0 to chiplet 1: no next hop at chiplet 0"),
-        ("routing_table", {"type": "random"}, "unknown type of routing table"),
+        ("routing_table", {"type": ["default"]}, "unknown type of routing table"),
         ("traffic_by_unit", {"__tuple__:[0]": 1.0}, "names chiplets or units that do not exist"),
-        ("booksim_config", {"mode": "both"}, "unknown mode"),
+        ("booksim_config", {"mode": ["trace"]}, "unknown mode"),
         ("booksim_config", {"vc_allocator": "magic"}, "vc_allocator"),
         ("booksim_config", {"subnets": 2, "buffer_policy": "shared"}, "subnets"),
         ("topology", [], "npu0 cannot reach npu2"),

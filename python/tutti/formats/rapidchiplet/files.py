@@ -118,7 +118,7 @@ def read_design(path: Path) -> DesignFiles:
     paths = _paths(path, design)
     for key in ("technologies", "chiplets", "placement", "topology", "packaging", "routing_table"):
         if key not in paths:
-            raise mistake(f"`{key}` is {_NONE}", source=source, key=key,
+            raise mistake("names no file", source=source, key=key,
                           expected="the name of a file")  # fmt: skip
 
     one = _Reader(paths, unknown)

@@ -106,7 +106,7 @@ def _configuration(
         places[key.strip()] = f"argument {shown(change)}"
     own: dict[str, Any] = {key: _number_or_text(stated.pop(key)) for key in _OWN if key in stated}
     mode = own.get("mode", "traffic")
-    if mode not in {"traffic", "trace"}:
+    if mode not in ("traffic", "trace"):  # a list cannot be in a set
         raise mistake("unknown mode", source=places.get("mode", source), key="mode",
                       value=shown(mode), expected="traffic or trace")  # fmt: skip
     set_by_tool = sorted(stated.keys() & _SET.keys())

@@ -171,7 +171,7 @@ def _bits(files: DesignFiles, ends: tuple[End, End], key: str) -> int | None:
 
 
 class RoutingTable:
-    """The next router on the way to a chiplet, at each router.
+    """The next router of the route to a chiplet, at each router.
 
     Args:
         files: The design.
@@ -188,7 +188,7 @@ class RoutingTable:
         self._files = files
         self._source = files.place("routing_table")
         kind = raw.get("type")
-        if kind not in {"default", "extended"}:
+        if kind not in ("default", "extended"):  # a list cannot be in a set
             raise mistake("unknown type of routing table", source=self._source, key="type",
                           value=shown(kind), expected="default or extended")  # fmt: skip
         self._extended = kind == "extended"
