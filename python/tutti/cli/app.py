@@ -85,6 +85,7 @@ _IN_GROUPS = {
         "from-garnet": "noc_garnet:from_garnet",
         "from-noxim": "noc_noxim:from_noxim",
         "from-netrace": "noc_netrace:from_netrace",
+        "from-rapidchiplet": "noc_rapidchiplet:from_rapidchiplet",
     },
     "train": {
         "from-astrasim": "train_astrasim:from_astrasim",

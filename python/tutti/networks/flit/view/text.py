@@ -27,7 +27,7 @@ def describe_network(network: Network) -> str:
     router = network.router
     buffers = f"{plural(router.vcs, 'VC')} of {plural(router.buffer, 'flit')}{_smaller(network)}"
     return (
-        f"{network.topology.name}, {network.routing}, {buffers}, flit size {network.flit}, "
+        f"{network.topology.name}, {network.routing_name}, {buffers}, flit size {network.flit}, "
         f"cycle time {network.cycle}"
     )
 
