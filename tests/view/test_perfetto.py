@@ -164,7 +164,7 @@ def by_package(tracks: list[Track], events: list[Event]) -> bytes:
         if track.parent is not None:
             described.parent_uuid = track.parent
         written += Trace(packet=[packet]).SerializeToString()
-    types = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
+    types = {"start": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
     for event in events:
         packet = TracePacket(trusted_packet_sequence_id=1, timestamp=event.at_ps // 1000)
         slot = packet.track_event
@@ -191,8 +191,8 @@ def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
     long = tuple((f"key {index}", "x" * index) for index in range(200))
     tracks = [Track(1, "rank 0", None, 0), Track(1 << 40, "messages", 1, 300)]
     events = [
-        Event(0, 1, "begin"),
-        Event(999, 1, "begin", "send to 1", "send", (1,), False, arguments),
+        Event(0, 1, "start"),
+        Event(999, 1, "start", "send to 1", "send", (1,), False, arguments),
         Event(1 << 62, 1 << 40, "instant", "recv", "", (1, 1 << 63), True, long),
         Event(1 << 62, 1, "end", "", "only a category"),
     ]

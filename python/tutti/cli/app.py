@@ -329,7 +329,7 @@ _PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 _ALLOCATIONS = 500_000
 """New objects between searches for garbage cycles; Python's default is 700.
 
-A command of 64 ranks creates fewer, of which none is garbage: a search takes 30 to 80 ms."""
+A command on 64 ranks creates fewer, and no garbage: a search takes 30 to 80 ms."""
 
 
 def main() -> None:

@@ -108,6 +108,7 @@ def define(
     *,
     is_smart: bool = False,
     varying: Collection[str] = (),
+    files: bool = True,
 ) -> NetworkTables:
     """Returns the tables of the network that a file and options define; prints the defaults.
 
@@ -118,6 +119,7 @@ def define(
         changes: Key paths and values, each ``KEY=VALUE``.
         is_smart: Whether the network without a file is a single-cycle multi-hop mesh.
         varying: Keys of a design space, which get no default.
+        files: Whether the command writes files.
 
     Raises:
         ConfigError: The file, an option or a change is invalid.
@@ -143,7 +145,7 @@ def define(
         tables = _with_routing(tables, varying)
         changed = [change.partition("=")[0].strip() for change in changes] + list(varying)
         tables = _of_trace(tables, {*values, *changed})
-        _remark_defaults(tables, [*values, *changed])
+        _remark_defaults(tables, [*values, *changed, *([] if files else ["output"])])
     else:
         if "topology.build" in values:
             tables = _with_links(tables, source=source)

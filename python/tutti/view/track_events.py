@@ -67,7 +67,7 @@ def lanes(
     return found
 
 
-_BEGIN, _END, _INSTANT = 1, 2, 3
+_START, _END, _INSTANT = 1, 2, 3
 """`TrackEvent.Type`: `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END`, `TYPE_INSTANT`."""
 _INCREMENTAL_STATE_CLEARED = 1
 _EXPLICIT = 3
@@ -103,15 +103,15 @@ class Encoder:
 
     Attributes:
         argument: Encodes an argument, a name and an integer or text (`debug_annotations`).
-        begin: Encodes the start of a slice: the track, and perhaps category and name.
+        start: Encodes the start of a slice: the track, and perhaps category and name.
         end: Encodes the end of a slice: the track.
-        instant: Encodes an event without duration, as `begin`.
+        instant: Encodes an event without duration, as `start`.
     """
 
     def __init__(self) -> None:
         repeated = lru_cache(_REPEATED)
         self.argument = repeated(_argument)
-        self.begin = partial(repeated(_type_and_names), _BEGIN)
+        self.start = partial(repeated(_type_and_names), _START)
         self.end = partial(repeated(_type_and_names), _END)
         self.instant = partial(repeated(_type_and_names), _INSTANT)
         self._time, self._lengths = repeated(_time), repeated(_lengths)

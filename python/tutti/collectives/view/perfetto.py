@@ -135,7 +135,7 @@ class _Program:
             of_step = argument("step", step.step) + argument("step_name", step.name)
             self._marks_before(step.start_ps)
             times = argument("start_ps", step.start_ps), argument("end_ps", step.end_ps)
-            opened = self._encoder.begin(self._track, "step", step.name or str(step.step))
+            opened = self._encoder.start(self._track, "step", step.name or str(step.step))
             made.append(event(step.start_ps, of_step, *times, opened))
             for bar in group:
                 _, _, _, kind, start, until, peer, size = bar
@@ -156,7 +156,7 @@ class _Program:
         """Encodes the arguments that follow those of the step, and the start of a slice."""
         given = [("peer", peer), ("bytes", size)]
         arguments = [self._encoder.argument(*one) for one in given if one[1] is not None]
-        return b"".join(arguments), self._encoder.begin(self._track, kind, label(kind, peer))
+        return b"".join(arguments), self._encoder.start(self._track, kind, label(kind, peer))
 
     def _marks_before(self, time_ps: int) -> None:
         while self._loose and self._loose[-1][0] < time_ps:
@@ -179,6 +179,6 @@ def _in_flight(
     end = encode.end(track)
     for arrow in lane:
         arguments = map(encode.argument, ARROW_COLUMNS, _ARGUMENTS(arrow))
-        named = encode.begin(track, "message", f"to {arrow.destination}")
+        named = encode.start(track, "message", f"to {arrow.destination}")
         yield encode.event(arrow.sent_ps, *arguments, named, flow(numbers[arrow]))
         yield encode.event(arrow.arrival_ps, end)

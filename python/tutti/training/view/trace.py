@@ -110,7 +110,7 @@ def _slice(
 ) -> tuple[Event, Event]:
     """Returns start and end of a slice, whose last arguments are its times."""
     given = (*arguments, ("start_ps", one.start_ps), ("end_ps", one.end_ps))
-    opened = encoder.begin(track, *category_and_name)
+    opened = encoder.start(track, *category_and_name)
     return (
         encoder.event(one.start_ps, *(encoder.argument(*each) for each in given), opened),
         encoder.event(one.end_ps, encoder.end(track)),
