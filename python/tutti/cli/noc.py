@@ -32,7 +32,7 @@ def run_(definition: NetworkOptions, at: RunOptions) -> None:
 
     Writes report.html, results.parquet, channels.parquet and occupancy.parquet into the output
     folder, and energy.parquet if the file names a technology; with --no-files, none of them, which
-    takes a third of the time of a short run. If the network saturates, latency is
+    halves the time of a short run. If the network saturates, latency is
     undefined. If it deadlocks, nothing is measured. Both exit with code 3. A file with a table
     [mesh] describes a single-cycle multi-hop mesh.
 
