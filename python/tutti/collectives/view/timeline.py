@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def label(kind: str, peer: int | None) -> str:
+    """Returns, for example, `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
+    if peer is None:
+        return "multicast" if kind == "send" else kind
+    return f"{kind} {'to' if kind == 'send' else 'from'} {peer}"
+
+
 class Bar(NamedTuple):
     """One op of a rank."""
 
@@ -37,10 +44,8 @@ class Bar(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Such as `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
-        if self.peer is None:
-            return "multicast" if self.kind == "send" else self.kind
-        return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
+        """The label of its kind and peer."""
+        return label(self.kind, self.peer)
 
 
 @dataclass(slots=True, eq=False)
