@@ -84,7 +84,7 @@ def bars(timeline: pl.DataFrame) -> list[Bar]:
     Raises:
         ReportError: Columns are missing.
     """
-    _require(timeline, _BAR_COLUMNS, "timeline")
+    timeline = _checked(timeline, _BAR_COLUMNS, "timeline")
     ordered = timeline.select(_BAR_COLUMNS).sort("rank", "channel", "start_ps", maintain_order=True)
     return [Bar(*row) for row in ordered.iter_rows()]
 
@@ -97,7 +97,7 @@ def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
     """
     if messages is None:
         return []
-    _require(messages, ARROW_COLUMNS, "message frame")
+    messages = _checked(messages, ARROW_COLUMNS, "message frame")
     ordered = messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
     return [Arrow(*row) for row in ordered.iter_rows()]
 
@@ -114,7 +114,7 @@ def picture(
     Raises:
         ReportError: Columns are missing, or the timeline is empty.
     """
-    _require(timeline, _BAR_COLUMNS, "timeline")
+    timeline = _checked(timeline, _BAR_COLUMNS, "timeline")
     if timeline.is_empty():
         raise ReportError("the timeline is empty: nothing to draw", kind="frame")
     every = sorted(timeline["rank"].unique().to_list())
@@ -125,13 +125,12 @@ def picture(
     channels = timeline["channel"].n_unique()
     if channels > 1:
         notes.append(f"Channel 0 of {channels} is drawn.")
-        timeline = timeline.filter(channel=0)
-        messages = None if messages is None else messages.filter(channel=0)
-    inside_ranks = bars(timeline.filter(pl.col("rank").is_in(ranks)))
+    inside_ranks = bars(timeline.filter(pl.col("rank").is_in(ranks), channel=0))
     shown = sorted(inside_ranks, key=lambda bar: (bar.start_ps, bar.rank))[:most_bars]
     if len(shown) < len(inside_ranks):
         notes.append(f"The first {len(shown)} of {len(inside_ranks)} ops are drawn.")
-    inside = [a for a in arrows(messages) if a.source in ranks and a.destination in ranks]
+    sent = [arrow for arrow in arrows(messages) if arrow.channel == 0]
+    inside = [a for a in sent if a.source in ranks and a.destination in ranks]
     drawn = inside[:most_arrows]
     if len(drawn) < len(inside):
         notes.append(f"The first {len(drawn)} of {len(inside)} messages are drawn.")
@@ -162,7 +161,9 @@ def _around(group: list[Bar]) -> Bar:
     )
 
 
-def _require(frame: pl.DataFrame, columns: tuple[str, ...], what: str) -> None:
-    missing = [name for name in columns if name not in frame.columns]
+def _checked(frame: pl.DataFrame, columns: tuple[str, ...], what: str) -> pl.DataFrame:
+    """Returns a frame with all columns; without a channel, there is one."""
+    missing = [name for name in columns if name not in (*frame.columns, "channel")]
     if missing:
         raise ReportError(f"the {what} lacks the columns {', '.join(missing)}", kind="frame")
+    return frame if "channel" in frame.columns else frame.with_columns(channel=0)
