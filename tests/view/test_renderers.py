@@ -39,6 +39,7 @@ from tutti.networks import coherence, flit, mesh
 from tutti.networks.coherence.view import run as coherence_run
 from tutti.networks.flit.view import load as flit_load
 from tutti.networks.flit.view import run as flit_run
+from tutti.networks.flit.view import sections as flit_sections
 from tutti.networks.mesh.view import load as mesh_load
 from tutti.networks.mesh.view import run as mesh_run
 from tutti.platforms import npu
@@ -249,7 +250,10 @@ _MESH = ((mesh_run, "quantities"), (mesh_run, "of_traffic"), (mesh_load, "quanti
 _CHIP = ((coherence_run, "QUANTITIES"), (coherence_run, "NETWORK"))
 _STEP = ((training_page, "QUANTITIES"),)
 SHOWN = {
-    "flit run": Shown(lambda: flit_run.run_view(flits()[0]), ((flit_run, "QUANTITIES"),)),
+    "flit run": Shown(
+        lambda: flit_run.run_view(flits()[0]),
+        ((flit_run, "QUANTITIES"), (flit_sections, "QUANTITIES")),
+    ),
     "flit loads": Shown(lambda: flit_load.load_view(flits()), ((flit_load, "QUANTITIES"),)),
     "mesh run": Shown(lambda: mesh_run.run_view(meshes().runs[0]), _MESH, wraps=True),
     "mesh loads": Shown(lambda: mesh_load.load_view(meshes().runs, meshes()), _MESH, wraps=True),
