@@ -37,6 +37,7 @@ rank 1 {
 l1: recv 1024b from 0 tag 0
 }
 """
+MESH = "noc run --mesh 4x4 --rate 0.1 --set measure.measure=500 --set measure.warmup=100"
 SMALL = "-p loggp_cluster --ranks 64"
 STARTS = {
     "import tutti": ("", "0.5 s"),
@@ -45,10 +46,8 @@ STARTS = {
     "tutti schedule show": ("schedule show ring --ranks 4", "0.25 s"),
     "tutti nccl explain": ("nccl explain --nodes 2 --size 64MiB", "0.25 s"),
     "tutti trace run": ("trace run pair.goal", "0.25 s"),
-    "tutti noc run": (
-        "noc run --mesh 4x4 --rate 0.1 --set measure.measure=500 --set measure.warmup=100",
-        "0.25 s",
-    ),
+    "tutti noc run": (MESH, "0.25 s"),
+    "tutti noc run, no files": (f"{MESH} --no-files", "0.25 s"),
     "tutti compare": (f"compare {SMALL} -b 1MiB -e 1MiB --no-report", "0.5 s"),
     "tutti compare, report": (f"compare {SMALL} -b 1MiB -e 1MiB --report", "0.8 s"),
     "tutti run": (f"run ring {SMALL} --size 1MiB", "1 s"),

@@ -16,6 +16,7 @@ SHOWN: Final = 5
 TERMS: Final = {
     "messages": "time of messages",
     "gaps": "gaps between messages of a rank",
+    "port": "port of the root",
     "links": "sharing of links and interfaces",
     "groups": "sharing of links between groups",
     "memory": "sharing of memory",

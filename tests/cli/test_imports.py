@@ -54,7 +54,11 @@ CASES = {
     f"noc run --mesh 4x4 --rate 0.1 {SHORT} -o {{folder}}": """matplotlib.figure numpy plotly
         tutti.collectives tutti.formats tutti.platforms tutti.schedules tutti.training
         tutti.workloads""",
-    "trace run {folder}/pair.goal": """jinja2 matplotlib.figure plotly rich.progress
+    f"noc run --mesh 4x4 --rate 0.1 {SHORT} --no-files": """jinja2 matplotlib.figure numpy plotly
+        polars tutti.base.glossary tutti.collectives tutti.energy.technology tutti.formats
+        tutti.networks.mesh tutti.platforms tutti.schedules tutti.topologies.view tutti.training
+        tutti.view.charts tutti.workloads""",
+    "trace run {folder}/pair.goal": """jinja2 matplotlib.figure numpy plotly polars rich.progress
         tutti.collectives.frames tutti.formats.booksim tutti.training""",
     "convert {folder}/ring.xml {folder}/ring.schedule": """numpy polars rich.progress
         tutti.base.glossary tutti.collectives tutti.energy tutti.formats.goal tutti.formats.nccl

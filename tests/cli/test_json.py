@@ -31,6 +31,7 @@ TABLES = {
 RING = ("--ranks", "4")
 OSU = EXAMPLES / "19_calibrate_and_tune"
 CALIBRATE = "--ranks 64 -a recursive_doubling --model postal -o out"
+RAPIDCHIPLET = f"{EXAMPLES}/31_coming_from_garnet/rapidchiplet"
 ASTRASIM = EXAMPLES / "13_astrasim"
 SYSTEM = f"--network {ASTRASIM}/Ring_8.yml --system {ASTRASIM}/Ring.json -o out"
 COMMANDS = [
@@ -63,6 +64,7 @@ COMMANDS = [
     f"noc from-booksim {EXAMPLES}/08_latency_under_load/mesh.cfg --write mesh.toml",
     f"noc from-garnet {EXAMPLES}/31_coming_from_garnet/config.ini --write garnet.toml",
     f"noc from-noxim {EXAMPLES}/31_coming_from_garnet/noxim.yaml --write noxim.toml",
+    f"noc from-rapidchiplet {RAPIDCHIPLET}/design.json --write rapidchiplet.toml",
     "coherence list",
     "bypass map double_binary_tree:nccl",
     "bypass run ring:4x4 --size 1KiB",

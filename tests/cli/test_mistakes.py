@@ -422,6 +422,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("noc", "from-garnet", "none"): ("expected: a topology script of gem5", "no such file"),
     ("noc", "from-netrace", "none"): ("expected: a trace of netrace",),
     ("noc", "from-noxim", "none"): ("expected: a configuration file of Noxim", "no such file"),
+    ("noc", "from-rapidchiplet", "none"): ("expected: a design file of RapidChiplet",),
     ("run", "step.0.et"): ("chakra, which holds a trace", 'model = "chakra:step" in the file'),
     ("compare", "rin"): ("expected: an experiment file", "did you mean `ring`?"),
     ("run", "gpt3_175b"): ("no such file", "hint: gpt3_175b is a model: `tutti train list`"),

@@ -19,7 +19,7 @@ WRITES = {
     *("compare", "search", "run", "init", "sweep", "calibrate", "tune", "advise", "plot", "paper"),
     *("convert", "schedule draw", "nccl doctor", "nccl topology", "coherence run"),
     *("noc run", "noc sweep", "noc explore", "noc watch", "noc from-booksim"),
-    *("noc from-garnet", "noc from-noxim", "noc from-netrace"),
+    *("noc from-garnet", "noc from-noxim", "noc from-netrace", "noc from-rapidchiplet"),
     *("bypass map", "bypass search", "bypass draw", "workload from-torch"),
     *("train plan", "train run", "train from-astrasim", "train overlap", "train search"),
     *("train calibrate", "train capture", "train disturb", "train export"),

@@ -41,7 +41,7 @@ def test_a_timeline_has_the_activities_of_every_rank() -> None:
     run = tutti.simulate(ring(), MACHINE, size="4 KiB")
     timeline = run.timeline
     assert timeline.columns == [
-        *("rank", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes")
+        *("rank", "channel", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes")
     ]
     assert set(timeline["kind"]) <= set(_core.activities())
     assert timeline["name"][0] == "reduce_scatter 0"

@@ -8,7 +8,7 @@ from seeds import EXAMPLES, Target
 
 
 def targets() -> list[Target]:
-    """Networks and traces of gem5, Noxim and netrace."""
+    """Networks and traces of gem5, Noxim, RapidChiplet and netrace."""
     folder = EXAMPLES / "31_coming_from_garnet"
     of_gem5 = {"mesh.py": ("num_cpus=6", "mesh_rows=2"), "config.ini": ()}
     targets = [
@@ -25,6 +25,11 @@ def targets() -> list[Target]:
     return [
         *targets,
         Target("noxim", {"n.yaml": noxim}, write),
+        Target(
+            "rapidchiplet",
+            rapidchiplet(),
+            ("noc", "from-rapidchiplet", "design.json", "--write", "o.toml"),
+        ),
         Target("netrace", {"t.tra": netrace()}, convert),
         Target(
             "noc-trace",
@@ -52,6 +57,12 @@ DEPENDENT = b"""cycle,source,destination,flits,class,id,after,delay
 2,0,1,5,0,3,1 2,0
 """
 """A trace whose packets wait for others."""
+
+
+def rapidchiplet() -> dict[str, bytes]:
+    """Returns the files of a design of RapidChiplet."""
+    folder = EXAMPLES / "31_coming_from_garnet" / "rapidchiplet"
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.json"))}
 
 
 def examples(*names: str) -> tuple[dict[str, bytes], ...]:

@@ -100,15 +100,25 @@ def _astrasim(work: Path) -> list[Reader]:
     ]
 
 
-def _gem5_and_noxim() -> list[Reader]:
+def _complete_networks() -> list[Reader]:
     """Returns the readers of complete networks: with routes, routers and traffic."""
     from tutti.formats.garnet import experiment
     from tutti.formats.noxim import network
+    from tutti.formats.rapidchiplet import network as rapidchiplet
 
     def script(path: Path) -> object:
         return experiment.load(path, ("num_cpus=6", "mesh_rows=2"))
 
+    def replayed(path: Path) -> object:
+        return rapidchiplet.load(path.with_name("design.json"), ("mode=trace",))
+
+    def drawn(path: Path) -> object:
+        return rapidchiplet.load(path.with_name("design.json"), is_lenient=True)
+
+    design = (network_seeds.rapidchiplet(),)
     return [
+        Reader(name="rapidchiplet", read=drawn, files=design),
+        Reader(name="rapidchiplet-trace", read=replayed, files=design),
         Reader(name="garnet-script", read=script, files=network_seeds.examples("mesh.py")),
         Reader(name="garnet-run", read=experiment.load, files=network_seeds.examples("config.ini")),
         Reader(name="noxim-network", read=network.load, files=network_seeds.examples("noxim.yaml")),
@@ -123,7 +133,7 @@ def _networks() -> list[Reader]:
     tables = _targets(seeds.graphs())
     return [
         *_booksim(),
-        *_gem5_and_noxim(),
+        *_complete_networks(),
         *_packet_traces(),
         Reader(
             name="graph",

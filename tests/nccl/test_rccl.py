@@ -20,6 +20,7 @@ from tutti.nccl import Settings, candidates, choose
 from tutti.nccl.presets import partial_system, system
 from tutti.nccl.rings import cycles, rings
 from tutti.platforms import platform
+from tutti.platforms.library import Prediction
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -154,8 +155,34 @@ def test_sizes_without_a_schedule_are_named_and_the_others_compared(tmp_path: Pa
 def test_trees_of_two_nodes_have_a_reason() -> None:
     library = platform("dgx_h100_cluster").library
     assert library is not None
-    assert "halves the rate of trees" in library.model.reason("Tree", 16)
-    assert library.model.reason("Tree", 32) == ""
+    tree = Prediction("Tree", "LL", 0, 1)
+    assert "halves the rate of trees" in library.model.reason(tree, 16)
+    assert library.model.reason(tree, 32) == ""
+
+
+def test_factors_of_tables_are_reasons() -> None:
+    for name, algorithm, ranks, size, words in (
+        (
+            "mi300x_cluster",
+            "rccl:ring,simple",
+            16,
+            1 << 25,
+            "multiplies the rate by 0.1 at this size",
+        ),
+        ("mi300x_cluster", "rccl:ring,simple", 16, 1 << 25, "has 320 us for a step between nodes"),
+        ("dgx_h100_cluster", "nccl:tree,ll128", 32, 1 << 20, "multiplies the rate of trees by 0."),
+        (
+            "dgx_h100_cluster",
+            "nccl:ring,simple",
+            32,
+            1 << 30,
+            "latency of rings between nodes by 1.4",
+        ),
+    ):
+        library = platform(name).library
+        assert library is not None
+        predicted = library.model.predict(algorithm, "all_reduce", ranks, size)
+        assert words in library.model.reason(predicted, ranks)
 
 
 def test_messages_of_channels_do_not_beat_the_bound() -> None:

@@ -383,3 +383,17 @@ def test_an_error_in_links_shows_only_the_links(here: Path) -> None:
     assert "given: []\n" in done.stderr
     (here / "none.toml").write_text('topology.build = "mesh:4x4"\ntraffic.rate = 0.1\n')
     assert "given: " not in tutti("run", "none.toml", cwd=here, code=2).stderr
+
+
+def test_no_files_prints_the_same_and_writes_nothing(tmp_path: Path) -> None:
+    short = ("--mesh", "4x4", "--set", "measure.measure=500", "--set", "measure.warmup=100")
+    run = ("noc", "run", *short, "--rate", "0.1")
+    printed = call(*run, "--no-files", cwd=tmp_path)
+    assert "output" not in printed.stderr
+    call("noc", "sweep", *short, "--loads", "0.1", "--no-saturation", "--no-files", cwd=tmp_path)
+    assert not list(tmp_path.iterdir())
+    written = call(*run, "-o", "out", "--no-report", cwd=tmp_path)
+    assert printed.stdout == written.stdout.partition("wrote")[0]
+    refused = call(*run, "--no-files", "-o", "out", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--no-files: excludes --out" in refused.stderr

@@ -129,3 +129,20 @@ def test_a_model_or_the_platform_states_the_launch(tmp_path: Path) -> None:
     assert launches("", "launch = '7 us'") == ["7 us", "7 us"]
     with pytest.raises(ConfigError, match=r"models\.short\.launch` and `compute\.launch"):
         launches("launch = '6.6 us'", "launch = '7 us'")
+
+
+def test_models_may_have_the_cost_of_a_reduction(tmp_path: Path) -> None:
+    """The libraries and memories of a machine reduce at different rates."""
+    path = tmp_path / "gpus.toml"
+    own = "gamma = '0.2 ns/B'\ngamma_memory = '0.4 ns/B'\ncache = '1 MiB'"
+    path.write_text(PLATFORM.replace('gamma = "0.1 ns/B"', "").format(short=own, all=""))
+    raw = load_platform(path)
+    short, long = (machine(raw, name, source="gpus").model for name in ("short", "long"))
+    assert [str(short.gamma), str(short.gamma_memory), str(long.gamma)] == [
+        "0.2 ns/B",
+        "0.4 ns/B",
+        "0 ns/B",
+    ]
+    path.write_text(PLATFORM.format(short="gamma = '0.2 ns/B'", all=""))
+    with pytest.raises(ConfigError, match=r"models\.short\.gamma` and `compute\.gamma"):
+        load_platform(path)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
 from base64 import b64decode
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -11,6 +13,7 @@ import pytest
 
 from tutti.collectives.view.comparison import comparison_view
 from tutti.platforms.view.facts import platform_facts
+from tutti.view import page as page_module
 from tutti.view.errors import ReportError
 from tutti.view.page import page_of
 
@@ -55,6 +58,30 @@ def test_page_needs_no_network(page: str) -> None:
     script = zlib.decompress(b64decode(packed[1]))
     assert script.startswith(b"/**\n* plotly.js v")
     assert 2 * len(page) < len(script)
+
+
+def test_a_stored_script_is_that_of_the_installed_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "plotly" / "package_data"
+    library.mkdir(parents=True)
+    script, cache = library / "plotly.min.js", tmp_path / "cache"
+    monkeypatch.setattr(page_module, "find_spec", lambda _: SimpleNamespace(
+        origin=str(library.parent / "__init__.py")
+    ))  # fmt: skip
+    monkeypatch.setenv("TUTTI_CACHE", str(cache))
+    for text in ("/** v1 */ one", "/** v2 */ two"):  # of the same size
+        script.write_text(text, encoding="utf-8")
+        os.utime(script, (1, 1))
+        for _ in range(2):
+            licence, packed = page_module._plotly()
+            assert zlib.decompress(b64decode(packed)).decode() == text
+            assert text.startswith(f"/** {licence}")
+    assert len(list((cache / "scripts").iterdir())) == 2
+    cache_file = tmp_path / "file"
+    cache_file.touch()
+    monkeypatch.setenv("TUTTI_CACHE", str(cache_file))
+    assert page_module._plotly().packed == packed
 
 
 def test_page_summarises_the_results(page: str) -> None:

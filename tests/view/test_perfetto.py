@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import pytest
 
 from tutti.collectives.view.perfetto import write_trace
 from tutti.view.errors import ReportError
-from tutti.view.track_events import Event, Track, write_events
+from tutti.view.track_events import Encoder, Track, flow, flow_end, write_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,16 +87,16 @@ def test_each_message_has_a_flow_from_its_send_to_its_receive(
     started: dict[int, list[tuple[int, str]]] = defaultdict(list)
     ended: dict[int, int] = {}
     for timestamp, event in events(trace):
-        for flow in event.flow_ids:
-            started[flow].append((timestamp, event.categories[0]))
-        for flow in event.terminating_flow_ids:
-            assert flow not in ended
-            ended[flow] = timestamp
+        for number in event.flow_ids:
+            started[number].append((timestamp, event.categories[0]))
+        for number in event.terminating_flow_ids:
+            assert number not in ended
+            ended[number] = timestamp
     assert len(ended) == frames[1].height
     assert set(started) == set(ended)
-    for flow, points in started.items():
+    for number, points in started.items():
         assert sorted(kind for _, kind in points) == ["message", "send"]
-        assert all(timestamp <= ended[flow] for timestamp, _ in points)
+        assert all(timestamp <= ended[number] for timestamp, _ in points)
 
 
 def test_a_recv_that_takes_time_is_where_its_message_ends(frames: Frames, tmp_path: Path) -> None:
@@ -124,6 +124,30 @@ def test_the_same_run_gives_the_same_bytes(frames: Frames, tmp_path: Path) -> No
     assert write_trace(tmp_path / "b.pftrace", *shuffled).read_bytes() == first
 
 
+class Event(NamedTuple):
+    at_ps: int
+    track: int
+    type: str
+    name: str = ""
+    category: str = ""
+    flows: tuple[int, ...] = ()
+    ends_flow: bool = False
+    arguments: tuple[tuple[str, int | str], ...] = ()
+
+
+def by_encoder(events: list[Event]) -> list[tuple[int, bytes]]:
+    encoder = Encoder()
+    return [
+        encoder.event(
+            event.at_ps,
+            *(encoder.argument(*one) for one in event.arguments),
+            getattr(encoder, event.type)(event.track, event.category, event.name),
+            *map(flow_end if event.ends_flow else flow, event.flows),
+        )
+        for event in events
+    ]
+
+
 def by_package(tracks: list[Track], events: list[Event]) -> bytes:
     """Returns the trace that the perfetto package writes."""
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
@@ -140,7 +164,7 @@ def by_package(tracks: list[Track], events: list[Event]) -> bytes:
         if track.parent is not None:
             described.parent_uuid = track.parent
         written += Trace(packet=[packet]).SerializeToString()
-    types = {"begin": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
+    types = {"start": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
     for event in events:
         packet = TracePacket(trusted_packet_sequence_id=1, timestamp=event.at_ps // 1000)
         slot = packet.track_event
@@ -167,12 +191,12 @@ def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
     long = tuple((f"key {index}", "x" * index) for index in range(200))
     tracks = [Track(1, "rank 0", None, 0), Track(1 << 40, "messages", 1, 300)]
     events = [
-        Event(0, 1, "begin"),
-        Event(999, 1, "begin", "send to 1", "send", (1,), False, arguments),
+        Event(0, 1, "start"),
+        Event(999, 1, "start", "send to 1", "send", (1,), False, arguments),
         Event(1 << 62, 1 << 40, "instant", "recv", "", (1, 1 << 63), True, long),
         Event(1 << 62, 1, "end", "", "only a category"),
     ]
-    path = write_events(tmp_path / "t.pftrace", tracks, events)
+    path = write_events(tmp_path / "t.pftrace", tracks, by_encoder(events))
     assert path.read_bytes() == by_package(tracks, events)
 
 

@@ -488,6 +488,7 @@ impl<'a, M: MessageModel, C: Carrier, P: Probe> Executor<'a, M, C, P> {
         peer: Option<RankId>,
         bytes: Bytes,
     ) {
-        self.probe.span(Span { rank, step, activity, start, end, peer, bytes });
+        let channel = 0;
+        self.probe.span(Span { rank, channel, step, activity, start, end, peer, bytes });
     }
 }

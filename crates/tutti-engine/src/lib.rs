@@ -31,6 +31,7 @@ pub mod results;
 pub mod trace;
 pub mod training;
 mod transit;
+mod workers;
 pub mod workload;
 
 pub use conditions::{Conditions, Distance, Disturbance, Loaded, LocalCosts, Ranks, Routed};
@@ -44,6 +45,7 @@ use executor::Executor;
 use tutti_network::{Carrier, MessageModel, Uncontended};
 use tutti_schedule::{Layout, Message, Schedule, Step};
 use tutti_units::ids::RankId;
+use workers::{OfWorkers, Workers};
 
 /// The inputs of a run: schedule, payload, network model and conditions.
 #[derive(Clone, Copy)]
@@ -77,7 +79,7 @@ impl<M: MessageModel> Simulation<'_, M> {
     pub fn run_recorded(&self) -> Result<(Outcome, Timeline), EngineError> {
         let mut probe = TimelineProbe::default();
         let outcome = self.run_with(&mut probe)?;
-        Ok((outcome, probe.into_timeline()))
+        Ok((outcome, probe.into_timeline().by_rank(self.schedule)))
     }
 
     /// Runs to completion with an observer.
@@ -115,6 +117,42 @@ impl<M: MessageModel> Simulation<'_, M> {
     ) -> Result<Outcome, EngineError> {
         self.check_layout()?;
         self.check_paths(carrier)?;
+        match Workers::of(self.schedule) {
+            None => self.execute(latest, carrier, stop, probe),
+            Some(workers) => self.execute_workers(&workers, latest, carrier, stop, probe),
+        }
+    }
+
+    /// Runs each channel of a rank as a rank. Probes observe these.
+    fn execute_workers<C: Carrier, P: Probe>(
+        &self,
+        workers: &Workers<'_>,
+        latest: &AtomicU64,
+        carrier: &mut C,
+        stop: &AtomicBool,
+        probe: &mut P,
+    ) -> Result<Outcome, EngineError> {
+        let per_rank = workers.per_rank();
+        let Conditions { disturbance, distance } = self.conditions;
+        let disturbance = disturbance.map(|of_ranks| OfWorkers { of_ranks, per_rank });
+        let distance = distance.map(|of_ranks| OfWorkers { of_ranks, per_rank });
+        let conditions = Conditions {
+            disturbance: disturbance.as_ref().map(|one| one as &dyn Disturbance),
+            distance: distance.as_ref().map(|one| one as &dyn Distance),
+        };
+        let of_workers = Simulation { schedule: workers, conditions, ..*self };
+        let mut carrier = OfWorkers { of_ranks: carrier, per_rank };
+        let outcome = of_workers.execute(latest, &mut carrier, stop, probe);
+        outcome.map(|outcome| per_rank.outcome(outcome)).map_err(|error| per_rank.error(error))
+    }
+
+    fn execute<C: Carrier, P: Probe>(
+        &self,
+        latest: &AtomicU64,
+        carrier: &mut C,
+        stop: &AtomicBool,
+        probe: &mut P,
+    ) -> Result<Outcome, EngineError> {
         let stopped = || stop.load(Ordering::Relaxed);
         let mut executor = Executor::new(self, carrier, probe);
         for rank in (0..self.schedule.shape().ranks).map(RankId) {

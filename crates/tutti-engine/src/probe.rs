@@ -68,6 +68,7 @@ impl Probe for TimelineProbe {
         messages.push(MessageRecord {
             source,
             destination,
+            channel: 0,
             index,
             bytes,
             sent: at,

@@ -44,11 +44,13 @@ pub enum Activity {
     Sleep,
 }
 
-/// One activity of a rank. A rank's spans neither overlap nor leave gaps.
+/// One activity of a rank. The spans of a rank and channel neither overlap nor leave gaps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// The rank.
     pub rank: RankId,
+    /// Its channel, if channels progress concurrently; else 0.
+    pub channel: u32,
     /// Its step.
     pub step: u32,
     /// The activity.
@@ -71,6 +73,8 @@ pub struct MessageRecord {
     pub source: RankId,
     /// The receiver.
     pub destination: RankId,
+    /// Its channel, if channels progress concurrently; else 0.
+    pub channel: u32,
     /// Its index among the messages of its pair.
     pub index: u32,
     /// Its size.
@@ -86,7 +90,7 @@ pub struct MessageRecord {
 /// All spans and messages of a run, for timelines and traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// By rank, then time.
+    /// By rank, then channel, then time.
     pub spans: Vec<Span>,
     /// By source, then destination, then index.
     pub messages: Vec<MessageRecord>,

@@ -96,13 +96,14 @@ impl Run {
         Ok(Some((counts_dict(py, counts)?, *beyond)))
     }
 
-    /// The columns of the timeline: 32-bit rank, step, activity, peer (all ones without a peer),
+    /// The columns of the timeline: 32-bit rank, channel, step, activity, peer (all ones without a peer),
     /// 64-bit start_ps, end_ps, bytes. None for a run without a record.
     fn spans<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(timeline) = &self.0.timeline else { return Ok(None) };
         let spans = || timeline.spans.iter();
         let columns = PyDict::new(py);
         columns.set_item("rank", narrow(py, spans().map(|span| span.rank.0)))?;
+        columns.set_item("channel", narrow(py, spans().map(|span| span.channel)))?;
         columns.set_item("step", narrow(py, spans().map(|span| span.step)))?;
         columns.set_item("activity", narrow(py, spans().map(|span| span.activity as u32)))?;
         let peer = |span: &tutti_engine::Span| span.peer.map_or(u32::MAX, |peer| peer.0);
@@ -124,7 +125,7 @@ impl Run {
             .or_raise()
     }
 
-    /// The columns of the messages: 32-bit source, destination, index, 64-bit bytes, sent_ps,
+    /// The columns of the messages: 32-bit source, destination, channel, index, 64-bit bytes, sent_ps,
     /// arrival_ps, received_ps. None for a run without a record.
     fn sent<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(timeline) = &self.0.timeline else { return Ok(None) };
@@ -132,6 +133,7 @@ impl Run {
         let columns = PyDict::new(py);
         columns.set_item("source", narrow(py, messages().map(|m| m.source.0)))?;
         columns.set_item("destination", narrow(py, messages().map(|m| m.destination.0)))?;
+        columns.set_item("channel", narrow(py, messages().map(|m| m.channel)))?;
         columns.set_item("index", narrow(py, messages().map(|m| m.index)))?;
         columns.set_item("bytes", wide(py, messages().map(|m| m.bytes.0)))?;
         columns.set_item("sent_ps", times(py, messages().map(|m| &m.sent)))?;

@@ -135,6 +135,18 @@ impl Schedule {
         }
     }
 
+    /// Returns the schedule with channels that progress concurrently: chunks are dealt to
+    /// `channels` channels in runs of `run`.
+    #[pyo3(signature = (channels, run = Number(1)))]
+    fn concurrent(&self, py: Python<'_>, channels: Number, run: Number) -> PyResult<Schedule> {
+        let channels = tutti_schedule::Channels { count: channels.0, run: run.0 };
+        let inner = Arc::clone(&self.inner);
+        match py.detach(|| tutti_schedule::Concurrent::new(inner, channels)) {
+            Ok(found) => Ok(Schedule { inner: Arc::new(found), algorithm: None }),
+            Err(error) => Err(refuse("ScheduleError", "not_concurrent", &error.to_string())),
+        }
+    }
+
     /// The text form, one op per line.
     fn to_text(&self, py: Python<'_>) -> String {
         py.detach(|| text::to_string(&*self.inner))

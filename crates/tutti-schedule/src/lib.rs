@@ -20,6 +20,7 @@ mod blocks;
 mod chunks;
 pub mod collective;
 mod compose;
+mod concurrent;
 mod explicit;
 mod marks;
 pub mod notation;
@@ -33,6 +34,7 @@ pub mod verify;
 pub use blocks::{Blocks, BlocksError};
 pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Placement, Sequence};
+pub use concurrent::{Channels, Concurrent, ConcurrentError};
 pub use explicit::{Builder, Explicit, ExplicitError};
 pub use marks::{Mark, MessageRange};
 pub use part::OnlyPhase;
@@ -142,6 +144,25 @@ pub trait Schedule: Send + Sync {
     /// Returns which of the parallel links to its peer a message prefers: the `send`-th of a step.
     fn channel(&self, _rank: RankId, _step: u32, _send: u32) -> u32 {
         0
+    }
+
+    /// Returns the channels that progress concurrently; otherwise a step waits for all ops of the
+    /// previous one.
+    fn channels(&self) -> Option<Channels> {
+        None
+    }
+
+    /// Writes the ops of a step that belong to one of its channels into `out`, which the caller has
+    /// cleared. Each op of the step belongs to one channel.
+    fn step_of_channel(
+        &self,
+        (rank, step): (RankId, u32),
+        channels: Channels,
+        channel: u32,
+        out: &mut Step,
+    ) {
+        self.step(rank, step, out);
+        out.keep_channel(channels, channel);
     }
 
     /// Returns a short name of the step, for drawings and traces.

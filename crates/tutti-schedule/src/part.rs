@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::compose::ComposeError;
-use super::{Blocks, Digit, Schedule, Shape, Step};
+use super::{Blocks, Channels, Digit, Schedule, Shape, Step};
 use tutti_units::ids::RankId;
 
 /// The steps of one phase of a schedule. It can be timed and drawn like any other schedule. If
@@ -81,6 +81,10 @@ impl Schedule for OnlyPhase {
 
     fn channel(&self, rank: RankId, step: u32, send: u32) -> u32 {
         self.inner.channel(rank, self.first(rank, self.phase) + step, send)
+    }
+
+    fn channels(&self) -> Option<Channels> {
+        self.inner.channels()
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

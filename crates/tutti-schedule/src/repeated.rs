@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::compose::ComposeError;
-use super::{Blocks, Schedule, Shape, Slot, Step};
+use super::{Blocks, Channels, Schedule, Shape, Slot, Step};
 use tutti_units::ids::RankId;
 
 /// A schedule, `count` times in sequence. A rank starts the next repetition as soon as it completes
@@ -55,6 +55,10 @@ impl Schedule for Repeated {
     fn is_ordered(&self, rank: RankId, step: u32) -> bool {
         let within = step.checked_rem(self.inner.steps(rank));
         within.is_some_and(|within| self.inner.is_ordered(rank, within))
+    }
+
+    fn channels(&self) -> Option<Channels> {
+        self.inner.channels()
     }
 
     fn step_name(&self, rank: RankId, step: u32) -> String {

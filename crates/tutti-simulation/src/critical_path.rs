@@ -118,54 +118,58 @@ impl Case {
     }
 }
 
-/// The activities of each rank by end, and the messages to each rank by arrival.
+/// A rank and its channel.
+type Worker = (RankId, u32);
+
+/// The activities of each rank and channel by end, and the messages to them by arrival.
 struct Record<'a> {
-    activities: BTreeMap<RankId, Vec<&'a Span>>,
-    arrived: BTreeMap<(RankId, Time), Vec<&'a MessageRecord>>,
+    activities: BTreeMap<Worker, Vec<&'a Span>>,
+    arrived: BTreeMap<(Worker, Time), Vec<&'a MessageRecord>>,
 }
 
 impl<'a> Record<'a> {
     fn new(timeline: &'a Timeline) -> Record<'a> {
         let mut activities: BTreeMap<_, Vec<&Span>> = BTreeMap::new();
         for span in timeline.spans.iter().filter(|span| span.end > span.start) {
-            activities.entry(span.rank).or_default().push(span);
+            activities.entry((span.rank, span.channel)).or_default().push(span);
         }
         for spans in activities.values_mut() {
             spans.sort_by_key(|span| span.end);
         }
         let mut arrived: BTreeMap<_, Vec<&MessageRecord>> = BTreeMap::new();
         for message in &timeline.messages {
-            arrived.entry((message.destination, message.arrival)).or_default().push(message);
+            let to = (message.destination, message.channel);
+            arrived.entry((to, message.arrival)).or_default().push(message);
         }
         Record { activities, arrived }
     }
 
-    /// The last activity of a rank that ends at a time or before.
-    fn last(&self, rank: RankId, at: Time) -> Option<&'a Span> {
-        let spans = self.activities.get(&rank)?;
+    /// The last activity of a rank and channel that ends at a time or before.
+    fn last(&self, of: Worker, at: Time) -> Option<&'a Span> {
+        let spans = self.activities.get(&of)?;
         let place = spans.partition_point(|span| span.end <= at);
         place.checked_sub(1).map(|last| spans[last])
     }
 
     /// The parts of the path, in order of time. Of ranks that end last, it starts at the first.
     fn follow(&self) -> Vec<Hop> {
-        let ends =
-            self.activities.iter().filter_map(|(&rank, spans)| Some((spans.last()?.end, rank)));
-        let last = ends.max_by_key(|&(end, rank)| (end, std::cmp::Reverse(rank)));
-        let Some((mut at, mut rank)) = last else { return Vec::new() };
+        let ends = self.activities.iter().filter_map(|(&of, spans)| Some((spans.last()?.end, of)));
+        let last = ends.max_by_key(|&(end, of)| (end, std::cmp::Reverse(of)));
+        let Some((mut at, (mut rank, mut channel))) = last else { return Vec::new() };
         let mut hops = Vec::new();
-        while let Some(span) = self.last(rank, at) {
+        while let Some(span) = self.last((rank, channel), at) {
             let &Span { start, end, activity, peer, bytes, .. } = span;
             if end < at {
                 let (kind, source) = (HopKind::Idle, None);
                 hops.push(Hop { rank, kind, start: end, end: at, source, bytes: Bytes(0) });
             }
-            let ended_by = (activity == Activity::Wait).then(|| self.ended_by(rank, end, peer));
+            let of = (rank, channel);
+            let ended_by = (activity == Activity::Wait).then(|| self.ended_by(of, end, peer));
             if let Some(message) = ended_by.flatten() {
-                let &MessageRecord { source, sent, bytes, .. } = message;
+                let &MessageRecord { source, sent, bytes, channel: of, .. } = message;
                 let (kind, from) = (HopKind::Message, Some(source));
                 hops.push(Hop { rank, kind, start: sent, end, source: from, bytes });
-                (rank, at) = (source, sent);
+                (rank, channel, at) = (source, of, sent);
             } else {
                 let kind = HopKind::Activity(activity);
                 hops.push(Hop { rank, kind, start, end, source: peer, bytes });
@@ -177,8 +181,8 @@ impl<'a> Record<'a> {
     }
 
     /// The message that ended a wait: the last one sent, from its peer if there is one.
-    fn ended_by(&self, rank: RankId, at: Time, peer: Option<RankId>) -> Option<&'a MessageRecord> {
-        let arrived = self.arrived.get(&(rank, at))?.iter().filter(|message| message.sent < at);
+    fn ended_by(&self, of: Worker, at: Time, peer: Option<RankId>) -> Option<&'a MessageRecord> {
+        let arrived = self.arrived.get(&(of, at))?.iter().filter(|message| message.sent < at);
         let last_sent = |message: &&&MessageRecord| (message.sent, message.source, message.bytes);
         let from_peer = arrived.clone().filter(|message| Some(message.source) == peer);
         from_peer.max_by_key(last_sent).or_else(|| arrived.max_by_key(last_sent)).copied()

@@ -210,7 +210,8 @@ fn run_through<M: MessageModel, C: Carrier>(
     if record {
         let mut probe = TimelineProbe::default();
         let outcome = simulation.run_before(latest, carrier, stop, &mut probe)?;
-        Ok(Run { outcome, network, timeline: Some(probe.into_timeline()) })
+        let timeline = probe.into_timeline().by_rank(simulation.schedule);
+        Ok(Run { outcome, network, timeline: Some(timeline) })
     } else {
         let outcome = simulation.run_before(latest, carrier, stop, &mut Silent)?;
         Ok(Run { outcome, network, timeline: None })

@@ -85,6 +85,7 @@ _IN_GROUPS = {
         "from-garnet": "noc_garnet:from_garnet",
         "from-noxim": "noc_noxim:from_noxim",
         "from-netrace": "noc_netrace:from_netrace",
+        "from-rapidchiplet": "noc_rapidchiplet:from_rapidchiplet",
     },
     "train": {
         "from-astrasim": "train_astrasim:from_astrasim",
@@ -326,8 +327,10 @@ def _options(
 _PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 """The variable that disables plugins of pydantic, the search for which takes 30 ms."""
 
-_ALLOCATIONS = 100_000
-"""New objects between searches for garbage cycles; Python's default is 700."""
+_ALLOCATIONS = 500_000
+"""New objects between searches for garbage cycles; Python's default is 700.
+
+A command on 64 ranks creates fewer, and no garbage: a search takes 30 to 80 ms."""
 
 
 def main() -> None:

@@ -84,6 +84,7 @@ class RunOptions:
                      "per source and cycle; reductions per cycle."),
         Key("traffic.rate"),
     ] = None  # fmt: skip
+    files: options.Files = True
 
 
 @dataclass
@@ -109,6 +110,7 @@ class SweepOptions:
                      "0.01; with a table [mesh], 2 % of the largest load."),
     ] = None  # fmt: skip
     threads: options.Threads = 0
+    files: options.Files = True
 
 
 @dataclass
@@ -155,7 +157,11 @@ def varied(of: SpaceOptions) -> dict[str, list[object]]:
 
 
 def network(
-    of: NetworkOptions, at: RunOptions | None = None, varying: Collection[str] = ()
+    of: NetworkOptions,
+    at: RunOptions | None = None,
+    varying: Collection[str] = (),
+    *,
+    files: bool = True,
 ) -> NetworkTables:
     """Returns the tables of the network that a file and options define; prints the defaults.
 
@@ -163,12 +169,15 @@ def network(
         of: The network.
         at: Its load.
         varying: Keys of a design space, which get no default.
+        files: Whether the command writes files.
 
     Raises:
         ConfigError: An option is invalid, or does not apply to the network.
     """
+    if not files and of.to is not None:
+        raise mistake("excludes --out", source="--no-files", expected="one of them")
     groups = [of, *([at] if at else [])]
     tables = define(of.file, lambda kind: keyed(*groups, kind=kind), of.changes or (),
-                    is_smart=of.design is not None, varying=varying)  # fmt: skip
+                    is_smart=of.design is not None, varying=varying, files=files)  # fmt: skip
     output = {} if of.to is None else {"output": str(of.to)}
     return replace(tables, tables=tables.tables | output)

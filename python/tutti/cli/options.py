@@ -156,6 +156,7 @@ ExperimentOut = Annotated[Out, Key("output", read=str)]
 Report = Annotated[
     bool, typer.Option("--report/--no-report", help="Write report.html, or only the other files.")
 ]
+Files = Annotated[bool, typer.Option("--files/--no-files", help="Write files, or print only.")]
 Threads = Annotated[
     int, typer.Option("--threads", min=0, help="Number of threads; 0 is one per core.")
 ]

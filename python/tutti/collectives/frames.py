@@ -150,15 +150,15 @@ def rank_frame(run: _core.Run) -> pl.DataFrame:
 def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
     """Returns the activities of every rank, by rank and time; empty for a run without a record.
 
-    Columns: rank, step, name (of the step), kind (send, wait, recv, reduce, copy, compute, sleep or
-    noise), start_ps, end_ps, peer, bytes. The peer is null for local work and for a multicast that
-    the network forks.
+    Columns: rank, channel (0 unless channels progress concurrently), step, name (of the step), kind
+    (send, wait, recv, reduce, copy, compute, sleep or noise), start_ps, end_ps, peer, bytes. The
+    peer is null for local work and for a multicast that the network forks.
     """
     columns = run.spans() or dict.fromkeys(
-        ("rank", "step", "activity", "peer", "start_ps", "end_ps", "bytes"), b""
+        ("rank", "channel", "step", "activity", "peer", "start_ps", "end_ps", "bytes"), b""
     )
     kinds = pl.Series(_core.activities(), dtype=pl.String)
-    narrow = {key: _narrow(columns[key]) for key in ("rank", "step", "peer")}
+    narrow = {key: _narrow(columns[key]) for key in ("rank", "channel", "step", "peer")}
     frame = pl.DataFrame(
         narrow
         | {"kind": kinds.gather(_narrow(columns["activity"]))}
@@ -167,18 +167,18 @@ def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
     steps = frame.select("rank", "step").unique(maintain_order=True)
     names = [schedule.step_name(rank, step) for rank, step in steps.iter_rows()]
     named = steps.with_columns(name=pl.Series(names, dtype=pl.String))
-    order = ["rank", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes"]
+    order = ["rank", "channel", "step", "name", "kind", "start_ps", "end_ps", "peer", "bytes"]
     return frame.join(named, on=["rank", "step"], how="left", maintain_order="left").select(order)
 
 
 def messages_frame(run: _core.Run) -> pl.DataFrame:
     """Returns every message, by source, destination and index; empty for a run without a record.
 
-    Columns: source, destination, index (among the messages from this source to this destination),
-    bytes, sent_ps, arrival_ps, received_ps. A message that the network forks has a row per
-    receiver; one that it combines has a row per sender.
+    Columns: source, destination, channel, index (among the messages from this source to this
+    destination), bytes, sent_ps, arrival_ps, received_ps. A message that the network forks has a
+    row per receiver; one that it combines has a row per sender.
     """
-    narrow = ("source", "destination", "index")
+    narrow = ("source", "destination", "channel", "index")
     wide = ("bytes", "sent_ps", "arrival_ps", "received_ps")
     columns = run.sent() or dict.fromkeys(narrow + wide, b"")
     return pl.DataFrame(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tutti.base.units import Size
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.request import ComparisonRequest
-    from tutti.platforms.library import LibraryModel, LibrarySchedule, Prediction
+    from tutti.platforms.library import Hops, LibraryModel, LibrarySchedule, Prediction
     from tutti.platforms.machine import Platform
 
 AGREEMENT = 0.05
@@ -55,7 +55,7 @@ class LibraryPlan:
     baselines: dict[tuple[int, int], Prediction] = field(default_factory=dict)
     predicted: dict[tuple[str, int, int], Prediction] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
-    _platforms: dict[tuple[str, int | None, bool], Platform] = field(default_factory=dict)
+    _platforms: dict[tuple[object, ...], Platform] = field(default_factory=dict)
 
     @classmethod
     def of(cls, platform: Platform) -> LibraryPlan | None:
@@ -102,7 +102,7 @@ class LibraryPlan:
             laid_out = one.schedule
             key = laid_out if isinstance(laid_out, str) else laid_out.name
             self.predicted[one.label, ranks, size.bytes] = one.predicted
-            group = found.setdefault((one.label, key, one.launch_ps), (one, set()))
+            group = found.setdefault((one.label, key, one.launch_ps, one.hops), (one, set()))
             group[1].add(size.bytes)
         if not found:
             raise lacking[0][1]
@@ -123,6 +123,8 @@ class LibraryPlan:
         if request.algorithms is None and messages > _MOST_MESSAGES:
             problem = f"about {messages:,} messages, above the limit of {_MOST_MESSAGES:,}"
             raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": ranks})
+        if one.concurrent > 1 and isinstance(self.platform.effective_contention, FlowLevel):
+            laid_out = laid_out.concurrent(one.concurrent)
         return TimedSchedule(
             algorithm=one.label.partition(":")[0],
             schedule=laid_out,
@@ -140,7 +142,7 @@ class LibraryPlan:
         port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
         of a step overlaps entirely.
         """
-        key = one.model, one.launch_ps, one.has_channels
+        key = one.model, one.launch_ps, one.has_channels, one.hops
         if key not in self._platforms:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
@@ -155,12 +157,23 @@ class LibraryPlan:
                     "alpha_r": Time(ps=0),
                     "beta": TimePerByte.parse("0 ns/B"),
                 }
+                if one.hops is not None:
+                    changes["alpha_p"] = self._step(one.hops, model)
+                    rate = max(rate, _per_byte(one.hops.rate), key=_ps_per_gb)
                 contention = contention.model_copy(update={"injection": rate, "ejection": rate})
             model = model.model_copy(update=changes)
             self._platforms[key] = self.platform.model_copy(
                 update={"model": model, "contention": contention}
             )
         return self._platforms[key]
+
+    def _step(self, hops: Hops, model: PipeliningPostal) -> Time:
+        """Returns the mean latency of a message in a library's model, less that of its links."""
+        assert self.platform.routes is not None  # noqa: S101 - flows have links
+        node = self.model.ranks_per_node
+        near, far = (self.platform.routes.pair(0, to).latency.ps for to in (1 % node, node))
+        links = near * (hops.count - hops.between) + far * hops.between
+        return Time(ps=max(0, (hops.latency_ps - model.launch.ps - links) // hops.count))
 
     def rows(
         self, plan: ComparisonPlan, bounds: Mapping[tuple[int, int], int | None]
@@ -199,6 +212,26 @@ class LibraryPlan:
         texts = (self.difference(*key, points) for key, points in found.items())
         return [text for text in texts if text]
 
+    def beyond(self, bounds: Mapping[tuple[int, int], int | None]) -> list[str]:
+        """Returns a line on the predictions that are faster than the links carry; else none.
+
+        Args:
+            bounds: Lower bounds in ps, by rank count and bytes.
+        """
+        shares = {
+            at: bound / predicted.time_ps
+            for at, predicted in self.baselines.items()
+            if (bound := bounds.get(at)) is not None and bound > predicted.time_ps
+        }
+        if not shares:
+            return []
+        ranks, size = most = max(shares, key=shares.__getitem__)
+        several = f", the most of {len(shares)} sizes" if len(shares) > 1 else ""
+        time = format_time(self.baselines[most].time_ps)
+        text = f"the model of {self.model.title} predicts {time} for {ranks} ranks at "
+        text += f"{format_size(size)}, {shares[most]:.1%} of the bound{several}"
+        return [f"{text}: more than the links of the platform carry"]
+
     def difference(self, name: str, ranks: int, points: Sequence[tuple[int, int]]) -> str:
         """Returns how a simulated algorithm differs from the library's own model; empty if little.
 
@@ -217,7 +250,7 @@ class LibraryPlan:
             return ""
         share, size, time = max(different, key=lambda point: abs(point[0]))
         predicted = self.predicted[name, ranks, size]
-        reason = self.model.reason(predicted.algorithm, ranks)
+        reason = self.model.reason(predicted, ranks)
         several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
         explain = _cause if max(1 + share, 1 / (1 + share)) > FAR else _terms
         return (
@@ -228,6 +261,14 @@ class LibraryPlan:
         )
 
 
+def _ps_per_gb(rate: TimePerByte) -> int:
+    return rate.core.of(10**9)
+
+
+def _per_byte(bytes_per_s: float) -> TimePerByte:
+    return TimePerByte.parse(f"{bytes_per_s / 1e9:.6g} GB/s")
+
+
 def _rate(predicted: Prediction, size: int) -> str:
     """Returns the bandwidth term of a library's model as a rate."""
     return format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
@@ -235,11 +276,20 @@ def _rate(predicted: Prediction, size: int) -> str:
 
 def _terms(predicted: Prediction, size: int, time: int) -> str:
     """Returns a difference of up to `FAR`, and the terms of the library's model."""
-    share, latency = time / predicted.time_ps - 1, format_time(predicted.latency_ps)
-    return (
-        f" ({share:+.0%}): a latency of {latency} and {_rate(predicted, size)}, which select "
-        f"algorithms, not the steps of the protocol and the rates of the links"
-    )
+    share, latency = time / predicted.time_ps - 1, predicted.latency_ps
+    transfer, simulated = predicted.time_ps - latency, time - latency
+    head = f" ({share:+.0%}): "
+    if max(latency, transfer) <= time < predicted.time_ps:
+        return (
+            f"{head}it adds a transfer of {format_time(transfer)} to a latency of "
+            f"{format_time(latency)}, which overlap in the simulation"
+        )
+    if simulated > transfer:
+        return (
+            f"{head}after a latency of {format_time(latency)}, the transfer takes "
+            f"{format_time(transfer)} in the model and {format_time(simulated)} on the links"
+        )
+    return f"{head}a latency of {format_time(latency)} and {_rate(predicted, size)}"
 
 
 def _cause(predicted: Prediction, size: int, time: int) -> str:

@@ -156,7 +156,9 @@ class Run:
         Raises:
             EnergyError: The platform has no flits.
         """
-        return self._powered.channels
+        from tutti.networks.flit.events import channel_frame
+
+        return channel_frame(self._powered.channels)
 
     @cached_property
     def events(self) -> Events:
@@ -167,7 +169,7 @@ class Run:
         """
         from tutti.networks.flit.events import events_of
 
-        return events_of(self.channels, self._powered.vc_grants)
+        return events_of(self._powered.channels, self._powered.vc_grants)
 
     @cached_property
     def mesh_counts(self) -> dict[str, Any]:
@@ -262,7 +264,7 @@ class Run:
 
     @cached_property
     def _powered(self) -> Powered:
-        from tutti.networks.flit.events import Powered, channel_frame
+        from tutti.networks.flit.events import Powered, sent_by_channel
 
         used, made = self._run.flit_use(), self.platform.routers
         contention, routes = self.platform.effective_contention, self.platform.routes
@@ -272,8 +274,8 @@ class Run:
         sent, vc_grants = used
         cycle = contention.cycle.ps
         cycles = -(-self.completion_ps // cycle)
-        frame = channel_frame(made, sent, cycle=cycle, window=cycles)
-        return Powered(contention.network(routes), made, frame, cycles, vc_grants)
+        channels = sent_by_channel(made, sent, cycle=cycle, window=cycles)
+        return Powered(contention.network(routes), made, channels, cycles, vc_grants)
 
     @cached_property
     def _recorded(self) -> _core.Run:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tutti.base.files import limits
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import read_bytes
+from tutti.formats.dependent import TracePacket, dependent_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,26 +228,17 @@ def _written(read: list[Packet], settings: tuple[int, int, int], source: str) ->
         source: The file, for messages.
     """
     flit_bytes, delay, classes = settings
-    waits: dict[int, list[int]] = {}
-    for packet in read:
-        if packet.id in waits:
-            raise mistake(f"packet {packet.id} appears twice", source=source)
-        waits[packet.id] = []
-    unknown = 0
-    for packet in read:
-        for later in packet.dependents:
-            if later in waits:
-                waits[later].append(packet.id)
-            else:
-                unknown += 1
     start = min(packet.cycle for packet in read)
-    lines = ["cycle,source,destination,flits,class,id,after,delay"]
-    for packet in read:
-        before = waits[packet.id]
-        after = " ".join(map(str, before))
-        flits = -(-_BYTES[packet.type] // flit_bytes)
-        kind = int(classes > 1 and packet.type in _RESPONSES)
-        ends = f"{packet.source},{packet.destination},{flits},{kind}"
-        waits_for = f"{packet.id},{after},{delay if before else 0}"
-        lines.append(f"{packet.cycle - start},{ends},{waits_for}")
-    return "\n".join(lines) + "\n", unknown
+    packets = (
+        TracePacket(
+            cycle=packet.cycle - start,
+            source=packet.source,
+            destination=packet.destination,
+            flits=-(-_BYTES[packet.type] // flit_bytes),
+            kind=int(classes > 1 and packet.type in _RESPONSES),
+            id=packet.id,
+            dependents=packet.dependents,
+        )
+        for packet in read
+    )
+    return dependent_trace(packets, delay=delay, source=source)

@@ -12,11 +12,11 @@ from tutti.measured.errors import TuningError
 from tutti.nccl.p2p import P2P, P2P_COLLECTIVES, simulated
 from tutti.nccl.presets import partial_system, preset_of
 from tutti.nccl.rccl import rccl_version
-from tutti.nccl.schedules import CHAINED, Layout, schedule_of
+from tutti.nccl.schedules import CHAINED, Layout, concurrent_channels, schedule_of
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
 from tutti.nccl.versions import version
-from tutti.platforms.library import LibrarySchedule, Prediction
+from tutti.platforms.library import Hops, LibrarySchedule, Prediction
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -197,11 +197,15 @@ class NcclLibrary:
         names = {row.algorithm for row in rows if row.considered}
         return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
 
-    def reason(self, algorithm: str, ranks: Ranks) -> str:
-        """Returns what NCCL counts and links do not: half of a tree, or a part of the NVLinks.
+    def reason(self, predicted: Prediction, ranks: Ranks) -> str:
+        """Returns what NCCL counts and links do not; empty if nothing.
 
-        Empty if neither applies.
+        It is half of a tree, a part of the NVLinks, or the factors and constants of its tables.
         """
+        found = (self._rate_reason(predicted.algorithm, ranks), predicted.corrections)
+        return ". ".join(filter(None, found))
+
+    def _rate_reason(self, algorithm: str, ranks: Ranks) -> str:
         layout = self.layout(ranks)
         if algorithm == "Tree" and layout.nodes == 2:
             return (
@@ -263,7 +267,22 @@ class NcclLibrary:
             launch_ps=round(row.latency * _PS) if in_switches else None,
             predicted=_prediction(row),
             has_channels=collective not in CHAINED,
+            concurrent=concurrent_channels(row.algorithm, collective, layout, laid_out),
+            hops=self._hops(row, collective, layout),
         )
+
+    def _hops(self, row: Candidate, collective: str, layout: Layout) -> Hops | None:
+        """Returns the messages on the longest path of a ring of NCCL on several nodes.
+
+        RCCL's table ranks algorithms: its latency of a step is not that of messages.
+        """
+        ranks, nodes = layout.width * layout.nodes, layout.nodes
+        if nodes == 1 or self.name == RCCL or row.algorithm != "Ring" or collective in CHAINED:
+            return None
+        both = 2 if collective == "all_reduce" else 1
+        count, between = both * (ranks - 1), both * (nodes - 1)
+        rate = 1e9 * row.bandwidth * count / ranks
+        return Hops(round(row.latency * _PS), count, between, rate)
 
 
 def _equal_nodes(ranks: int, nodes: int) -> str | None:
@@ -286,7 +305,8 @@ def _best(rows: list[Candidate], collective: str) -> Candidate:
 
 
 def _prediction(row: Candidate) -> Prediction:
-    return Prediction(row.algorithm, row.protocol, round(row.latency * _PS), round(row.time * _PS))
+    latency, time = round(row.latency * _PS), round(row.time * _PS)
+    return Prediction(row.algorithm, row.protocol, latency, time, row.corrections)
 
 
 def _read(notation: str, name: str) -> tuple[str, str]:

@@ -245,8 +245,23 @@ class Model:
         if algorithm == "Tree":
             bandwidth *= self._tree_factor(protocol, size)
         if (algorithm, protocol) == ("Ring", "Simple") and self._plateau(size):
-            latency *= _RING_PLATEAU.get(self.system.architecture, 1.4)
+            latency *= self._plateau_factor
         return latency, bandwidth
+
+    def corrections(self, algorithm: str, protocol: str, size: int) -> str:
+        """Returns the empirical factors of :meth:`terms` for a size; empty if there are none."""
+        if self.collective != "all_reduce":
+            return ""
+        factor = self._tree_factor(protocol, size) if algorithm == "Tree" else 1.0
+        if factor != 1.0:
+            return f"NCCL multiplies the rate of trees by {factor:g} at this size"
+        if (algorithm, protocol) == ("Ring", "Simple") and self._plateau(size):
+            return f"NCCL multiplies the latency of rings between nodes by {self._plateau_factor:g}"
+        return ""
+
+    @property
+    def _plateau_factor(self) -> float:
+        return _RING_PLATEAU.get(self.system.architecture, 1.4)
 
     def _tree_factor(self, protocol: str, size: int) -> float:
         factors = tree_correction(protocol)

@@ -107,7 +107,8 @@ class _Model:
         if refusal := self._refusal(algorithm, protocol):
             return Candidate(algorithm, protocol, refusal=refusal)
         latency, bandwidth = self._latency(algorithm, protocol), self._rate(algorithm, protocol)
-        bandwidth *= self._correction(algorithm, protocol, size)
+        factor = self._correction(algorithm, protocol, size)
+        bandwidth *= factor
         return Candidate(
             algorithm,
             protocol,
@@ -116,6 +117,7 @@ class _Model:
             time=latency + size / (1000 * bandwidth),
             channels=self._channels(algorithm, protocol, size),
             threads=_THREADS,
+            corrections=self._corrections(algorithm, protocol, factor),
         )
 
     def sends(self, size: int) -> list[Candidate]:
@@ -181,6 +183,13 @@ class _Model:
         post = (2.0 if self.system.cpu == "amd" else 1.0) * (3 if protocol == "Simple" else 1)
         far = 2 * nodes if self.collective == "all_reduce" else nodes - 1
         return base + (self._steps - far) * max(within, post) + far * between
+
+    def _corrections(self, algorithm: str, protocol: str, factor: float) -> str:
+        found = [f"multiplies the rate by {factor:g} at this size"] if factor != 1.0 else []
+        if self.system.nodes > 1:
+            step = self._constants(algorithm).net[PROTOCOLS.index(protocol)]
+            found.append(f"has {step:g} us for a step between nodes")
+        return f"RCCL's table {' and '.join(found)}" if found else ""
 
     def _correction(self, algorithm: str, protocol: str, size: int) -> float:
         if algorithm == "Ring" and self.system.nodes == 1:

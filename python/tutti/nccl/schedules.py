@@ -117,6 +117,21 @@ def schedule_of(
     return notation_of(algorithm, collective, layout, pieces=pieces)
 
 
+def concurrent_channels(
+    algorithm: str, collective: str, layout: Layout, laid_out: str | Schedule
+) -> int:
+    """Returns the number of channels of a schedule that do not wait for each other.
+
+    Each is a thread block in NCCL, with separate connections. In a ring, the thread block waits
+    for one message at a time. In a tree, it has threads for both directions, which the steps of the
+    schedule approximate without channels.
+    """
+    channels = layout.width if layout.rotated else 1
+    if algorithm != "Ring" or collective not in _SHARDED:
+        return 1
+    return channels if isinstance(laid_out, str) else laid_out.chunks // laid_out.ranks
+
+
 def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Schedule:
     """Returns all messages at once; with NVSwitches, they change rails in the sender's node."""
     width, nodes = layout.width, layout.nodes

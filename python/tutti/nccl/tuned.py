@@ -19,6 +19,7 @@ class Candidate:
         channels: The number of channels that NCCL uses for the size; 0 if not considered, and for
             sends and receives, whose channels are not modelled.
         threads: The number of threads per block; 0 as for `channels`.
+        corrections: The factors and constants of the prediction that no link has; empty if none.
         fallback: NCCL takes it only because the settings leave no algorithm.
     """
 
@@ -30,6 +31,7 @@ class Candidate:
     time: float = float("inf")
     channels: int = 0
     threads: int = 0
+    corrections: str = ""
     fallback: bool = False
 
     @property

@@ -160,5 +160,6 @@ def _candidate(
         time=latency + size / (1000 * bandwidth),
         channels=channels,
         threads=threads,
+        corrections=model.corrections(*name, size),
         fallback=fallback,
     )

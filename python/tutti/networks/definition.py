@@ -16,8 +16,6 @@ from tutti.base.units import Size, Time
 from tutti.networks.flit.default_routing import default_routing
 from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.networks.flit.files.tables import LinksTable, RawNoc
-from tutti.networks.mesh.files import RawSmart, resolve_smart
-from tutti.networks.mesh.traffic import Kind
 from tutti.study.console import remark
 from tutti.topologies.graph import link_classes
 from tutti.topologies.notation import is_notation, split
@@ -97,6 +95,8 @@ class NetworkTables:
             ConfigError: The tables are invalid.
         """
         if self.is_smart:
+            from tutti.networks.mesh.files import resolve_smart
+
             return resolve_smart(self.tables, source=self.source)
         return resolve_noc(self.tables, source=self.source, folder=self.folder)
 
@@ -108,6 +108,7 @@ def define(
     *,
     is_smart: bool = False,
     varying: Collection[str] = (),
+    files: bool = True,
 ) -> NetworkTables:
     """Returns the tables of the network that a file and options define; prints the defaults.
 
@@ -118,12 +119,13 @@ def define(
         changes: Key paths and values, each ``KEY=VALUE``.
         is_smart: Whether the network without a file is a single-cycle multi-hop mesh.
         varying: Keys of a design space, which get no default.
+        files: Whether the command writes files.
 
     Raises:
         ConfigError: The file, an option or a change is invalid.
     """
     tables = _start(file, is_smart=is_smart)
-    model: type[BaseModel] = RawSmart if "mesh" in tables else RawNoc
+    model = _model(tables)
     example = "mesh.design=sfo_complete" if "mesh" in tables else "router.vcs=8"
     values = options(int("mesh" in tables))
     named = list(dict.fromkeys(option for option, _ in values.values()))
@@ -143,13 +145,22 @@ def define(
         tables = _with_routing(tables, varying)
         changed = [change.partition("=")[0].strip() for change in changes] + list(varying)
         tables = _of_trace(tables, {*values, *changed})
-        _remark_defaults(tables, [*values, *changed])
+        _remark_defaults(tables, [*values, *changed, *([] if files else ["output"])])
     else:
         if "topology.build" in values:
             tables = _with_links(tables, source=source)
         tables = _remarked_routing(tables, varying)
     source = f"{source} with {' '.join(named)}" if named else source
     return NetworkTables(tables, source, file.parent if file else Path(), str(file or source))
+
+
+def _model(tables: Mapping[str, Any]) -> type[BaseModel]:
+    """Returns the class of a file with these tables."""
+    if "mesh" not in tables:
+        return RawNoc
+    from tutti.networks.mesh.files import RawSmart  # networks of flits do not load it
+
+    return RawSmart
 
 
 def _start(file: Path | None, *, is_smart: bool) -> dict[str, Any]:
@@ -207,6 +218,8 @@ def _of_mesh(values: Values) -> Values:
         values |= {"mesh.columns": (option, int(grid[1])), "mesh.rows": (option, int(grid[2]))}
     option, pattern = values.get("traffic.pattern", ("", ""))
     if option:
+        from tutti.networks.mesh.traffic import Kind
+
         is_kind = pattern in get_args(Kind)
         values["traffic.kind"] = (option, pattern if is_kind else "unicast")
         if is_kind:

@@ -32,7 +32,7 @@ class Experiment(ABC, Generic[Network, Traffic, Plan, Run]):
         network: The network.
         traffic: The traffic of each class or kind.
         plan: The phases of a run.
-        output: The folder for results.
+        output: The folder for results; None to write none.
     """
 
     package: ClassVar[str]
@@ -43,7 +43,7 @@ class Experiment(ABC, Generic[Network, Traffic, Plan, Run]):
     network: Network
     traffic: Traffic
     plan: Plan
-    output: Path
+    output: Path | None
 
     @property
     @abstractmethod

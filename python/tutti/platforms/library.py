@@ -70,17 +70,37 @@ class Prediction:
         protocol: The library's name of the protocol, such as ``Simple``.
         latency_ps: The part of the time that does not depend on the size.
         time_ps: The time.
+        corrections: What the model has in addition to latencies and rates of links; empty if
+            nothing.
     """
 
     algorithm: str
     protocol: str
     latency_ps: int
     time_ps: int
+    corrections: str = ""
 
     @property
     def choice(self) -> str:
         """The algorithm and the protocol."""
         return f"{self.algorithm} {self.protocol}"
+
+
+@dataclass(frozen=True)
+class Hops:
+    """What a library's model has for sequential messages of a schedule.
+
+    Attributes:
+        latency_ps: The latency of all messages on the longest path, with that of the links.
+        count: The messages on it.
+        between: Those between nodes.
+        rate: The most bytes per second that a rank sends in the protocol.
+    """
+
+    latency_ps: int
+    count: int
+    between: int
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -95,6 +115,10 @@ class LibrarySchedule:
             number of nodes; None for that of the model.
         predicted: What the library's own model predicts.
         has_channels: Whether the messages of a step belong to channels, and leave a rank at once.
+        concurrent: The number of channels that do not wait for each other; 1 if each step waits for
+            all messages of the one before. Chunk c belongs to channel c modulo their number.
+        hops: The latency and the rate of messages between several nodes; None if they are those of
+            the protocol's model.
     """
 
     label: str
@@ -103,6 +127,8 @@ class LibrarySchedule:
     launch_ps: int | None
     predicted: Prediction
     has_channels: bool = True
+    concurrent: int = 1
+    hops: Hops | None = None
 
 
 class LibraryModel(Protocol):
@@ -135,8 +161,8 @@ class LibraryModel(Protocol):
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that the library considers."""
 
-    def reason(self, algorithm: str, ranks: Ranks) -> str:
-        """Returns what limits the prediction of an algorithm other than links; empty if nothing."""
+    def reason(self, predicted: Prediction, ranks: Ranks) -> str:
+        """Returns what limits a prediction other than links; empty if nothing."""
 
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of a notation for a size in bytes."""

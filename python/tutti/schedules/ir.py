@@ -158,6 +158,22 @@ class Schedule:
         """
         return Schedule(self._core.phase(index), base=self.base)
 
+    def concurrent(self, channels: int, run: int = 1) -> Schedule:
+        """Returns the schedule with channels that progress concurrently, as thread blocks of a GPU.
+
+        A rank's next ops in a channel do not wait for its ops in other channels. Verification does
+        not change.
+
+        Args:
+            channels: The number of channels.
+            run: The chunks that a channel takes at a time: chunk c is in channel c / run, modulo
+                their number.
+
+        Raises:
+            ScheduleError: The channels do not divide the chunks, or an op belongs to several.
+        """
+        return Schedule(self._core.concurrent(channels, run), base=self.base)
+
     def repeated(self, count: int) -> Schedule:
         """Returns the schedule repeated `count` times without a barrier, as in benchmarks.
 

@@ -182,7 +182,7 @@ class Study(Generic[Result]):
 
     def present(self, view: View) -> None:
         """Prints and records a view, and writes its files."""
-        from tutti.view import fields, folder, terminal
+        from tutti.view import fields, terminal
 
         terminal.show(view, out())
         for text in view.log:
@@ -192,6 +192,8 @@ class Study(Generic[Result]):
         for name, rows in fields.tables(view).items():
             record_table(name, rows)
         if self.output is not None:
+            from tutti.view import folder
+
             with Progress("writing", writes=True):
                 earlier = Earlier(self.output / name for name in folder.names(view))
                 paths = folder.write(view, self.output)

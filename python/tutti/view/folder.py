@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake
 
-from .page import page_of
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -48,4 +46,8 @@ def write(view: View, folder: Path) -> list[Path]:
                     raise mistake(problem, source=str(path)) from None
                 paths.append(path)
     paths += [draw(folder / name) for name, draw in view.drawings.items()]
-    return [*paths, page_of(view).write(folder / REPORT)] if view.question else paths
+    if view.question:
+        from .page import page_of  # a result without a page does not load it
+
+        paths.append(page_of(view).write(folder / REPORT))
+    return paths

@@ -2,13 +2,14 @@
 
 The clock of a trace counts nanoseconds: timestamps are rounded down, which preserves order and
 nesting. The wire format is written here: a run has 10 events per message, and objects of the
-perfetto package take 7 us each. Tests compare the bytes with those of the package.
+perfetto package take 7 us each. Events are joined from encoded parts, most of which recur. Tests
+compare the bytes with those of the package.
 """
 
 from __future__ import annotations
 
-import struct
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -20,19 +21,6 @@ SEQUENCE = 1
 """All packets belong to one writer sequence."""
 
 
-class Event(NamedTuple):
-    """One event on a track: the `begin` or `end` of a slice, or an `instant`."""
-
-    at_ps: int
-    track: int
-    type: str
-    name: str = ""
-    category: str = ""
-    flows: tuple[int, ...] = ()
-    ends_flow: bool = False
-    arguments: tuple[tuple[str, int | str], ...] = ()
-
-
 class Track(NamedTuple):
     """A track: its parent, if any, and its position among the children of the parent."""
 
@@ -42,22 +30,25 @@ class Track(NamedTuple):
     order: int
 
 
+Event = tuple[int, bytes]
+"""The time of an event in picoseconds, by which events are sorted, and its packet."""
+
+
 def write_events(path: str | Path, tracks: Sequence[Track], events: Iterable[Event]) -> Path:
     """Writes a trace.
 
     Args:
         path: The file to write; its folder must exist.
         tracks: The tracks, parents before their children.
-        events: The events in order of time.
+        events: The events of an `Encoder`, in order of time.
 
     Returns:
         The path written.
     """
     target = Path(path)
-    encode = _Encoder().packet
     with target.open("wb") as file:
         file.writelines(_described(track, first=number == 0) for number, track in enumerate(tracks))
-        file.writelines(map(encode, events))
+        file.writelines(map(itemgetter(1), events))
     return target
 
 
@@ -76,7 +67,7 @@ def lanes(
     return found
 
 
-_TYPES = {"begin": 1, "end": 2, "instant": 3}
+_START, _END, _INSTANT = 1, 2, 3
 """`TrackEvent.Type`: `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END`, `TYPE_INSTANT`."""
 _INCREMENTAL_STATE_CLEARED = 1
 _EXPLICIT = 3
@@ -85,86 +76,11 @@ _REPEATED = 1 << 16
 """Cached encodings, such as those of arguments: most ranks repeat them."""
 
 
-class _Encoder:
-    """Encodes events as packets of a trace; fields are in the order of their numbers."""
-
-    def __init__(self) -> None:
-        self._argument = lru_cache(_REPEATED)(_argument)
-        self._begin = lru_cache(_REPEATED)(_type_and_track)
-        self._named = lru_cache(_REPEATED)(_category_and_name)
-        self._time = lru_cache(_REPEATED)(_time)
-        self._length = lru_cache(_REPEATED)(_varint)
-
-    def packet(self, event: Event) -> bytes:
-        """Returns a `Trace` with one `TracePacket`: traces are concatenated."""
-        at, track, kind, name, category, flows, ends, arguments = event
-        body = self._begin(kind, track)
-        if arguments:
-            body = b"".join(map(self._argument, arguments)) + body
-        if name or category:
-            body += self._named(category, name)
-        if flows:
-            body += _flows(flows, ends)
-        packet = self._time(at // 1000) + self._length(len(body)) + body
-        return b"\x0a" + self._length(len(packet)) + packet
-
-
-def _time(nanoseconds: int) -> bytes:
-    """Encodes the fields of a packet up to the length of its event, field 11."""
-    return _number(8, nanoseconds) + _number(10, SEQUENCE) + _key(11, 2)
-
-
-def _argument(named: tuple[str, int | str]) -> bytes:
-    """Encodes a `DebugAnnotation` (`TrackEvent.debug_annotations`)."""
-    key, value = named
-    held = _number(4, value) if isinstance(value, int) else _bytes(6, value.encode())
-    return _bytes(4, held + _bytes(10, key.encode()))
-
-
-def _type_and_track(kind: str, track: int) -> bytes:
-    return _number(9, _TYPES[kind]) + _number(11, track)
-
-
-def _category_and_name(category: str, name: str) -> bytes:
-    return (_bytes(22, category.encode()) if category else b"") + (
-        _bytes(23, name.encode()) if name else b""
-    )
-
-
-def _flows(flows: tuple[int, ...], ends: bool) -> bytes:
-    """Encodes `terminating_flow_ids` or `flow_ids`: unpacked `fixed64`."""
-    key = _TERMINATING_FLOW if ends else _FLOW
-    if len(flows) == 1:
-        return key + _FIXED64(flows[0])
-    return b"".join([key + _FIXED64(flow) for flow in flows])
-
-
-def _described(track: Track, *, first: bool) -> bytes:
-    """Encodes a `TrackDescriptor`; the first packet clears the state of the sequence."""
-    fields = [_number(1, track.uuid), _bytes(2, track.name.encode())]
-    if track.parent is not None:
-        fields.append(_number(5, track.parent))
-    fields += [_number(11, _EXPLICIT), _number(12, track.order)]
-    flags = _number(13, _INCREMENTAL_STATE_CLEARED) if first else b""
-    return _bytes(1, _number(10, SEQUENCE) + flags + _bytes(60, b"".join(fields)))
-
-
 def _key(field: int, wire_type: int) -> bytes:
     return _varint(field << 3 | wire_type)
 
 
-def _number(field: int, value: int) -> bytes:
-    # Negative numbers have the 64 bits of their two's complement.
-    return _key(field, 0) + _varint(value & (1 << 64) - 1)
-
-
-def _bytes(field: int, value: bytes) -> bytes:
-    return b"%b%b%b" % (_key(field, 2), _varint(len(value)), value)
-
-
 def _varint(value: int) -> bytes:
-    if value < 128:
-        return value.to_bytes(1, "little")
     groups = bytearray()
     while value > 127:
         groups.append(value & 127 | 128)
@@ -173,5 +89,91 @@ def _varint(value: int) -> bytes:
     return bytes(groups)
 
 
-_FIXED64 = struct.Struct("<Q").pack
-_FLOW, _TERMINATING_FLOW = _key(47, 1), _key(48, 1)
+_PACKET = _key(1, 2)
+_TIME = _key(8, 0)
+_SEQUENCE = _key(10, 0) + _varint(SEQUENCE)
+_EVENT = _key(11, 2)
+_ARGUMENT, _INTEGER, _TEXT, _ARGUMENT_NAME = _key(4, 2), _key(4, 0), _key(6, 2), _key(10, 2)
+_TYPE, _TRACK, _CATEGORY, _NAME = _key(9, 0), _key(11, 0), _key(22, 2), _key(23, 2)
+_FLOW, _FLOW_END = _key(47, 1), _key(48, 1)
+
+
+class Encoder:
+    """Encodes events. Their parts follow each other in the order of their fields' numbers.
+
+    Attributes:
+        argument: Encodes an argument, a name and an integer or text (`debug_annotations`).
+        start: Encodes the start of a slice: the track, and perhaps category and name.
+        end: Encodes the end of a slice: the track.
+        instant: Encodes an event without duration, as `start`.
+    """
+
+    def __init__(self) -> None:
+        repeated = lru_cache(_REPEATED)
+        self.argument = repeated(_argument)
+        self.start = partial(repeated(_type_and_names), _START)
+        self.end = partial(repeated(_type_and_names), _END)
+        self.instant = partial(repeated(_type_and_names), _INSTANT)
+        self._time, self._lengths = repeated(_time), repeated(_lengths)
+
+    def event(self, at_ps: int, *parts: bytes) -> Event:
+        """Encodes an event from its arguments, type and track, and arrows.
+
+        Returns:
+            The time, and a `Trace` with one `TracePacket`: traces are concatenated.
+        """
+        body, head = b"".join(parts), self._time(at_ps // 1000)
+        packet, event = self._lengths(len(head), len(body))
+        return at_ps, b"".join((packet, head, event, body))
+
+
+def flow(number: int) -> bytes:
+    """Encodes an arrow that starts at an event, or continues (`flow_ids`)."""
+    return _FLOW + number.to_bytes(8, "little")
+
+
+def flow_end(number: int) -> bytes:
+    """Encodes an arrow that ends at an event (`terminating_flow_ids`)."""
+    return _FLOW_END + number.to_bytes(8, "little")
+
+
+def _time(nanoseconds: int) -> bytes:
+    """Encodes the fields of a packet up to the length of its event."""
+    return _number(_TIME, nanoseconds) + _SEQUENCE + _EVENT
+
+
+def _lengths(head: int, event: int) -> tuple[bytes, bytes]:
+    """Encodes what precedes a packet, and the length of its event, from lengths in bytes."""
+    size = _varint(event)
+    return _PACKET + _varint(head + len(size) + event), size
+
+
+def _argument(name: str, value: int | str) -> bytes:
+    held = _number(_INTEGER, value) if isinstance(value, int) else _bytes(_TEXT, value.encode())
+    return _bytes(_ARGUMENT, held + _bytes(_ARGUMENT_NAME, name.encode()))
+
+
+def _type_and_names(kind: int, track: int, category: str = "", name: str = "") -> bytes:
+    named = (_bytes(_CATEGORY, category.encode()) if category else b"") + (
+        _bytes(_NAME, name.encode()) if name else b""
+    )
+    return _number(_TYPE, kind) + _number(_TRACK, track) + named
+
+
+def _described(track: Track, *, first: bool) -> bytes:
+    """Encodes a `TrackDescriptor`; the first packet clears the state of the sequence."""
+    fields = [_number(_key(1, 0), track.uuid), _bytes(_key(2, 2), track.name.encode())]
+    if track.parent is not None:
+        fields.append(_number(_key(5, 0), track.parent))
+    fields += [_number(_key(11, 0), _EXPLICIT), _number(_key(12, 0), track.order)]
+    flags = _number(_key(13, 0), _INCREMENTAL_STATE_CLEARED) if first else b""
+    return _bytes(_PACKET, _SEQUENCE + flags + _bytes(_key(60, 2), b"".join(fields)))
+
+
+def _number(key: bytes, value: int) -> bytes:
+    # Negative numbers have the 64 bits of their two's complement.
+    return key + _varint(value & (1 << 64) - 1)
+
+
+def _bytes(key: bytes, value: bytes) -> bytes:
+    return b"%b%b%b" % (key, _varint(len(value)), value)

@@ -23,6 +23,7 @@ HARDWARE = Hardware()
 NOISE = 0.02
 GAP = "gap between messages of a rank"
 BLOCKS = {"all_gather": ("ring_ompi", "sparbit_over", "bine_block_by_block_over")}
+ROOTED = {"broadcast": ("basic_linear_ompi", "binomial_ompi")}
 DISTANT = {"all_reduce": ("recursive_doubling_ompi", "ring_ompi", "rabenseifner_ompi")}
 
 
@@ -118,6 +119,31 @@ def test_times_grow_with_the_number_of_messages() -> None:
     assert times[-1] > times[0]
 
 
+def test_port_of_a_root() -> None:
+    """Messages of a root pass one interface; other ranks send several at once, as on Fugaku."""
+    port, rate = NAMES.index("port of a root, per byte"), 9e3
+    theta = machine(
+        **{"port_of_a_root,_per_byte": 1 / rate, "further_message_of_1_MiB,_relative": 0.2}
+    )
+    model = fitted(runs(ROOTED | BLOCKS, nodes=(4, 8, 16)), theta)
+    (curve,) = model.curves.values()
+    assert math.exp(-curve.theta[port]) == pytest.approx(rate, rel=0.1)
+    assert curve.determined[port]
+    targets = runs(ROOTED, nodes=(256, 512), sizes=(1 << 20, 16 << 20))
+    check_extrapolation(model, targets, theta, factor=1.25)
+    assert model.predict(targets)["structural_us"].max() > 0.9 * 511 * (16 << 20) / rate
+
+
+def test_derivatives_of_the_structural_model() -> None:
+    curve = Curve(features(pl.concat([runs(ROOTED, nodes=(8,)), runs(BLOCKS, nodes=(8,))])))
+    theta = machine(**{"port_of_a_root,_per_byte": 1 / 3e3})
+    derivative = curve.jacobian(theta)[1]
+    steps = 1e-6 * np.eye(len(theta))
+    for index, step in enumerate(steps):
+        slope = (np.log(curve(theta + step)) - np.log(curve(theta - step))) / 2e-6
+        np.testing.assert_allclose(derivative[:, index], slope, atol=1e-5)
+
+
 @pytest.mark.parametrize("rate", [5e3, 2e4])
 def test_links_of_a_torus(rate: float) -> None:
     theta = machine(**{"further_message_on_a_link,_per_byte": 1 / rate})
@@ -141,14 +167,3 @@ def test_interfaces_and_memory_of_a_node(name: str) -> None:
     model = fitted(pl.concat(few), theta)
     targets = runs(DISTANT, nodes=(16, 32), ranks_per_node=8)
     check_extrapolation(model, targets, theta, factor=1.3)
-
-
-def test_handshake_of_long_messages() -> None:
-    """Times that jump at the size where a library changes its protocol."""
-    theta = machine()
-    for index, name in enumerate(NAMES[:9]):
-        if name.startswith("time of a message") and ("KiB" in name or "MiB" in name):
-            theta[index] = math.log(math.exp(theta[index]) + 6.0)
-    sizes = (256, 4096, 32768, 262144, 2 << 20, 16 << 20)
-    model = fitted(runs(DISTANT, nodes=(4, 8, 16), sizes=sizes), theta)
-    check_extrapolation(model, runs(DISTANT, nodes=(256,), sizes=sizes), theta, factor=1.3)

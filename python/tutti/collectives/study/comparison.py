@@ -118,7 +118,10 @@ def _of_library(plan: ExperimentPlan, frame: pl.DataFrame) -> list[str]:
         if (text := one_adapter(plan.library.model, name, experiment.ranks[-1]))
     ]
     differences = plan.library.differences(frame) if plan.request.is_repeatable else []
-    return [*single, *plan.library.notes, *differences]
+    bounds = dict(
+        zip(frame.select("ranks", "size_bytes").iter_rows(), frame["bound_ps"], strict=True)
+    )
+    return [*single, *plan.library.notes, *differences, *plan.library.beyond(bounds)]
 
 
 def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:

@@ -51,7 +51,8 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
         predicted = library.baselines.get((ranks, size.bytes))
         differs = library.difference(case.name, ranks, [(size.bytes, result.completion_ps)])
         single = one_adapter(library.model, notation, ranks)
-        for text in filter(None, (single, *library.notes, differs)):
+        beyond = library.beyond({(ranks, size.bytes): result.bound.at_least_ps})
+        for text in filter(None, (single, *library.notes, differs, *beyond)):
             remark(text)
     study: Study[Run] = Study(experiment.output, "run", extra=None)
     view = run_view(

@@ -1,24 +1,34 @@
 """Native Perfetto traces (TrackEvent protobuf) of a run, for ui.perfetto.dev and trace_processor.
 
-A track per rank holds its steps with their ops. Below it are the messages in flight from the rank,
-on as many tracks as overlap. An arrow (flow) leads from each send through its message to the
-receive. The clock of the trace counts nanoseconds: timestamps are rounded down, which preserves
-order and nesting. The arguments of each slice have the exact picoseconds.
+A track per rank, and per channel if channels progress concurrently, holds steps with their ops.
+Below it are the messages in flight from it, on as many tracks as overlap. An arrow (flow) leads
+from each send through its message to the receive. The clock of the trace counts nanoseconds:
+timestamps are rounded down, which preserves order and nesting. The arguments of each slice have the
+exact picoseconds.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from tutti.view.track_events import Event, Track, lanes, write_events
+from tutti.view.track_events import (
+    Encoder,
+    Event,
+    Track,
+    flow,
+    flow_end,
+    lanes,
+    write_events,
+)
 
-from .timeline import ARROW_COLUMNS, Arrow, Bar, arrows, bars, steps
+from .timeline import ARROW_COLUMNS, Arrow, Bar, arrows, bars, label, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
@@ -45,124 +55,139 @@ def write_trace(
 
 def _layout(ops: Sequence[Bar], sent: Sequence[Arrow]) -> tuple[list[Track], list[Event]]:
     """Returns the tracks, and all events in order of time."""
-    flows = {arrow: number for number, arrow in enumerate(sent, start=1)}
-    starts, ends, loose = _ends_of_flows(ops, sent)
-    by_rank = {rank: list(group) for rank, group in groupby(ops, key=lambda bar: bar.rank)}
+    encoder, ends = Encoder(), _Ends(ops, sent)
+    numbers = {arrow: number for number, arrow in enumerate(sent, start=1)}
+    first = 0  # of the ops of the rank
+    programs = {at: list(group) for at, group in groupby(ops, key=attrgetter("rank", "channel"))}
     outgoing = defaultdict(list)
     for arrow in sent:
-        outgoing[arrow.source].append(arrow)
+        outgoing[arrow.source, arrow.channel].append(arrow)
     tracks: list[Track] = []
     events: list[Event] = []
-    ranks = sorted({*by_rank, *outgoing, *(a.destination for a in sent)})
-    for rank in ranks:
-        home = Track(len(tracks) + 1, f"rank {rank}", None, rank)
+    arrived = {(arrow.destination, arrow.channel) for arrow in sent}
+    several = any(channel for _, channel in programs)
+    for order, at in enumerate(sorted({*programs, *outgoing, *arrived})):
+        rank, channel = at
+        name = f"rank {rank}, channel {channel}" if several else f"rank {rank}"
+        home = Track(len(tracks) + 1, name, None, order if several else rank)
         tracks.append(home)
-        program = _Program(home.uuid, flows, starts[rank], ends[rank], loose[rank])
-        events += program.events(by_rank.get(rank, []))
-        for number, lane in enumerate(lanes(outgoing.get(rank, []), *_FLIGHT)):
+        own = programs.get(at, [])
+        events += _Program(encoder, home.uuid, ends, at).events(own, first)
+        first += len(own)
+        for number, lane in enumerate(lanes(outgoing.get(at, []), *_FLIGHT)):
             track = Track(len(tracks) + 1, f"messages {number}", home.uuid, number)
             tracks.append(track)
-            for arrow in lane:
-                events += _in_flight(track.uuid, arrow, flows[arrow])
+            events += _in_flight(encoder, track.uuid, lane, numbers)
     # The events of each track are sorted, and the sort is stable.
     events.sort(key=itemgetter(0))
     return tracks, events
 
 
 _FLIGHT = (attrgetter("sent_ps"), attrgetter("arrival_ps"))
-_Sides = dict[int, dict[Bar, list[Arrow]]]
+
+_Place = tuple[int, int]
+"""A rank and a channel."""
 
 
-def _ends_of_flows(
-    ops: Sequence[Bar], sent: Sequence[Arrow]
-) -> tuple[_Sides, _Sides, dict[int, list[Arrow]]]:
-    """Returns messages by their send and recv op per rank, and messages with an instant recv."""
-    sends = {(b.rank, b.peer, b.start_ps): b for b in ops if b.kind == "send"}
-    recvs = {(b.rank, b.peer, b.end_ps): b for b in ops if b.kind == "recv" and b.duration_ps > 0}
-    starts: _Sides = defaultdict(lambda: defaultdict(list))
-    ends: _Sides = defaultdict(lambda: defaultdict(list))
-    loose: dict[int, list[Arrow]] = defaultdict(list)
-    for arrow in sent:
-        send = sends.pop((arrow.source, arrow.destination, arrow.sent_ps), None)
-        send = send or sends.get((arrow.source, None, arrow.sent_ps))  # A multicast.
-        if send is not None:
-            starts[arrow.source][send].append(arrow)
-        recv = recvs.pop((arrow.destination, arrow.source, arrow.received_ps), None)
-        if recv is not None:
-            ends[arrow.destination][recv].append(arrow)
-        else:
-            loose[arrow.destination].append(arrow)
-    return starts, ends, loose
+class _Ends:
+    """Where the arrows of messages, numbered from 1 in the order of sending, start and end.
+
+    Attributes:
+        flows: The encoded arrows of an op, by its index.
+        loose: The messages whose receive takes no time, by destination.
+    """
+
+    def __init__(self, ops: Sequence[Bar], sent: Sequence[Arrow]) -> None:
+        self.flows: dict[int, bytes] = defaultdict(bytes)
+        self.loose: dict[_Place, list[tuple[int, int, Arrow]]] = defaultdict(list)
+        sends: dict[tuple[_Place, int | None, int], int] = {}
+        recvs: dict[tuple[_Place, int | None, int], int] = {}
+        for index, (rank, channel, _, _, kind, start, end, peer, _) in enumerate(ops):
+            if kind == "send":
+                sends[(rank, channel), peer, start] = index
+            elif kind == "recv" and end > start:
+                recvs[(rank, channel), peer, end] = index
+        for number, arrow in enumerate(sent, start=1):
+            source, destination = (arrow.source, arrow.channel), (arrow.destination, arrow.channel)
+            received = arrow.received_ps
+            send = sends.pop((source, arrow.destination, arrow.sent_ps), None)
+            if send is None:
+                send = sends.get((source, None, arrow.sent_ps))  # A multicast.
+            if send is not None:
+                self.flows[send] += flow(number)
+            recv = recvs.pop((destination, arrow.source, received), None)
+            if recv is not None:
+                self.flows[recv] += flow_end(number)
+            else:
+                self.loose[destination].append((received, number, arrow))
 
 
 class _Program:
-    """The events of one rank's track, in order of time."""
+    """The events of the track of a rank, or of its channel, in order of time."""
 
-    def __init__(
-        self,
-        track: int,
-        flows: dict[Arrow, int],
-        starts: dict[Bar, list[Arrow]],
-        ends: dict[Bar, list[Arrow]],
-        loose: list[Arrow],
-    ) -> None:
-        self._track = track
-        self._flows = flows
-        self._starts = starts
-        self._ends = ends
-        self._loose = deque(sorted(loose, key=lambda arrow: (arrow.received_ps, flows[arrow])))
+    def __init__(self, encoder: Encoder, track: int, ends: _Ends, at: _Place) -> None:
+        self._encoder, self._track, self._ends = encoder, track, ends
+        self._loose = sorted(ends.loose.get(at, []), key=itemgetter(0, 1), reverse=True)
+        self._described = lru_cache(None)(self._describe)
         self._made: list[Event] = []
 
-    def events(self, ops: list[Bar]) -> list[Event]:
-        """Returns the steps of the rank with their ops, and an instant per instant receive."""
+    def events(self, ops: list[Bar], first: int) -> list[Event]:
+        """Returns the steps of the rank with their ops, and an instant per instant receive.
+
+        Args:
+            ops: The ops of the rank.
+            first: The index of the first of them among all ops.
+        """
+        event, argument, made = self._encoder.event, self._encoder.argument, self._made
+        end, index, flows = self._encoder.end(self._track), first, self._ends.flows
         for step, group in steps(ops):
+            of_step = argument("step", step.step) + argument("step_name", step.name)
             self._marks_before(step.start_ps)
-            self._made.append(
-                _slice_start(self._track, step._replace(name=step.name or str(step.step)))
-            )
+            times = argument("start_ps", step.start_ps), argument("end_ps", step.end_ps)
+            opened = self._encoder.start(self._track, "step", step.name or str(step.step))
+            made.append(event(step.start_ps, of_step, *times, opened))
             for bar in group:
-                self._marks_before(bar.start_ps + 1)
-                moved = self._starts.get(bar) or self._ends.get(bar) or ()
-                flows = tuple(self._flows[arrow] for arrow in moved)
-                self._made.append(_slice_start(self._track, bar, flows, bar in self._ends))
-                self._marks_before(bar.end_ps)
-                self._made.append(Event(bar.end_ps, self._track, "end"))
+                *_, kind, start, until, peer, size = bar
+                arguments, opened = self._described(kind, peer, size)
+                self._marks_before(start + 1)
+                times = argument("start_ps", start), argument("end_ps", until)
+                made.append(event(start, of_step, arguments, *times, opened, flows.get(index, b"")))
+                self._marks_before(until)
+                made.append(event(until, end))
+                index += 1
             self._marks_before(step.end_ps + 1)
-            self._made.append(Event(step.end_ps, self._track, "end"))
+            made.append(event(step.end_ps, end))
         while self._loose:
-            self._mark(self._loose.popleft())
-        return self._made
+            self._mark(*self._loose.pop())
+        return made
+
+    def _describe(self, kind: str, peer: int | None, size: int | None) -> tuple[bytes, bytes]:
+        """Encodes the arguments that follow those of the step, and the start of a slice."""
+        given = [("peer", peer), ("bytes", size)]
+        arguments = [self._encoder.argument(*one) for one in given if one[1] is not None]
+        return b"".join(arguments), self._encoder.start(self._track, kind, label(kind, peer))
 
     def _marks_before(self, time_ps: int) -> None:
-        while self._loose and self._loose[0].received_ps < time_ps:
-            self._mark(self._loose.popleft())
+        while self._loose and self._loose[-1][0] < time_ps:
+            self._mark(*self._loose.pop())
 
-    def _mark(self, arrow: Arrow) -> None:
-        arguments = (("peer", arrow.source), ("bytes", arrow.bytes), ("at_ps", arrow.received_ps))
-        name, flows = f"recv from {arrow.source}", (self._flows[arrow],)
-        self._made.append(
-            Event(arrow.received_ps, self._track, "instant", name, "recv", flows, True, arguments)
-        )
-
-
-def _slice_start(track: int, bar: Bar, flows: tuple[int, ...] = (), ends: bool = False) -> Event:
-    arguments: list[tuple[str, int | str]] = [("step", bar.step), ("step_name", bar.name)]
-    if bar.peer is not None:
-        arguments.append(("peer", bar.peer))
-    if bar.bytes is not None:
-        arguments.append(("bytes", bar.bytes))
-    arguments += [("start_ps", bar.start_ps), ("end_ps", bar.end_ps)]
-    name = bar.name if bar.kind == "step" else bar.label
-    return Event(bar.start_ps, track, "begin", name, bar.kind, flows, ends, tuple(arguments))
+    def _mark(self, received_ps: int, number: int, arrow: Arrow) -> None:
+        encode = self._encoder
+        named = encode.instant(self._track, "recv", f"recv from {arrow.source}")
+        given = (("peer", arrow.source), ("bytes", arrow.bytes), ("at_ps", received_ps))
+        arguments = (encode.argument(*one) for one in given)
+        self._made.append(encode.event(received_ps, *arguments, named, flow_end(number)))
 
 
 _ARGUMENTS = attrgetter(*ARROW_COLUMNS)
 
 
-def _in_flight(track: int, arrow: Arrow, flow: int) -> tuple[Event, Event]:
-    arguments = tuple(zip(ARROW_COLUMNS, _ARGUMENTS(arrow), strict=True))
-    name = f"to {arrow.destination}"
-    return (
-        Event(arrow.sent_ps, track, "begin", name, "message", (flow,), False, arguments),
-        Event(arrow.arrival_ps, track, "end"),
-    )
+def _in_flight(
+    encode: Encoder, track: int, lane: Iterable[Arrow], numbers: Mapping[Arrow, int]
+) -> Iterator[Event]:
+    end = encode.end(track)
+    for arrow in lane:
+        arguments = map(encode.argument, ARROW_COLUMNS, _ARGUMENTS(arrow))
+        named = encode.start(track, "message", f"to {arrow.destination}")
+        yield encode.event(arrow.sent_ps, *arguments, named, flow(numbers[arrow]))
+        yield encode.event(arrow.arrival_ps, end)

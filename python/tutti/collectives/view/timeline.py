@@ -17,10 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def label(kind: str, peer: int | None) -> str:
+    """Returns, for example, `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
+    if peer is None:
+        return "multicast" if kind == "send" else kind
+    return f"{kind} {'to' if kind == 'send' else 'from'} {peer}"
+
+
 class Bar(NamedTuple):
     """One op of a rank."""
 
     rank: int
+    channel: int
     step: int
     name: str
     kind: str
@@ -36,10 +44,8 @@ class Bar(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Such as `send to 3`, `recv from 2`, `multicast` or the kind of a local op."""
-        if self.peer is None:
-            return "multicast" if self.kind == "send" else self.kind
-        return f"{self.kind} {'to' if self.kind == 'send' else 'from'} {self.peer}"
+        """The label of its kind and peer."""
+        return label(self.kind, self.peer)
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +54,7 @@ class Arrow:
 
     source: int
     destination: int
+    channel: int
     index: int
     bytes: int
     sent_ps: int
@@ -72,13 +79,13 @@ ARROW_COLUMNS = tuple(one.name for one in fields(Arrow))
 
 
 def bars(timeline: pl.DataFrame) -> list[Bar]:
-    """Returns the ops of a timeline frame, by rank and time.
+    """Returns the ops of a timeline frame, by rank, channel and time.
 
     Raises:
         ReportError: Columns are missing.
     """
     _require(timeline, _BAR_COLUMNS, "timeline")
-    ordered = timeline.select(_BAR_COLUMNS).sort("rank", "start_ps", maintain_order=True)
+    ordered = timeline.select(_BAR_COLUMNS).sort("rank", "channel", "start_ps", maintain_order=True)
     return [Bar(*row) for row in ordered.iter_rows()]
 
 
@@ -115,6 +122,11 @@ def picture(
     notes = []
     if len(ranks) < len(every):
         notes.append(f"The first {len(ranks)} of {len(every)} ranks are drawn.")
+    channels = timeline["channel"].n_unique()
+    if channels > 1:
+        notes.append(f"Channel 0 of {channels} is drawn.")
+        timeline = timeline.filter(channel=0)
+        messages = None if messages is None else messages.filter(channel=0)
     inside_ranks = bars(timeline.filter(pl.col("rank").is_in(ranks)))
     shown = sorted(inside_ranks, key=lambda bar: (bar.start_ps, bar.rank))[:most_bars]
     if len(shown) < len(inside_ranks):
@@ -131,7 +143,7 @@ def picture(
 
 
 def steps(ops: list[Bar]) -> Iterator[tuple[Bar, list[Bar]]]:
-    """Yields a bar per step of one rank, with the ops of the step."""
+    """Yields a bar per step of one rank and channel, with the ops of the step."""
     group: list[Bar] = []
     for bar in ops:
         if group and bar.step != group[0].step:
@@ -145,7 +157,9 @@ def steps(ops: list[Bar]) -> Iterator[tuple[Bar, list[Bar]]]:
 def _around(group: list[Bar]) -> Bar:
     first = group[0]
     end = max(bar.end_ps for bar in group)
-    return Bar(first.rank, first.step, first.name, "step", first.start_ps, end, None, None)
+    return Bar(
+        first.rank, first.channel, first.step, first.name, "step", first.start_ps, end, None, None
+    )
 
 
 def _require(frame: pl.DataFrame, columns: tuple[str, ...], what: str) -> None:

@@ -87,16 +87,28 @@ def _tables(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
     _refuse_others(given)
     topology, graph = _topology(given)
     _check_vcs(given)
-    tables: dict[str, Any] = {
+    found = traffic(given, topology)
+    return {**_routers_and_window(given), "topology": topology, "traffic": found}, graph
+
+
+def routers_and_window(given: BookSimInput) -> dict[str, Any]:
+    """Returns the tables of a network file without topology and traffic.
+
+    Raises:
+        ConfigError: A key has no counterpart.
+    """
+    _refuse_others(given)
+    return _routers_and_window(given)
+
+
+def _routers_and_window(given: BookSimInput) -> dict[str, Any]:
+    return {
         "cycle": CYCLE,
         "flit": FLIT,
         "seed": _seed(given),
-        "topology": topology,
         "router": router(given),
-        "traffic": traffic(given, topology),
         "measure": _measure(given),
     }
-    return tables, graph
 
 
 def load(

@@ -92,7 +92,7 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
     limits = batch_keys(given) if config.sim_type == "batch" else {}
     classes = enumerate(zip(columns, sizes, strict=True))
     for number, ((pattern, process, load, priority), (size, weight)) in classes:
-        packet, mean = _packet(given, size, weight)
+        packet, mean = packet_of(given, size, weight)
         if load < 0:
             raise given.refused("injection_rate", "0 or more", problem="is out of range")
         keys_of_pattern = _pattern(given, pattern, topology)
@@ -110,7 +110,7 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
     return tables[0] if len(tables) == 1 else tables
 
 
-def _packet(given: BookSimInput, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
+def packet_of(given: BookSimInput, size: _Sizes, weight: _Sizes) -> tuple[int | str, float]:
     """Returns the packet sizes of a class, and their mean."""
     sizes = size if isinstance(size, tuple) else (size,)
     weights = weight if isinstance(weight, tuple) else (weight,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_text
 from tutti.base.units import TimePerByte
 from tutti.formats.converted import ConvertedNoc, link_rate
+from tutti.formats.flows import source_routed
 from tutti.formats.garnet.patterns import PATTERNS, destinations, needed
 from tutti.formats.garnet.routes import mesh_of, routes_of
 from tutti.formats.garnet.run_config import integer, read_run
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tutti.formats.garnet.run_config import RunConfig
 
 _EXPECTED: Final = "a topology script of gem5, or the config.ini or config.json of a run"
-_MOST_FLOWS: Final = 1 << 18
-"""Routes of pairs that a file lists; those of a mesh are not listed."""
 _HEADER: Final = 8
 """Bytes of a control message, and of the header of a data message."""
 
@@ -268,37 +266,7 @@ def topology_table(
 def _flows(found: GarnetInput, routes: Routes, graph: Topology) -> str:
     """Returns the routing that carries each route as output ports."""
     nodes = [link.router for link in found.network.ext_links]
-    if len(nodes) ** 2 > _MOST_FLOWS:
-        raise mistake(f"has {len(nodes)} nodes, and is not a mesh of one node per router",
-                      source=found.network.source,
-                      expected="at most 512 nodes with routes from a table")  # fmt: skip
-    ports = _ports_of(graph)
-    own = {node: ports[f"router{router}", f"npu{node}"] for node, router in enumerate(nodes)}
-    steps: dict[tuple[int, int], str] = {}
-    for start in sorted(set(nodes)):
-        for end in sorted(set(nodes)):
-            path = routes.path(start, end)
-            pairs = itertools.pairwise(path)
-            steps[start, end] = "".join(f"{ports[f'router{a}', f'router{b}']}." for a, b in pairs)
-    flows = (
-        f"{a}-{b}={steps[start, end]}{own[b]}"
-        for a, start in enumerate(nodes)
-        for b, end in enumerate(nodes)
-    )
-    return "source_routed:" + ";".join(flows)
-
-
-def _ports_of(graph: Topology) -> dict[tuple[str, str], int]:
-    """Returns the output port of each link of a router: first links to routers, then nodes."""
-    ports: dict[tuple[str, str], int] = {}
-    counts: dict[str, int] = {}
-    links = [(link.source, link.target) for link in graph.links if "npu" not in link.source]
-    order = [link for link in links if "npu" not in link[1]]
-    order += sorted((link for link in links if "npu" in link[1]), key=lambda link: int(link[1][3:]))
-    for source, target in order:
-        ports[source, target] = counts.setdefault(source, 0)
-        counts[source] += 1
-    return ports
+    return source_routed(graph, nodes, routes.path, source=found.network.source)
 
 
 def _graph(found: GarnetInput, name: str) -> Topology:

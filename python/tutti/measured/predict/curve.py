@@ -2,9 +2,11 @@
 
 The time of a run is the sum over its stages. A stage with messages of n bytes takes t(n), and each
 further message of the same rank in the stage adds rho(n) t(n). A stage of m messages takes at least
-m times the gap that a rank needs between messages, however few were measured. Messages that share a
-link add their bytes at the rate of the link, each hop of a torus beyond the first its latency. A
-reduced or copied byte takes gamma(S) in a vector of S bytes. The ranks of a node share its memory.
+m times the gap that a rank needs between messages, however few were measured. If they start or end
+at a root, one network interface of the root also carries their bytes one after another. Messages
+that share a link add their bytes at the rate of the link, each hop of a torus beyond the first its
+latency. A reduced or copied byte takes gamma(S) in a vector of S bytes. The ranks of a node share
+its memory.
 
 The functions t, rho and gamma are piecewise linear on logarithmic axes, so that the protocols of a
 library (eager, rendezvous, segments) and caches need no thresholds. Latency grows by the factor
@@ -55,7 +57,7 @@ _RHO = slice(_TIME.stop, _TIME.stop + len(_ISSUES))
 _GAMMA = slice(_RHO.stop, _RHO.stop + len(_VECTORS))
 _SHARED = _GAMMA.stop
 _PORT, _CALL, _GROWTH, _SWITCH, _HOP = range(_SHARED + 1, _SHARED + 6)
-_CONGESTION, _CROWDED, _GAP, _DISTANCE, _MEMORY, _PAIR = range(_HOP + 1, _HOP + 7)
+_CONGESTION, _CROWDED, _GAP, _DISTANCE, _MEMORY, _PAIR, _ROOT = range(_HOP + 1, _HOP + 8)
 _GROWTHS = slice(_GROWTH, _CROWDED + 1)
 _PLAIN = frozenset(range(_GROWTHS.start, _GROWTHS.stop))
 """Parameters that are not logarithms."""
@@ -104,6 +106,7 @@ NAMES: tuple[str, ...] = (
     "hop",
     "memory shared by ranks, per byte",
     "links shared between groups, per byte",
+    "port of a root, per byte",
 )
 """The parameters in order. Times are in us, reductions in us per byte."""
 
@@ -111,7 +114,7 @@ SPREAD: Floats = np.array(
     [0.7] * len(_SIZES)
     + [0.7, 0.5, 0.3]
     + [0.7] * len(_VECTORS)
-    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.3, 0.04, 0.05, 0.3, 0.4, 0.4, 0.5]
+    + [0.3, 1.0, 1.0, 0.1, 0.3, 0.3, 0.04, 0.05, 0.3, 0.4, 0.4, 0.5, 0.2]
 )
 """Standard deviation of each prior."""
 
@@ -143,7 +146,8 @@ def prior(
     shared = -math.log(_SHARED_EFFICIENCY * shared_bytes_per_us)
     growths = [_GROWTH_PRIOR, 0.0, _HOP_PRIOR, _CONGESTION_PRIOR, _CROWDED_PRIOR]
     memory = math.log(_COPY_BYTES / (_MEMORY_EFFICIENCY * memory_bytes_per_us))
-    floors = [math.log(gap_us), math.log(hop_us), memory, math.log(taper / bytes_per_us)]
+    pair, port = math.log(taper / bytes_per_us), -math.log(bytes_per_us)
+    floors = [math.log(gap_us), math.log(hop_us), memory, pair, port]
     others.append(np.array([shared, math.log(2.0), 0.0, *growths, *floors]))
     return np.concatenate([times, *others])
 
@@ -208,16 +212,19 @@ class Curve:
         """Returns the parts of the time of each row, in us.
 
         Returns:
-            `messages`, `gaps` (what the gaps between messages add), `links` and `groups` (what
-            sharing links and interfaces, or links between groups adds), `memory` (what sharing
-            memory adds), `local` (reductions and copies) and `call`.
+            `messages`, `gaps` and `port` (what the gaps between messages and the port of a root
+            add), `links` and `groups` (what sharing links and interfaces, or links between groups
+            adds), `memory` (what sharing memory adds), `local` (reductions and copies) and `call`.
         """
         rows = self._rows
         ordinary, joined = self._stages(theta)[:2]
+        added = rows.count * (joined - ordinary)
+        gaps, port = self._floors(theta)
         memory = rows.memory * math.exp(theta[_MEMORY])
         return {
             "messages": self._by_row(rows.count * ordinary),
-            "gaps": self._by_row(rows.count * (joined - ordinary)),
+            "gaps": self._by_row(added * gaps / (gaps + port)),
+            "port": self._by_row(added * port / (gaps + port)),
             "links": self._by_row(self._further * math.exp(theta[_SHARED])),
             "groups": self._by_row(self._pair * math.exp(theta[_PAIR])),
             "memory": memory,
@@ -238,14 +245,16 @@ class Curve:
         total = np.asarray(sum(terms.values()))
         ordinary, joined, first, further = self._stages(theta)
         weight = rows.count * (ordinary / joined) ** (_SHARPNESS - 1)
-        gaps = rows.count * joined - weight * ordinary
+        floors = rows.count * joined - weight * ordinary
         derivative = np.zeros((len(rows), len(theta)))
         once, repeated = weight * first * (1 + further), weight * first * further
         by_stage = ((_TIME, self._time, once), (_RHO, self._rho, repeated))
         for part, knots, values in by_stage:
             derivative[:, part] = self._by_row_of(knots * values[:, None])
         derivative[:, _GROWTHS] = self._by_row_of(self._slower * once[:, None])
-        derivative[:, _GAP] = self._by_row(gaps)
+        gaps, port = self._floors(theta)
+        derivative[:, _GAP] = self._by_row(floors * gaps / (gaps + port))
+        derivative[:, _ROOT] = self._by_row(floors * port / (gaps + port))
         hops = weight * rows.hops * math.exp(theta[_DISTANCE])
         derivative[:, _DISTANCE] = self._by_row(hops)
         derivative[:, _GAMMA] = self._gamma * terms["local"][:, None]
@@ -256,16 +265,22 @@ class Curve:
         return np.log(total), derivative / total[:, None]
 
     def _stages(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Time of a stage without and with gaps, of its first message, and of the further ones."""
+        """Time of a stage without and with floors, of its first message, and of further ones."""
         rows = self._rows
         slower = self._slower @ theta[_GROWTHS]
         first = np.exp(self._time @ theta[_TIME] + slower)
         further = (rows.messages - 1) * np.exp(self._rho @ theta[_RHO])
         ordinary = first * (1 + further) + rows.hops * math.exp(theta[_DISTANCE])
-        gaps = np.maximum(rows.messages, 1) * math.exp(theta[_GAP])
-        longer = np.maximum(ordinary, gaps)
-        norm = (ordinary / longer) ** _SHARPNESS + (gaps / longer) ** _SHARPNESS
+        least = np.sum(self._floors(theta), axis=0)
+        longer = np.maximum(ordinary, least)
+        norm = (ordinary / longer) ** _SHARPNESS + (least / longer) ** _SHARPNESS
         return ordinary, longer * norm ** (1 / _SHARPNESS), first, further
+
+    def _floors(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gaps between the messages of a rank in a stage, and their time on the port of a root."""
+        rows = self._rows
+        gaps = np.maximum(rows.messages, 1) * math.exp(theta[_GAP])
+        return gaps, rows.port * math.exp(theta[_ROOT])
 
     def _by_row(self, values: Floats) -> Floats:
         return np.asarray(np.bincount(self._rows.row, values, minlength=len(self._rows)), float)

@@ -52,7 +52,7 @@ LABELS = (
     "parity",
 )
 """What rows can have in common."""
-_BY_STAGE = ("count", "messages", "size", "load", "crossing", "pair", "hops")
+_BY_STAGE = ("count", "messages", "size", "load", "crossing", "pair", "hops", "port")
 _BY_ROW = ("folded", "memory", "ports", "log_ranks", "log_nodes", "log_size", "log_message")
 
 
@@ -69,6 +69,7 @@ class Features:
         crossing: by stage, share of its messages between groups of the network.
         pair: by stage, further messages that the links between two groups carry, by their load.
         hops: by stage, hops of a message on a torus beyond the first.
+        port: by stage, bytes that pass one network interface of a rank one after another.
         folded: by row, bytes reduced or copied.
         memory: by row, bytes that the other ranks of a node move through memory meanwhile.
         ports: by row, additional network interfaces over all stages.
@@ -88,6 +89,7 @@ class Features:
     crossing: Floats
     pair: Floats
     hops: Floats
+    port: Floats
     folded: Floats
     memory: Floats
     ports: Floats
@@ -227,7 +229,8 @@ def _shared_stages(
         count = stage.count - within + within * _shared_memory(bytes_sent)
         across, pair = (groups, 0.0) if isinstance(groups, float) else crossing(stage, groups)
         links = (load or 1.0) * link_load(stage, sides)
-        others = (across, _between_groups(pair / per_node), mean_hops(stage, sides))
+        port = stage.messages * bytes_sent if stage.one_port else 0.0
+        others = (across, _between_groups(pair / per_node), mean_hops(stage, sides), port)
         shared.append((count, stage.messages, bytes_sent, links, *others))
         on_node += within * stage.messages * bytes_sent
     return shared, on_node

@@ -46,6 +46,7 @@ class Stage:
         ports: network interfaces over which each message is striped.
         is_tree: whether few ranks send at a time, each within a separate range of ranks.
         in_turn: whether steps use the dimensions of a torus in turn, not sequentially.
+        one_port: whether all messages of a rank pass one network interface, one after another.
     """
 
     count: int
@@ -58,6 +59,7 @@ class Stage:
     ports: int = 1
     is_tree: bool = False
     in_turn: bool = False
+    one_port: bool = False
 
 
 def next_power_of_two(ranks: int) -> int:
@@ -116,7 +118,8 @@ def _stages(
     ]
     steps = max(1, math.ceil(math.log2(ranks)))
     for index, (key, group) in enumerate(itertools.groupby(keys)):
-        stage = Stage(len(list(group)), *key, partners, 0, alternating)
+        count, one_port = len(list(group)), partners == "root"
+        stage = Stage(count, *key, partners, 0, alternating, one_port=one_port)
         yield replace(stage, step=_step(stage, index, steps))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tutti.energy.errors import EnergyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -49,8 +49,32 @@ def kind_of(channel: _core.FlitChannel) -> str:
     return "link" if channel.target.is_router else "ejection"
 
 
-def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: int) -> pl.DataFrame:
-    """Returns a row per channel: kind, source, target, flits, utilisation and parameters.
+class Sent(NamedTuple):
+    """The flits of a channel in the window: a row of `NocRun.channels`.
+
+    Attributes:
+        kind: `injection`, `link` or `ejection`.
+        source: The name of its source.
+        target: The name of its target.
+        flits: Flits sent.
+        utilisation: The share of the window in which it sends, 0 to 1.
+        latency: Cycles.
+        cycles_per_flit: At least 1.
+        length_um: The length; None if it is unknown.
+    """
+
+    kind: str
+    source: str
+    target: str
+    flits: int
+    utilisation: float
+    latency: int
+    cycles_per_flit: float
+    length_um: int | None
+
+
+def sent_by_channel(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: int) -> list[Sent]:
+    """Returns the flits of each channel.
 
     Args:
         made: The core's network.
@@ -58,8 +82,6 @@ def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: i
         cycle: Cycle time of the network, in ps.
         window: Cycles of the measurement window.
     """
-    import polars as pl
-
     ends = (made.node_names(), made.router_names())
     rows = []
     flits_sent = memoryview(sent).cast("Q")
@@ -70,37 +92,41 @@ def channel_frame(made: _core.FlitNetwork, sent: bytes, *, cycle: int, window: i
         each = max(channel.flit_time_ps / cycle, 1.0)
         busy = flits * each / window if window else 0.0
         parameters = channel.latency, each, channel.length_um
-        rows.append((kind, source, target, flits, busy, *parameters))
-    schema = {
-        "kind": pl.String,
-        "source": pl.String,
-        "target": pl.String,
-        "flits": pl.UInt64,
-        "utilisation": pl.Float64,
-        "latency": pl.UInt32,
-        "cycles_per_flit": pl.Float64,
-        "length_um": pl.UInt64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+        rows.append(Sent(kind, source, target, flits, busy, *parameters))
+    return rows
 
 
-def events_of(channels: pl.DataFrame, vc_grants: int) -> Events:
-    """Returns the event counts that follow from the flits of each channel."""
+def channel_frame(channels: Sequence[Sent]) -> pl.DataFrame:
+    """Returns a row per channel, with the fields of `Sent` as columns."""
     import polars as pl
 
-    by_kind = dict(channels.group_by("kind").agg(pl.col("flits").sum()).iter_rows())
-    links = channels.filter(pl.col("kind") == "link")
-    into, between = by_kind.get("injection", 0), by_kind.get("link", 0)
-    out = by_kind.get("ejection", 0)
-    known = links["length_um"].null_count() == 0
-    mm = float((links["flits"] * links["length_um"]).sum()) / 1000 if known else None
+    types = (pl.String, pl.String, pl.String, pl.UInt64, pl.Float64, pl.UInt32, pl.Float64,
+             pl.UInt64)  # fmt: skip
+    schema = dict(zip(Sent._fields, types, strict=True))
+    return pl.DataFrame(channels, schema=schema, orient="row")
+
+
+def busiest_first(channels: Sequence[Sent]) -> list[Sent]:
+    """Returns the channels by descending utilisation, and equal ones in their order."""
+    return sorted(channels, key=lambda channel: -channel.utilisation)
+
+
+def events_of(channels: Sequence[Sent], vc_grants: int) -> Events:
+    """Returns the event counts that follow from the flits of each channel."""
+    by_kind = dict.fromkeys(("injection", "link", "ejection"), 0)
+    for channel in channels:
+        by_kind[channel.kind] += channel.flits
+    into, between, out = by_kind.values()
+    links = [channel for channel in channels if channel.kind == "link"]
+    lengths = [(link.flits, link.length_um) for link in links if link.length_um is not None]
+    mm = sum(flits * length for flits, length in lengths) / 1000
     return Events(
         buffer_writes=into + between,
         buffer_reads=between + out,
         crossbar_traversals=between + out,
         vc_grants=vc_grants,
         link_flits=between,
-        link_flit_mm=mm,
+        link_flit_mm=mm if len(lengths) == len(links) else None,
     )
 
 
@@ -115,14 +141,14 @@ class Powered:
     Attributes:
         network: The network.
         made: The core's network.
-        channels: The frame of `channel_frame`.
+        channels: The flits of each channel.
         cycles: Cycles of the measurement window.
         vc_grants: VCs allocated by all routers.
     """
 
     network: Network
     made: _core.FlitNetwork
-    channels: pl.DataFrame
+    channels: Sequence[Sent]
     cycles: int
     vc_grants: int
 
@@ -238,12 +264,9 @@ class Powered:
     def _by_hardware(self) -> dict[tuple[int, int, int], list[_Router]]:
         """Returns the routers by number of ports, VCs and buffer depth."""
         routers = [_Router() for _ in self.made.router_names()]
-        names = self.channels.select("source", "target").rows()
-        flits = self.channels["flits"].to_list()
-        for channel, count, (source, target) in zip(
-            self.made.channels(), flits, names, strict=True
-        ):
+        for channel, sent in zip(self.made.channels(), self.channels, strict=True):
             a, b = channel.source, channel.target
+            source, target, count = sent.source, sent.target, sent.flits
             if b.is_router:
                 routers[b.number].inputs += 1
                 routers[b.number].into += count

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Supply = Traffic | tuple[Traffic, ...] | Trace
 """Traffic of one class, of several, or recorded."""
+_LONGEST_ROUTING = 60
+"""Characters of a routing that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +94,14 @@ class Network:
             message = f"{self._unchecked}: expected a routing known to be deadlock-free"
             raise NocError(message, kind="deadlock_unknown")
         return built
+
+    @property
+    def routing_name(self) -> str:
+        """The routing; without its flows or paths, where these are many."""
+        name, colon, flows = self.routing.partition(":")
+        if name not in {"source_routed", "paths"} or len(self.routing) <= _LONGEST_ROUTING:
+            return self.routing
+        return f"{name}{colon}{flows.count(';') + 1:,} {'flows' if name != 'paths' else name}"
 
     def remarks(
         self, classes: Sequence[tuple[int, int] | None] = (None,), longest: int = 1
@@ -163,7 +173,7 @@ class Network:
         """The warning that the routing is too large to check for deadlock."""
         nodes = f"{self.topology.ranks:,} nodes"
         return (
-            f"routing `{self.routing}` was not checked for deadlock: it has too many routes "
+            f"routing `{self.routing_name}` was not checked for deadlock: it has too many routes "
             f"between {nodes}"
         )
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from tutti.networks.errors import NocError
-from tutti.networks.flit.events import Powered, channel_frame, events_of
+from tutti.networks.flit.events import Powered, Sent, channel_frame, events_of, sent_by_channel
 from tutti.networks.flit.settings import Trace, Traffic
 
 if TYPE_CHECKING:
@@ -268,8 +268,13 @@ class NocRun:
         The columns are kind (injection, link or ejection), source, target, flits sent in the
         window, utilisation (0 to 1), latency in cycles, cycles_per_flit and length_um.
         """
+        return channel_frame(self.sent)
+
+    @cached_property
+    def sent(self) -> list[Sent]:
+        """The rows of `channels`."""
         cycle = self.network.cycle_ps
-        return channel_frame(self._made, self._result.sent, cycle=cycle, window=self.window)
+        return sent_by_channel(self._made, self._result.sent, cycle=cycle, window=self.window)
 
     @cached_property
     def occupancy(self) -> pl.DataFrame:
@@ -281,13 +286,10 @@ class NocRun:
 
         means = memoryview(self._result.occupancy).cast("d")
         vcs = self.network.router.vcs
-        channels = self.channels
         ports = self._made.inputs() if means else []
-        targets, sources = channels["target"].to_list(), channels["source"].to_list()
-        kinds = channels["kind"].to_list()
         names = [
-            (targets[channel], sources[channel], kinds[channel] == "injection")
-            for channel in ports
+            (sent.target, sent.source, sent.kind == "injection")
+            for sent in map(self.sent.__getitem__, ports)
             for _ in range(vcs)
         ]
         own = [made.vcs for made in self._made.channels()] if means else []
@@ -381,8 +383,8 @@ class NocRun:
         if not self.plan.keep_vcs:
             message = "VCs were not recorded: expected a measurement plan with `keep_vcs = true`"
             raise NocError(message, kind="not_recorded")
-        pairs = self.channels.select("source", "target", "kind").rows()
-        found = [n for n, pair in enumerate(pairs) if pair[:2] == (source, target)]
+        pairs = [(sent.source, sent.target) for sent in self.sent]
+        found = [n for n, pair in enumerate(pairs) if pair == (source, target)]
         ports = self._made.inputs()
         if not found or found[0] not in ports:
             message = f"no channel leads from `{source}` to a router `{target}`"
@@ -411,7 +413,7 @@ class NocRun:
     @cached_property
     def events(self) -> Events:
         """Event counts of the window, for energy models."""
-        return events_of(self.channels, self._result.vc_grants)
+        return events_of(self.sent, self._result.vc_grants)
 
     def energy(self, technology: Technologies) -> EnergyReport:
         """Returns the dynamic and leakage energy of the window.
@@ -438,7 +440,7 @@ class NocRun:
 
     @property
     def _powered(self) -> Powered:
-        return Powered(self.network, self._made, self.channels, self.window, self.events.vc_grants)
+        return Powered(self.network, self._made, self.sent, self.window, self.events.vc_grants)
 
     def __repr__(self) -> str:
         load = "a trace" if self.load is None else f"load {self.load:g}"

@@ -58,13 +58,15 @@ def machine(platform: RawPlatform, model: str, *, source: str) -> Platform:
 def _network(platform: RawPlatform, model: str, source: str) -> Model:
     """Returns a network model of a platform, with the costs of local work."""
     from tutti.base.declared.models import MODELS
+    from tutti.platforms.files.platform_file import OF_MODELS
 
     chosen = platform.models[model]
     values = {
         info.alias or name: written(getattr(table, name))
         for table in (platform.compute, chosen)
         for name, info in type(table).model_fields.items()
-        if name not in {"kind", "summary"} and (name != "launch" or name in table.model_fields_set)
+        if name not in {"kind", "summary"}
+        and (name not in OF_MODELS or name in table.model_fields_set)
     }
     try:
         network = next(m for m in MODELS if m.model_fields["kind"].default == chosen.kind)(**values)

@@ -37,6 +37,10 @@ _SUMMARY = (
 SWITCHES = ("multicast", "reduce")
 """The keys of the topology table that state what switches do, for flows and packets."""
 
+OF_MODELS = ("launch", "gamma", "gamma_memory", "cache")
+"""Costs of local work that a model may have instead of the platform: NCCL's protocols differ in
+their launch, the libraries and memories of a machine in their reductions."""
+
 if TYPE_CHECKING:
     Compute: TypeAlias = LocalCosts
 
@@ -51,8 +55,7 @@ else:
     Compute = sourced_table(LocalCosts)
     _Packets = sourced_table(PacketParameters, without=SWITCHES)
     _Flow = sourced_table(FlowParameters, without=SWITCHES)
-    # NCCL's protocols differ in their launch, so a model may have its own.
-    _work = LocalCosts.model_fields.keys() - {"launch"}
+    _work = LocalCosts.model_fields.keys() - set(OF_MODELS)
     _tables = [sourced_table(model, without=_work, summary=_SUMMARY) for model in MODELS]
     Model = Annotated[Union[tuple(_tables)], Field(discriminator="kind")]  # noqa: UP007 - built at run time
 
@@ -253,14 +256,16 @@ class RawPlatform(Table):
         return self
 
     @model_validator(mode="after")
-    def _one_launch(self) -> RawPlatform:
-        found = [name for name, model in self.models.items() if "launch" in model.model_fields_set]
-        if found and "launch" in self.compute.model_fields_set:
-            raise refused(
-                "has `models.{name}.launch` and `compute.launch`: expected either the launch of "
-                "each model or one for all",
-                name=found[0],
-            )
+    def _one_cost(self) -> RawPlatform:
+        for key in OF_MODELS:
+            found = [name for name, model in self.models.items() if key in model.model_fields_set]
+            if found and key in self.compute.model_fields_set:
+                raise refused(
+                    "has `models.{name}.{key}` and `compute.{key}`: expected either the {key} of "
+                    "each model or one for all",
+                    name=found[0],
+                    key=key,
+                )
         return self
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@
 
 use crate::algorithm::Stage;
 use crate::collective::Collective;
-use crate::{ChunkRange, Schedule, Shape, Slot, Step};
+use crate::{ChunkRange, Schedule, Shape, Slot, Step, concurrent};
 use tutti_units::ids::RankId;
 
 /// The maximum number of channels.
@@ -50,6 +50,25 @@ impl Channels {
         let forward = (rank.0 / node).is_multiple_of(2);
         let after = if forward { local + node - first } else { first + 2 * node - 1 - local };
         base + after % node
+    }
+
+    /// Adds the ops of a rank in a step of a ring.
+    fn act(&self, channel: u32, rank: RankId, step: u32, out: &mut Step) {
+        let n = self.shape.ranks;
+        let (step, reducing) = self.locate(step);
+        let at = self.position(channel, rank);
+        let behind = |by: u32| self.rank(channel, (at + 2 * n - by) % n);
+        let (right, left) = (self.rank(channel, (at + 1) % n), behind(1));
+        // The reduction of a shard ends at its rank, whose predecessor's shard it sends first.
+        let first = step + u32::from(reducing);
+        let chunk = |shard: RankId| ChunkRange::one(shard.0 * self.lanes.channels + channel);
+        let (sent, received) = (chunk(behind(first)), chunk(behind(first + 1)));
+        out.send(right, Slot::DATA, sent);
+        if reducing {
+            out.fold_in(left, received);
+        } else {
+            out.recv(left, Slot::DATA, received);
+        }
     }
 
     /// Returns the step within the reduce_scatter or all_gather, and whether it reduces.
@@ -94,23 +113,21 @@ impl Schedule for Channels {
     }
 
     fn step(&self, rank: RankId, step: u32, out: &mut Step) {
-        let n = self.shape.ranks;
-        let (step, reducing) = self.locate(step);
-        for channel in 0..self.lanes.channels {
-            let at = self.position(channel, rank);
-            let behind = |by: u32| self.rank(channel, (at + 2 * n - by) % n);
-            let (right, left) = (self.rank(channel, (at + 1) % n), behind(1));
-            // The reduction of a shard ends at its rank, whose predecessor's shard it sends first.
-            let first = step + u32::from(reducing);
-            let chunk = |shard: RankId| ChunkRange::one(shard.0 * self.lanes.channels + channel);
-            let (sent, received) = (chunk(behind(first)), chunk(behind(first + 1)));
-            out.send(right, Slot::DATA, sent);
-            if reducing {
-                out.fold_in(left, received);
-            } else {
-                out.recv(left, Slot::DATA, received);
-            }
+        (0..self.lanes.channels).for_each(|channel| self.act(channel, rank, step, out));
+    }
+
+    fn step_of_channel(
+        &self,
+        (rank, step): (RankId, u32),
+        channels: concurrent::Channels,
+        channel: u32,
+        out: &mut Step,
+    ) {
+        if channels.run == 1 && channels.count == self.lanes.channels {
+            return self.act(channel, rank, step, out);
         }
+        self.step(rank, step, out);
+        out.keep_channel(channels, channel);
     }
 
     fn step_name(&self, _rank: RankId, step: u32) -> String {

@@ -20,10 +20,10 @@ def technology_of(table: EnergyTable | None, *, source: str, key: str) -> Techno
     Raises:
         ConfigError: A technology is unknown, or a constant is invalid.
     """
-    from tutti.energy.link_classes import ClassTechnologies
-
     if table is None:
         return None
+    from tutti.energy.link_classes import ClassTechnologies
+
     if isinstance(table.link, str):
         return single_technology_of(table, table.link, source=source, key=key)
     technologies = {

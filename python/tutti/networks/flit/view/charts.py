@@ -30,10 +30,9 @@ def heat_map(run: NocRun) -> Figure | None:
     """Returns the topology with links coloured by utilisation; None if it is too large."""
     import polars as pl
 
-    columns = run.channels.select("source", "target", "flits", "utilisation")
     links = [
-        LinkUse(source, target, busy, f"{flits:,} flits")
-        for source, target, flits, busy in columns.iter_rows()
+        LinkUse(sent.source, sent.target, sent.utilisation, f"{sent.flits:,} flits")
+        for sent in run.sent
     ]
     held: dict[str, str] = {}
     if not run.occupancy.is_empty():

@@ -59,7 +59,7 @@ def load_view(
     network = ordered[0].network
     ideal = capacity(network, ordered[0].traffic)
     columns = [*QUANTITIES, *share_column(ideal.load if ideal else None)]
-    name = f"{network.topology.name}, {network.routing}"
+    name = f"{network.topology.name}, {network.routing_name}"
     saturations = {name: saturation} if saturation else {}
     return View(
         kind="network_load",
@@ -82,7 +82,7 @@ def load_view(
             _chart({name: ordered}, {name: quantity}, saturations, ideal)
             for quantity in ("latency", "accepted")
         ])},
-        inline=lambda: curves_svg({network.routing: sorted_by_load(ordered)},
+        inline=lambda: curves_svg({network.routing_name: sorted_by_load(ordered)},
                                   f"offered load, {RATE}"),
         sections=partial(_sections, ordered, saturation, ideal),
         conventions=CONVENTIONS,

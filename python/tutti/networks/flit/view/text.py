@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tutti.networks.flit.network import every
@@ -27,7 +28,7 @@ def describe_network(network: Network) -> str:
     router = network.router
     buffers = f"{plural(router.vcs, 'VC')} of {plural(router.buffer, 'flit')}{_smaller(network)}"
     return (
-        f"{network.topology.name}, {network.routing}, {buffers}, flit size {network.flit}, "
+        f"{network.topology.name}, {network.routing_name}, {buffers}, flit size {network.flit}, "
         f"cycle time {network.cycle}"
     )
 
@@ -74,15 +75,12 @@ def _shortened(pattern: str) -> str:
 
 def slow_links(run: NocRun) -> str:
     """Returns the number of links that need several cycles per flit, or an empty text."""
-    import polars as pl
-
-    slow = run.channels.filter(pl.col("cycles_per_flit") > 1)
-    if slow.is_empty():
+    times = [sent.cycles_per_flit for sent in run.sent if sent.cycles_per_flit > 1]
+    if not times:
         return ""
-    times = slow["cycles_per_flit"].to_list()
     least, most = f"{min(times):g}", f"{max(times):g}"
     spread = least if least == most else f"{least} to {most}"
-    return f"{slow.height:,} of {run.channels.height:,} need {spread} cycles per flit"
+    return f"{len(times):,} of {len(run.sent):,} need {spread} cycles per flit"
 
 
 def channel(kind: str, source: str, target: str) -> str:
@@ -90,6 +88,11 @@ def channel(kind: str, source: str, target: str) -> str:
     if source == target:
         return f"{source} to its router" if kind == "injection" else f"router of {target} to it"
     return f"{source} to {target}"
+
+
+def mean_utilisation(run: NocRun) -> float:
+    """Returns the mean utilisation over all channels."""
+    return fmean(sent.utilisation for sent in run.sent)
 
 
 def stalls(run: NocRun) -> list[tuple[str, float]]:
