@@ -64,7 +64,7 @@ SMALLER = {
     "tutti train run examples/21_large_step/training.toml": _SMALL_DECODER,
     "tutti train run examples/21_large_step/training.toml ": _SMALL_DECODER,
     "tutti train search examples/20_choose_algorithms/training.toml": "--limit 2",
-    "tutti train search examples/20_choose_algorithms/training.toml --algorithm ": "--limit 2",
+    "tutti train search examples/20_choose_algorithms/training.toml -a ": "--limit 2",
     "tutti train search examples/20_choose_algorithms/training.toml --limit ": "--limit 2",
     "tutti tune all_reduce broadcast --ranks 2 --by measurement ": "-e 1K -n 3 -a ring",
 }

@@ -193,6 +193,10 @@ def test_an_input_that_several_formats_accept_is_refused(tmp_path: Path) -> None
     (tmp_path / "f.txt").write_text("words")
     done = call("convert", "f.txt", "x.graphml", cwd=tmp_path)
     assert "f.txt: unknown format" in done.stderr
+    done = call("trace", "run", "f.txt", cwd=tmp_path)
+    assert "--from with one of chakra, chakra-archive, goal, goal-binary, kineto\n" in done.stderr
+    done = call("trace", "run", "f.text", cwd=tmp_path)
+    assert "there is no such file\nexpected: a file of a known format\n" in done.stderr
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

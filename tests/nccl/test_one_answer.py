@@ -244,6 +244,7 @@ def test_no_schedule_beats_the_bound_of_used_switches(name: str, ranks: int) -> 
         (10_000_000, 24_000_000_000, "has 24 ms (-5%)"),
         (20_000_000, 1_065_000_000_000, "has 1.065 s, 46.9 times as long. The cause is its rate"),
         (90_000_000_000, 100_000_000_000, "4.4 times as long. The cause is its latency of 90 ms"),
+        (26_000_000_000, 53_000_000_000, "2.33 times as long. The cause is its latency of 26 ms"),
         (0, 5_000_000_000, "has 5 ms, while the simulation takes 4.55 times as long. The cause is"),
     ],
 )

@@ -328,7 +328,7 @@ def test_barriers_and_excluded_algorithms_have_hints(tmp_path: Path) -> None:
 
 
 def test_terminal_and_report_have_the_same_numbers_and_library(tmp_path: Path) -> None:
-    words = ["compare", "-p", "dgx_h100", "-r", "4,8", "-b", "1MiB", "-e", "8MiB", "-f", "8"]
+    words = ["compare", "-p", "dgx_h100", "-r", "4,8", "-b", "8MiB", "-e", "8MiB"]
     done = call(*words, "-a", "nccl", "-a", "direct", "-o", "out", cwd=tmp_path)
     page = (tmp_path / "out/report.html").read_text("utf-8")
     page = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)

@@ -195,6 +195,12 @@ def test_a_missing_field_is_named(tmp_path: Path) -> None:
         find_model("hf:config.json", tmp_path)
 
 
+def test_another_prefix_is_named(tmp_path: Path) -> None:
+    written(tmp_path, LLAMA)
+    with pytest.raises(ConfigError, match=r"hint: hf:.*config\.json reads it"):
+        find_model("file:config.json", tmp_path)
+
+
 def test_a_sequence_above_the_longest_is_remarked(tmp_path: Path) -> None:
     written(tmp_path, {**LLAMA, "model_type": "llama", "max_position_embeddings": 8192})
     assert find_model("hf:config.json,tokens=8192", tmp_path).remarks == ()

@@ -88,7 +88,8 @@ def explain(
     Examples:
       tutti nccl explain --system dgx_h100 --nodes 2 --size 64MiB
       tutti nccl explain --nodes 4 -b 8 -e 1GiB --nccl 2.20
-      tutti nccl explain --nodes 2 --algo ^NVLSTree --env NCCL_MAX_NCHANNELS=8 --json
+      tutti nccl explain --nodes 2 --algo ^NVLSTree \\
+        --env NCCL_MAX_NCHANNELS=8 --json
     """
     settings = Settings.of_assignments(variables or (), algo=algo, proto=proto)
     gfx = preset_of(name).gfx

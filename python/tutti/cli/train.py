@@ -121,7 +121,8 @@ def run_(
       tutti train run examples/10_training_step/training.toml --set batch=64
       tutti train run examples/10_training_step/training.toml --npu 0
       tutti train run step --platform gb200_nvl72_cluster
-      tutti train run train.py --set capture.world_size=64 --set capture.arguments.layers=16
+      tutti train run train.py --set capture.world_size=64 \\
+        --set capture.arguments.layers=16
     """
     chosen = [f"platform={json.dumps(platform)}"] if platform else []
     training = load_training(file, [*chosen, *(changes or ())], output=to)

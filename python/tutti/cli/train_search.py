@@ -38,8 +38,8 @@ def search(
 
     \b
     Examples:
-      tutti train search examples/20_choose_algorithms/training.toml --algorithm ring
-      tutti train search examples/20_choose_algorithms/training.toml --limit 50 --set iterations=1
+      tutti train search examples/20_choose_algorithms/training.toml -a ring
+      tutti train search examples/20_choose_algorithms/training.toml --limit 50
     """
     training = load_training(file, changes or (), output=to)
     run_search(training, None if "all" in (algorithm or ["all"]) else algorithm, limit, threads)

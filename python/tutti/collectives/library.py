@@ -298,7 +298,9 @@ def _cause(predicted: Prediction, size: int, time: int) -> str:
         factor = f"{predicted.time_ps / time:.3g} times as long"
     else:
         factor = f"while the simulation takes {time / predicted.time_ps:.3g} times as long"
-    if 2 * predicted.latency_ps > predicted.time_ps:
+    # Of a longer time, the latency is the cause if it is most of the excess.
+    excess = predicted.time_ps - time if predicted.time_ps > time else predicted.time_ps
+    if 2 * predicted.latency_ps > excess:
         term = f"latency of {format_time(predicted.latency_ps)}"
     else:
         simulated = format_rate(size / time * 1e12)

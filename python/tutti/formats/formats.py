@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tutti.base.bundled import bundled
 from tutti.base.files.mistakes import known_name, mistake
+from tutti.base.files.reader import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,6 +148,8 @@ def head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(_HEAD)
+    except FileNotFoundError:
+        raise missing(path, "a file of a known format") from None
     except OSError as error:
         raise mistake(f"cannot be read: {error.strerror}", source=str(path)) from None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import missing
 from tutti.formats.contents import as_content, reachable
-from tutti.formats.formats import Format, formats, head, named, recognised, stated
+from tutti.formats.formats import Content, Format, formats, head, named, recognised, stated
 from tutti.schedules.text import find_schedule
 from tutti.study.console import record, remark
 from tutti.study.study import Study, read
@@ -16,7 +16,7 @@ from tutti.study.study import Study, read
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tutti.formats.formats import Content, Options
+    from tutti.formats.formats import Options
     from tutti.schedules.ir import Schedule
     from tutti.workloads.operations import Trace
 
@@ -102,7 +102,7 @@ def read_trace(path: Path, name: str | None, options: Options) -> tuple[Trace, t
         ConfigError: The format is unknown, holds no trace, or an option has no effect.
         TuttiError: The file is invalid.
     """
-    reader = named(name, option="--from") if name else _of_file(path)
+    reader = named(name, option="--from") if name else _of_file(path, ("trace",))
     if reader.content != "trace":
         raise mistake(
             f"has the format {reader.name}, which holds a {reader.content.removesuffix('s')}",
@@ -150,8 +150,8 @@ def _source(source: str, name: str | None, layout: Mapping[str, Any]) -> Format:
     return _of_schedules("algorithm", lambda: find_schedule(source, **layout))
 
 
-def _of_file(path: Path) -> Format:
-    """Returns the format of a file.
+def _of_file(path: Path, contents: tuple[Content, ...] = get_args(Content)) -> Format:
+    """Returns the format of a file; `contents` are those that errors name.
 
     Raises:
         ConfigError: It is a folder, cannot be read, or its format is unknown.
@@ -162,7 +162,7 @@ def _of_file(path: Path) -> Format:
             source=str(path),
             expected="a file, or --from with a format",
         )
-    return recognised(path, head(path), option="--from")
+    return recognised(path, head(path), option="--from", contents=contents)
 
 
 def _of_schedules(name: str, find: Callable[[], Schedule]) -> Format:

@@ -256,7 +256,7 @@ class NcclLibrary:
             other = "another algorithm"
             if row.algorithm == "Tree" and error.kind == "wrong_ranks":
                 other = f"`{self.name}:ring`, which has a schedule"
-            hint = f"{self._explanation(collective, layout, size)}; or name {other}"
+            hint = f"{self._explanation(collective, layout, size)}, or name {other}"
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES

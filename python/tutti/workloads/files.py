@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from tutti.base.files import limits
+from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import read_json
 from tutti.base.files.tables import Count, Positive, Table
 from tutti.base.files.validate import validated
@@ -54,7 +55,11 @@ def read_model(path: Path) -> Model:
         ConfigError: The file cannot be read, or is not a model.
     """
     expected = "a model, as `tutti workload from-torch` writes it (JSON)"
-    given = validated(_Model, read_json(path, expected, limits.Bytes.LOG), source=str(path))
+    tables = read_json(path, expected, limits.Bytes.LOG)
+    if "architectures" in tables and "layers" not in tables:
+        raise mistake("is a config.json of Hugging Face", source=str(path), expected=expected,
+                      hint=f"hf:{path} reads it")  # fmt: skip
+    given = validated(_Model, tables, source=str(path))
     layers = (
         ModelLayer(
             name=layer.name,
