@@ -57,13 +57,17 @@ def lanes(
 ) -> list[list[Item]]:
     """Assigns items, in order of their starts, to the fewest lanes without overlap."""
     found: list[list[Item]] = []
+    ends: list[int] = []
     for one in items:
-        for lane in found:
-            if end(lane[-1]) <= start(one):
-                lane.append(one)
+        first = start(one)
+        for number, last in enumerate(ends):
+            if last <= first:
+                found[number].append(one)
+                ends[number] = end(one)
                 break
         else:
             found.append([one])
+            ends.append(end(one))
     return found
 
 

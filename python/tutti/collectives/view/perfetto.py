@@ -127,7 +127,7 @@ class _Program:
 
     def __init__(self, encoder: Encoder, track: int, ends: _Ends, at: _Place) -> None:
         self._encoder, self._track, self._ends = encoder, track, ends
-        self._loose = sorted(ends.loose.get(at, []), key=itemgetter(0, 1), reverse=True)
+        self._loose = sorted(ends.loose.get(at, []), reverse=True)
         self._described = lru_cache(None)(self._describe)
         self._made: list[Event] = []
 
@@ -172,11 +172,13 @@ class _Program:
             self._mark(*self._loose.pop())
 
     def _mark(self, received_ps: int, number: int, arrow: Arrow) -> None:
-        encode = self._encoder
-        named = encode.instant(self._track, "recv", f"recv from {arrow.source}")
-        given = (("peer", arrow.source), ("bytes", arrow.bytes), ("at_ps", received_ps))
-        arguments = (encode.argument(*one) for one in given)
-        self._made.append(encode.event(received_ps, *arguments, named, flow_end(number)))
+        event, argument = self._encoder.event, self._encoder.argument
+        source, size = arrow.source, arrow.bytes
+        named = self._encoder.instant(self._track, "recv", f"recv from {source}")
+        self._made.append(event(
+            received_ps, argument("peer", source), argument("bytes", size),
+            argument("at_ps", received_ps), named, flow_end(number),
+        ))  # fmt: skip
 
 
 _ARGUMENTS = attrgetter(*ARROW_COLUMNS)
@@ -185,9 +187,9 @@ _ARGUMENTS = attrgetter(*ARROW_COLUMNS)
 def _in_flight(
     encode: Encoder, track: int, lane: Iterable[Arrow], numbers: Mapping[Arrow, int]
 ) -> Iterator[Event]:
-    end = encode.end(track)
+    event, argument, end = encode.event, encode.argument, encode.end(track)
     for arrow in lane:
-        arguments = map(encode.argument, ARROW_COLUMNS, _ARGUMENTS(arrow))
+        arguments = map(argument, ARROW_COLUMNS, _ARGUMENTS(arrow))
         named = encode.start(track, "message", f"to {arrow.destination}")
-        yield encode.event(arrow.sent_ps, *arguments, named, flow(numbers[arrow]))
-        yield encode.event(arrow.arrival_ps, end)
+        yield event(arrow.sent_ps, *arguments, named, flow(numbers[arrow]))
+        yield event(arrow.arrival_ps, end)
