@@ -72,8 +72,10 @@ def known_of(row: dict[str, Any]) -> Execution:
 
 
 def notation_of(row: dict[str, Any]) -> str | None:
+    """Returns the schedule of a row; None if tutti has none that runs in the same manner."""
     known = known_of(row)
-    return None if known.segment_bytes or known.ports > 1 else known.algorithm.notation
+    differs = known.segment_bytes or known.ports > 1 or known.algorithm.synchronous
+    return None if differs else known.algorithm.notation
 
 
 def simulated_us(preset: Preset, row: dict[str, Any]) -> float:

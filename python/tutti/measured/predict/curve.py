@@ -3,7 +3,7 @@
 The time of a run is the sum over its stages. A stage with messages of n bytes takes t(n), and each
 further message of the same rank in the stage adds rho(n) t(n). A stage of m messages takes at least
 m times the gap that a rank needs between messages, however few were measured. If they start or end
-at a root, one network interface of the root also carries their bytes one after another. Messages
+at a root, one network interface of the root also carries their bytes sequentially. Messages
 that share a link add their bytes at the rate of the link, each hop of a torus beyond the first its
 latency. A reduced or copied byte takes gamma(S) in a vector of S bytes. The ranks of a node share
 its memory.

@@ -69,7 +69,7 @@ class Features:
         crossing: by stage, share of its messages between groups of the network.
         pair: by stage, further messages that the links between two groups carry, by their load.
         hops: by stage, hops of a message on a torus beyond the first.
-        port: by stage, bytes that pass one network interface of a rank one after another.
+        port: by stage, bytes that pass one network interface of a rank sequentially.
         folded: by row, bytes reduced or copied.
         memory: by row, bytes that the other ranks of a node move through memory meanwhile.
         ports: by row, additional network interfaces over all stages.

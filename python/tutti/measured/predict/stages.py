@@ -46,7 +46,7 @@ class Stage:
         ports: network interfaces over which each message is striped.
         is_tree: whether few ranks send at a time, each within a separate range of ranks.
         in_turn: whether steps use the dimensions of a torus in turn, not sequentially.
-        one_port: whether all messages of a rank pass one network interface, one after another.
+        one_port: whether all messages of a rank pass one network interface sequentially.
     """
 
     count: int
