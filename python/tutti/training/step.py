@@ -315,6 +315,12 @@ class Step:
         """The programs of each configuration: runs, bounds and views use the same."""
         return {}
 
+    def with_algorithms(self, algorithms: Mapping[str, str | Schedule | Channels]) -> Step:
+        """Returns the step with other algorithms, which do not change its programs."""
+        step = replace(self, algorithms=algorithms)
+        vars(step)["_programs"] = self._programs
+        return step
+
     def _programs_of(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         if not self.traces:
             return self._stages(configuration, left)
