@@ -25,7 +25,7 @@ import hashlib
 import math
 from collections import defaultdict, deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -345,7 +345,7 @@ class AlgorithmSearch:
     @staticmethod
     def _changed(step: Step, chosen: dict[str, str]) -> Step:
         changes = {key: one for key, one in chosen.items() if one != DEFAULT}
-        return step.with_algorithms({**step.algorithms, **changes})
+        return replace(step, algorithms={**step.algorithms, **changes}).sharing(step)
 
     def _steps(self, collective: SearchedCollective, notation: str) -> str:
         """Returns the steps of an algorithm: those with equal ones take equal times.

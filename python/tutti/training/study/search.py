@@ -67,8 +67,8 @@ def run_search(
     study.end(sum(search.is_complete for search in searches), len(configurations))
     best = [search.best for search in searches]
     ideal = [run for run in best if run.configuration.name == "ideal"]
-    more = [fact for run in ideal if times for fact in times.facts(run)]
-    wrote(*folder.write(steps_view(best, training.title, more=more), training.output))
+    facts = [fact for run in ideal if times for fact in times.facts(run)]
+    wrote(*folder.write(steps_view(best, training.title, more=facts), training.output))
 
 
 def _search(search: AlgorithmSearch) -> None:
