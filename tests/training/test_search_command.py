@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tutti.cli.app import app
 from tutti.training.files.step_file import load_training
 from tutti.training.search import DEFAULT, AlgorithmSearch
 from tutti.training.step import Step
+from tutti.training.view.search import search_view
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -215,3 +217,34 @@ def test_a_gain_below_a_thousandth_is_no_recommendation(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "keep the default" in done.output
     assert "[algorithms]" not in done.output
+
+
+def test_trials_of_many_micro_batches_simulate_few(tmp_path: Path) -> None:
+    """Trials have the times of all micro-batches, and the best is simulated with all."""
+    path = tmp_path / "step.toml"
+    text = FILE.format(network=PLATFORM).replace("batch = 4", "batch = 6")
+    path.write_text(f"{text}micro_batches = 6\n", encoding="utf-8")
+    read = load_training(path)
+    search = AlgorithmSearch(read.step, read.configurations[0], algorithms=THREE[:2])
+    assert search.micro_batches == (1, 2)
+    shares = []
+    search.run(lambda _: shares.append(search.progress))
+    assert shares == sorted(shares)
+    assert 0 < shares[0] <= shares[-1] <= 1
+    assert search.best.step.parallelism == read.step.parallelism
+    assert search.best.total <= search.default.total
+    first = [trial for trial in search.trials if trial.round == 1]
+    for trial in first[:2]:
+        changed = replace(read.step, algorithms={trial.collective.key: trial.algorithm})
+        assert trial.time_ps == pytest.approx(changed.run(search.configuration).total.ps, 0.01)
+    shown = {fact.key: fact.value for fact in search_view([search]).facts}
+    assert shown == {"simulated_micro_batches": [1, 2]}
+
+    def pressed(_: int) -> None:
+        raise KeyboardInterrupt
+
+    again = AlgorithmSearch(read.step, read.configurations[0], algorithms=THREE[:2])
+    with pytest.raises(KeyboardInterrupt):
+        again.run(pressed)
+    assert not again.changes
+    assert again.best is again.default

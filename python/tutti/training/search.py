@@ -2,7 +2,8 @@
 
 Coordinate descent: for one collective after the other, the one with the most bytes first, the step
 runs with every candidate, and the fastest is adopted. Rounds repeat until no collective changes.
-The result is a local optimum. The candidates of a collective run in threads.
+The result is a local optimum. The candidates of a collective run in threads. Of many micro-batches,
+trials simulate few (:mod:`tutti.training.shortened`), and the chosen algorithms all.
 :meth:`tutti.training.step.Step.bound` limits how much faster the optimum can be.
 
 Examples:
@@ -33,8 +34,10 @@ from tutti.collectives.request import lay_out
 from tutti.platforms.library import is_library
 from tutti.schedules.ir import algorithms as registry
 from tutti.schedules.ir import candidates
-from tutti.training.runs import run_all
+from tutti.training.runs import run_all, run_each
+from tutti.training.shortened import shortened, time_of
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.parallel import Parallelism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,7 +105,7 @@ class Trial:
         round: The round of the descent, from 1.
         collective: The collective.
         algorithm: The notation.
-        time_ps: The time of the step; None if it was refused.
+        time_ps: The time of the step, of many micro-batches extrapolated; None if it was refused.
         refused: Why the algorithm does not run on this network.
     """
 
@@ -166,6 +169,8 @@ class AlgorithmSearch:
         self.collectives = _collectives(step, configuration, algorithms)
         self.chosen = {one.key: DEFAULT for one in self.collectives}
         self.default = self.best = step.run(configuration)
+        self._simulated = shortened(step)
+        self._least_ps = self._default_ps()
         self._equal: dict[tuple[str, str], str] = {}
         self._known: dict[tuple[str, ...], _Outcome] = {}
 
@@ -180,6 +185,26 @@ class AlgorithmSearch:
         return {(one.collective, one.algorithm): one.refused for one in self.trials if one.refused}
 
     @property
+    def micro_batches(self) -> tuple[int, ...]:
+        """The micro-batches of the steps that trials simulate, if these are fewer than all."""
+        short = [one.parallelism for one in self._simulated if one is not self.step]
+        return tuple(one.micro_batches for one in short if isinstance(one, Parallelism))
+
+    @property
+    def progress(self) -> float:
+        """The share of the work done, from 0 to 1; it never decreases.
+
+        The number of rounds is unknown: each one is half of what the rounds before it left.
+        """
+        rounds, trials = divmod(len(self.trials), self.work)
+        within = trials / self.work
+        if len(self.collectives) > 1:
+            done = 1 - 0.5**rounds * (1 - within / 2)
+        else:
+            done = min(1.0, rounds + within)
+        return max(done, len(self.trials) / self.limit if self.limit else 0.0)
+
+    @property
     def changes(self) -> dict[str, str]:
         """The chosen algorithms other than those of the step, by key."""
         return {key: one for key, one in self.chosen.items() if one != DEFAULT}
@@ -189,7 +214,20 @@ class AlgorithmSearch:
 
         Args:
             done: Called with the number of trials after each of them.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed. Algorithms that were not simulated with all
+                micro-batches are not chosen.
         """
+        try:
+            self._descend(done)
+        except KeyboardInterrupt:
+            self._keep_default()
+            raise
+        self._confirm()
+
+    def _descend(self, done: Callable[[int], object] | None) -> None:
+        """Searches, round after round."""
         number = 0
         while not self.is_complete:
             number += 1
@@ -221,8 +259,9 @@ class AlgorithmSearch:
                 notation, variant = untried.popleft()
                 outcome = self._known[key]
                 self.trials.append(Trial(number, collective, notation, *outcome))
-                if outcome.time_ps is not None and outcome.time_ps < self.best.total.ps:
-                    self.best, self.chosen = shorter[key], variant
+                if outcome.time_ps is not None and outcome.time_ps < self._least_ps:
+                    self._least_ps, self.chosen = outcome.time_ps, variant
+                    self.best = shorter.get(key, self.best)
                 if done is not None:
                     done(len(self.trials))
 
@@ -249,24 +288,64 @@ class AlgorithmSearch:
         record: Callable[[], None],
     ) -> None:
         """Runs the step with algorithms, adds the outcomes to the known, and shorter steps."""
-        keys, shortest = list(new), self.best.total
+        keys, shortest, parts = list(new), self._least_ps, len(self._simulated)
+        times: dict[int, dict[int, int]] = defaultdict(dict)
 
         def ended(index: int, found: Result) -> None:
-            key = keys[index]
+            place, part = divmod(index, parts)
+            key = keys[place]
             if isinstance(found, TuttiError):
                 self._known[key] = _Outcome(refused=found.problem)
-            else:
-                self._known[key] = _Outcome(time_ps=found.total.ps)
-                if found.total < shortest:
-                    shorter[key] = found
-            record()
+                return record()
+            times[place][part] = found.total.ps
+            if len(times[place]) < parts:
+                return None
+            time_ps = self._time([times[place][part] for part in range(parts)])
+            self._known[key] = _Outcome(time_ps=time_ps)
+            if time_ps < shortest and parts == 1:
+                shorter[key] = found
+            return record()
 
-        steps = ((self._step(new[key]), self.configuration) for key in keys)
+        steps = (
+            (self._changed(step, new[key]), self.configuration)
+            for key in keys
+            for step in self._simulated
+        )
         run_all(steps, ended, npus=self.step.npus, threads=self.threads)
 
-    def _step(self, chosen: dict[str, str]) -> Step:
+    def _time(self, times_ps: Sequence[int]) -> int:
+        """Returns the time of the step in ps from those of the simulated steps."""
+        kinds = self.step.parallelism
+        if not isinstance(kinds, Parallelism):
+            return times_ps[0]
+        return time_of(kinds.micro_batches, kinds.pipeline, times_ps)
+
+    def _default_ps(self) -> int:
+        """Returns the time of the step without changes, as trials have theirs."""
+        if not self.micro_batches:
+            return self.default.total.ps
+        return self._time([one.run(self.configuration).total.ps for one in self._simulated])
+
+    def _confirm(self) -> None:
+        """Simulates the chosen algorithms with all micro-batches, and keeps them if they gain."""
+        if not self.micro_batches or not self.changes:
+            return
+        runs: dict[int, TrainingResult] = {}
+        step = self._changed(self.step, self.chosen), self.configuration
+        run_each([step], runs.__setitem__, npus=self.step.npus, threads=self.threads)
+        if runs[0].total < self.default.total:
+            self.best = runs[0]
+        else:
+            self._keep_default()
+
+    def _keep_default(self) -> None:
+        if self.micro_batches:
+            self.chosen = dict.fromkeys(self.chosen, DEFAULT)
+
+    @staticmethod
+    def _changed(step: Step, chosen: dict[str, str]) -> Step:
         changes = {key: one for key, one in chosen.items() if one != DEFAULT}
-        return replace(self.step, algorithms={**self.step.algorithms, **changes})
+        return replace(step, algorithms={**step.algorithms, **changes}).sharing(step)
 
     def _steps(self, collective: SearchedCollective, notation: str) -> str:
         """Returns the steps of an algorithm: those with equal ones take equal times.

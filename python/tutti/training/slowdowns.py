@@ -257,7 +257,7 @@ def _disturbed(step: Step, what: Disturbances, seed: int) -> Step:
             message = "links are disturbed on a platform with a topology only: expected one"
             raise WorkloadError(message, kind="disturbances", hint="or disturb NPUs only")
         generator = np.random.Generator(np.random.Philox(network))
-        step = replace(step, platform=_faulty(step.platform, what, generator))
+        step = replace(step, platform=_faulty(step.platform, what, generator)).sharing(step)
     return step
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -18,8 +17,7 @@ BUBBLE = "bubble"
 _LANES = {"compute": "compute", "background": "background"}
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A task of an NPU, from its start to its end; a collective starts when it is issued.
 
     Attributes:

@@ -18,6 +18,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
@@ -29,7 +31,7 @@ from tutti.training.fabric import StepNetwork
 from tutti.training.isolated import check_detail, isolated
 from tutti.training.results import StepBound, TrainingResult
 from tutti.training.runs import STABLE_COUNTS
-from tutti.workloads.compute import Covered, PassTimes, Roofline, covered, roofline
+from tutti.workloads.compute import PassTimes, Roofline, cover, covered, roofline
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.model import PASSES
 from tutti.workloads.parallel import Parallelism
@@ -315,6 +317,11 @@ class Step:
         """The programs of each configuration: runs, bounds and views use the same."""
         return {}
 
+    def sharing(self, step: Step) -> Step:
+        """Returns this step with the programs of another, from which only its network differs."""
+        vars(self)["_programs"] = step._programs
+        return self
+
     def _programs_of(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         if not self.traces:
             return self._stages(configuration, left)
@@ -323,22 +330,31 @@ class Step:
 
     def _stages(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, with the resources that are left to compute."""
+        part = None if self.captured else self.divided(configuration)
+        samples = part.samples if part else 0
+        times = PassTimes(self.compute, samples, self.element, left)
         if not self.slowdowns:
-            return self._at_speed(1.0, configuration, left)
-        pairs = sorted(set(self._pairs(configuration)))
-        stages = {speed: self._at_speed(speed, configuration, left) for speed, _ in pairs}
-        return [stages[speed][stage] for speed, stage in pairs]
+            return self._at_speed(configuration, part, times)
+        found = []
+        for speed, pairs in groupby(sorted(set(self._pairs(configuration))), itemgetter(0)):
+            stages = [stage for _, stage in pairs]
+            found += self._at_speed(configuration, part, replace(times, slowdown=speed), stages)
+        return found
 
     def _at_speed(
-        self, slowdown: float, configuration: Configuration, left: Left
+        self,
+        configuration: Configuration,
+        part: Divided | None,
+        times: PassTimes,
+        stages: Sequence[int] | None = None,
     ) -> list[_core.TrainingProgram]:
-        """Returns the program of each stage, for NPUs that are slower by this factor."""
+        """Returns the programs of stages, by default of all, for NPUs with a slowdown."""
         if self.captured is not None:
-            return self.captured.programs(left, slowdown)
-        part = self.divided(configuration)
-        times = PassTimes(self.compute, part.samples, self.element, left, slowdown)
+            captured = self.captured.programs(times.left, times.slowdown)
+            return captured if stages is None else [captured[stage] for stage in stages]
+        assert part is not None  # noqa: S101 - only a captured step has no parts
         layers = self._layers(part, times)
-        embedding = self._embedding(configuration, left)
+        embedding = self._embedding(configuration, times.left)
 
         def program(pipeline: _core.PipelineStage | None) -> _core.TrainingProgram:
             return _core.TrainingProgram(
@@ -353,9 +369,8 @@ class Step:
 
         if part.pipeline is None:
             return [program(None)]
-        return [
-            program(self._pipeline(part.pipeline, stage)) for stage in range(part.pipeline.stages)
-        ]
+        each = range(part.pipeline.stages) if stages is None else stages
+        return [program(self._pipeline(part.pipeline, stage)) for stage in each]
 
     def bound(self, configuration: Configuration) -> StepBound:
         """Returns a lower bound of the time of all iterations, for any algorithms.
@@ -413,7 +428,7 @@ class Step:
             layers[at].weight_gradient_ps += times.again(layer, part.recompute)
         for given, (layer, transfers) in zip(layers, part.layers, strict=True):
             if transfers.with_forward:
-                _cover(given, covered(times, layer, part.recompute, part.context))
+                cover(given, covered(times, layer, part.recompute, part.context))
         return layers
 
     def _layer(
@@ -479,12 +494,3 @@ class Step:
 
 
 _SLOWEST = 1000.0
-
-
-def _cover(layer: _core.TrainingLayer, part: Covered) -> None:
-    """Takes the parts that run during a ring exchange out of the passes of a layer."""
-    layer.covered_forward_ps, layer.covered_backward_ps = part.forward, part.backward
-    layer.forward_ps -= part.forward
-    of_input = min(part.backward, layer.input_gradient_ps)
-    layer.input_gradient_ps -= of_input
-    layer.weight_gradient_ps -= min(part.backward - of_input, layer.weight_gradient_ps)

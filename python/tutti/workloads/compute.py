@@ -243,6 +243,7 @@ class PassTimes:
         element: Bytes per element.
         left: The resources left to compute, as in :class:`ComputeModel`.
         slowdown: The factor on the time of every pass.
+        known: The times without a slowdown so far, which copies with another one share.
     """
 
     compute: ComputeModel
@@ -250,10 +251,16 @@ class PassTimes:
     element: int
     left: tuple[int, TimePerByte]
     slowdown: float = 1.0
+    known: dict[tuple[ModelLayer, Pass], int] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def of(self, layer: ModelLayer, which: Pass) -> int:
         """Returns the time of a pass over a layer."""
-        time = self.compute.time(layer, which, self.samples, self.element, self.left)
+        time = self.known.get((layer, which))
+        if time is None:
+            time = self.compute.time(layer, which, self.samples, self.element, self.left)
+            self.known[layer, which] = time
         return time if self.slowdown == 1 else round(time * self.slowdown)
 
     def again(self, layer: ModelLayer, recompute: Recompute) -> int:
@@ -302,6 +309,15 @@ def covered(times: PassTimes, layer: ModelLayer, recompute: Recompute, ranks: in
     back += each["forward"] if recompute != "none" else 0
     share = ranks - 1
     return Covered(forward=each["forward"] * share // ranks, backward=back * share // ranks)
+
+
+def cover(layer: _core.TrainingLayer, part: Covered) -> None:
+    """Takes the parts that run during a ring exchange out of the passes of a layer."""
+    layer.covered_forward_ps, layer.covered_backward_ps = part.forward, part.backward
+    layer.forward_ps -= part.forward
+    of_input = min(part.backward, layer.input_gradient_ps)
+    layer.input_gradient_ps -= of_input
+    layer.weight_gradient_ps -= min(part.backward - of_input, layer.weight_gradient_ps)
 
 
 _COLUMNS = ("layer", *PASSES)

@@ -9,6 +9,7 @@ from tutti.study.progress import Progress
 from tutti.study.study import Study
 from tutti.training.runs import watched
 from tutti.training.search import AlgorithmSearch
+from tutti.training.study.step import plan_times
 from tutti.training.view.page import steps_view
 from tutti.training.view.search import refusals, search_view
 from tutti.view import folder
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.training.files.step_file import Training
+
+_PARTS = 1000
+"""The units of progress of a search."""
 
 
 def run_search(
@@ -50,8 +54,9 @@ def run_search(
             _search(search)
     except KeyboardInterrupt:
         study.is_interrupted = True
+    times = plan_times(training)
     if searches:
-        study.present(search_view(searches))
+        study.present(search_view(searches, times.timing if times else None))
     for search in searches:
         if not search.is_complete:
             stopped = f"stopped after {plural(len(search.trials), 'trial')}"
@@ -61,13 +66,13 @@ def run_search(
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
     best = [search.best for search in searches]
-    wrote(*folder.write(steps_view(best, training.title), training.output))
+    ideal = [run for run in best if run.configuration.name == "ideal"]
+    facts = [fact for run in ideal if times for fact in times.facts(run)]
+    wrote(*folder.write(steps_view(best, training.title, more=facts), training.output))
 
 
 def _search(search: AlgorithmSearch) -> None:
-    """Runs a search; the number of its simulations is known for the first round only."""
-    most = min(search.work, search.limit or search.work)
-    with Progress(
-        f"searching {search.configuration.name}", work=most, handles_interrupts=True
-    ) as progress:
-        search.run(lambda count: progress.reach(count, -(-count // most) * most, count))
+    """Runs a search; the number of its rounds is unknown."""
+    name = f"searching {search.configuration.name}"
+    with Progress(name, work=_PARTS, handles_interrupts=True) as progress:
+        search.run(lambda count: progress.reach(int(search.progress * _PARTS), _PARTS, count))

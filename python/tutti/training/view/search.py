@@ -12,10 +12,12 @@ from tutti.view.tables import Column, ReportTable, frame_of, records_of
 from tutti.view.view import Data, Fact, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import RenderableType
 
+    from tutti.training.plan.timing import StepTiming
+    from tutti.training.results import TrainingResult
     from tutti.training.search import AlgorithmSearch, SearchedCollective, Trial
 
 _CAPTION = (
@@ -101,11 +103,15 @@ TRIALS: tuple[Column[TrialOf], ...] = (
 """The quantities of a trial: the time of the step, or why the algorithm was refused."""
 
 
-def search_view(searches: Sequence[AlgorithmSearch]) -> View:
+def search_view(
+    searches: Sequence[AlgorithmSearch],
+    planned: Callable[[TrainingResult], StepTiming] | None = None,
+) -> View:
     """Returns what searches with one or more endpoint configurations show.
 
     Args:
         searches: Searches of one step, of which the last may be incomplete.
+        planned: Returns the time of a run with ideal endpoints as a plan, for the step of a plan.
     """
     rows = [
         Searched(search, place, collective)
@@ -116,6 +122,7 @@ def search_view(searches: Sequence[AlgorithmSearch]) -> View:
     name = searches[0].step.model.name
     return View(
         headline=Fact("step", f"{name}: algorithms by the time of the step"),
+        facts=[*_planned(searches, planned), *_extrapolated(searches[0])],
         tables=[ReportTable(COLLECTIVES, rows, caption=_CAPTION)],
         data=[
             Data("trials", lambda: frame_of(TRIALS, trials), ["search.parquet"]),
@@ -123,6 +130,33 @@ def search_view(searches: Sequence[AlgorithmSearch]) -> View:
         ],
         below=_choice(min(searches, key=lambda search: search.best.total.ps)),
     )
+
+
+def _planned(
+    searches: Sequence[AlgorithmSearch], planned: Callable[[TrainingResult], StepTiming] | None
+) -> Iterator[Fact]:
+    """Yields the times of the step with ideal endpoints as a plan, as `tutti train run` has them.
+
+    The shares of exposed collectives are those of measured runs, so the gain may differ.
+    """
+    for search in searches:
+        if planned is None or search.configuration.name != "ideal":
+            continue
+        default = planned(search.default).step
+        best = planned(search.best).step if search.changes else default
+        times = f"{format_time(default * 1e12)} with the default"
+        chosen = f", {format_time(best * 1e12)} with the best algorithms"
+        text = times + (chosen if search.changes else "")
+        yield Fact("as a plan", text, "planned_step_s", best)
+        yield Fact("", "", "planned_default_step_s", default)
+
+
+def _extrapolated(search: AlgorithmSearch) -> Iterator[Fact]:
+    """Yields which micro-batches trials simulate, unless all."""
+    if search.micro_batches:
+        few = " and ".join(map(str, search.micro_batches))
+        text = f"from {few} micro-batches; default and best: all micro-batches"
+        yield Fact("times of trials", text, "simulated_micro_batches", list(search.micro_batches))
 
 
 def _choice(best: AlgorithmSearch) -> list[RenderableType]:
