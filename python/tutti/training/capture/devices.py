@@ -156,6 +156,7 @@ class Devices:
         return {
             **{name: _returns(True) for name in ("is_available", "is_bf16_supported",
                                                  "is_initialized")},
+            "is_current_stream_capturing": _returns(False),
             "device_count": _returns(self.count),
             "current_device": _returns(self.local),
             "set_device": self._set_device,
