@@ -7,6 +7,7 @@ sees a device type that has no driver and that programs do not use.
 
 from __future__ import annotations
 
+import copy
 from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils.data import dataloader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -133,10 +135,31 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
         (functional, "dropout", _on_gpu(_dropout, functional.dropout)),
         (torch.utils, "weakref", SimpleNamespace(getweakrefs=_no_references)),
         # Before PyTorch 2.?, fake tensors create a tensor on the GPU whenever `torch.cuda` answers.
+        (FakeTensor, "__format__", _formatted),
         (fake_tensor, "init_gpu_context", _nothing),
+        (torch.Tensor, "pin_memory", _pinned),
+        (dataloader, "_MultiProcessingDataLoaderIter", _loaded_here),
         *_of_dtensor(),
-        *([] if _HAS_GUARD else [*_of_wrappers(), *_of_moves(gpu)]),
+        *_of_moves(gpu),
+        *([] if _HAS_GUARD else _of_wrappers()),
     ]
+
+
+def _formatted(tensor: Any, form: str) -> str:  # noqa: ANN401
+    """Formats the value of a scalar, as PyTorch does for tensors with data."""
+    return format(tensor.item() if tensor.dim() == 0 else str(tensor), form)
+
+
+def _pinned(tensor: Any, *_: object, **__: object) -> Any:  # noqa: ANN401
+    """Returns a tensor of the host: pinning memory needs the driver."""
+    return tensor
+
+
+def _loaded_here(loader: Any) -> Any:  # noqa: ANN401
+    """Returns an iterator that loads samples in this process: workers would ask the driver."""
+    here = copy.copy(loader)
+    here.num_workers, here.timeout, here.pin_memory = 0, 0, False
+    return dataloader._SingleProcessDataLoaderIter(here)
 
 
 def _nothing(*_: object) -> None:
@@ -192,7 +215,10 @@ def _of_wrappers() -> list[tuple[Any, str, Any]]:
 
 
 def _of_moves(gpu: torch.device) -> list[tuple[Any, str, Any]]:
-    """Returns what moves data to the named GPU without the core, which would ask the driver."""
+    """Returns what moves data to the named GPU without the core.
+
+    It would ask the driver for the current GPU, or take the first one in place of the rank's.
+    """
     move = torch.Tensor.to
 
     def is_any_gpu(value: object) -> bool:

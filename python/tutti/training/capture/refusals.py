@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 import traceback
@@ -83,9 +84,13 @@ def refusal_of(  # noqa: PLR0911 - a case each
         return CaptureError(f"{message}: expected shapes that do not", kind="shapes",
                             fields={"place": place})  # fmt: skip
     if kind in {"UnsupportedOperatorException", "MissingFakeImpl"} or _lacks_fake(text):
-        message = f"{place}: `{_operator(text)}` has no fake implementation"
+        name = _operator(text)
+        message = f"{place}: `{name}` has no fake implementation"
+        hint = (f"register one: `@torch.library.register_fake('{name}')` on a function that "
+                "returns `x.new_empty(shape)`")  # fmt: skip
         return CaptureError(f"{message}: expected one that returns the shapes of its results",
-                            kind="no_fake", fields={"place": place})  # fmt: skip
+                            kind="no_fake", hint=hint if "::" in name else "",
+                            fields={"place": place})  # fmt: skip
     if "Cannot access data pointer" in text or "data is not allocated yet" in text:
         return no_values(place)
     if "Default process group has not been initialized" in text:
@@ -116,6 +121,6 @@ def _lacks_fake(text: str) -> bool:
 
 
 def _operator(text: str) -> str:
-    words = [word.strip("'\"`,.") for word in text.split()]
-    named = [word for word in words if "::" in word or word.count(".") >= 1]
-    return named[0] if named else (words[0] if words else "an operator")
+    """Returns the operator that an error names, as `NAMESPACE::NAME`."""
+    found = re.search(r"(\w+)::(\w+)", text) or re.search(r"\b([a-z]\w*)\.(\w+)", text)
+    return "::".join(found.groups()) if found else "an operator"

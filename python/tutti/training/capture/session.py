@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -146,6 +147,9 @@ def recording(
     captured.modules = Modules(captured.started, captured.stepped)
     captured.recorder = Recorder(script, captured.modules, devices, value)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        # Modules that are copied ask whether their parameters have data.
+        warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
         stack.callback(_leave_groups)
         _replace(stack, captured, devices, replacements(rank, world_size, script,
                                                         mailbox or Mailbox()))  # fmt: skip
