@@ -71,3 +71,13 @@ def test_the_innermost_file_of_a_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"own_losses\.py, line 2") as error:
         capture_script(script, [], 8)
     assert error.value.kind == "values"
+
+
+def test_truncated_normal_values_are_not_drawn_again() -> None:
+    with tutti.capture(world_size=8) as capturing:
+        layer = nn.Linear(16, 16, device="cuda")
+        nn.init.trunc_normal_(layer.weight, std=0.02)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        layer(torch.zeros(2, 16, device="cuda")).sum().backward()
+        optimizer.step()
+    assert capturing.result.roles[0].parameters == 16 * 17

@@ -128,10 +128,12 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
         return dispatch(cls, func, types, args, kwargs)
 
     functional, name = torch.nn.functional, "scaled_dot_product_attention"
+    truncated = "_no_grad_trunc_normal_"
     return [
         (FakeTensor, "__torch_dispatch__", classmethod(dispatched)),
         (FakeTensor, "is_cuda", property(_is_cuda)),
         (functional, name, _on_gpu(_attention, getattr(functional, name))),
+        (torch.nn.init, truncated, _on_gpu(_drawn, getattr(torch.nn.init, truncated))),
         (functional, "dropout", _on_gpu(_dropout, functional.dropout)),
         (torch.utils, "weakref", SimpleNamespace(getweakrefs=_no_references)),
         # Before PyTorch 2.?, fake tensors create a tensor on the GPU whenever `torch.cuda` answers.
@@ -143,6 +145,11 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
         *_of_moves(gpu),
         *([] if _HAS_GUARD else _of_wrappers()),
     ]
+
+
+def _drawn(tensor: Any, *_: object, **__: object) -> Any:  # noqa: ANN401
+    """Returns a tensor without data: PyTorch draws again while values are out of range."""
+    return tensor
 
 
 def _formatted(tensor: Any, form: str) -> str:  # noqa: ANN401

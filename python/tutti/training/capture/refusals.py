@@ -91,6 +91,12 @@ def refusal_of(  # noqa: PLR0911 - a case each
         return CaptureError(f"{message}: expected one that returns the shapes of its results",
                             kind="no_fake", hint=hint if "::" in name else "",
                             fields={"place": place})  # fmt: skip
+    if "HigherOrderOperator" in text:
+        name = text.partition("HigherOrderOperator ")[2].split(" ")[0]
+        message = f"{place}: `{name}` takes Python code as an operand, whose cost is unknown"
+        hint = "call `scaled_dot_product_attention` in place of `flex_attention`"
+        return CaptureError(f"{message}: expected operators of tensors", kind="no_fake",
+                            hint=hint, fields={"place": place})  # fmt: skip
     if "Cannot access data pointer" in text or "data is not allocated yet" in text:
         return no_values(place)
     if "Default process group has not been initialized" in text:
