@@ -35,7 +35,7 @@ help:
 	@echo "make fuzz       verbs on damaged files, for SECONDS=600; CASE=SEED:NUMBER repeats one"
 	@echo "make fuzz-readers  each reader on COUNT=1000 damaged files; CASE=READER:SEED:NUMBER"
 	@echo "make test-mpi   the long tests of the MPI library: hours"
-	@echo "make test-torch tests of models of PyTorch, which it installs"
+	@echo "make test-torch tests of models of PyTorch, which it installs; TORCH=2.5.1 another version"
 	@echo "make bench      benchmarks, as a table"
 	@echo "make papers     every reproduced table and figure, beside the published values"
 	@echo "make validate   predictions against trusted sources"
@@ -216,11 +216,14 @@ fuzz-readers: build
 test-mpi: build mpi
 	TUTTI_MPI_LONG=1 TUTTI_MPI_EXAMPLES=50 $(BIN)/python -m pytest -s tests/mpi
 
-# Models of PyTorch: apart from the other tests, since its wheel is large.
+# Models of PyTorch: apart from the other tests, since its wheel is large. TORCH=2.5.1 tests that
+# version, in an environment of its own.
+TORCH_FOLDER := build/torch$(addprefix -,$(TORCH))
 test-torch: build
-	$(UV) venv --quiet --system-site-packages --allow-existing build/torch
-	$(UV) pip install --quiet --python build/torch/bin/python torch -r requirements.txt
-	PYTHONPATH=python build/torch/bin/python -m pytest -q tests/torch
+	$(UV) venv --quiet --system-site-packages --allow-existing $(TORCH_FOLDER)
+	$(UV) pip install --quiet --python $(TORCH_FOLDER)/bin/python torch$(addprefix ==,$(TORCH)) \
+	  -r requirements.txt
+	PYTHONPATH=python $(TORCH_FOLDER)/bin/python -m pytest -q tests/torch
 
 # Debian's Chromium, for the tests that open a report as a person would.
 browser:

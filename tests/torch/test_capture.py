@@ -191,7 +191,9 @@ def test_stages_of_a_pipeline_divide_their_tensors() -> None:
     plain, divided = ([role.flops("product") for role in step.roles] for step in steps)
     assert plain == [2 * flops for flops in divided]
     assert sum(plain) == 2 * 6 * (SHAPE.blocks // 2 * 3 + 4096 * 512) * SHAPE.tokens
-    hidden = {to.bytes for _, to in steps[1].roles[0].exchanges if to.peer is not None}
+    messages = {to.bytes for _, to in steps[1].roles[0].exchanges if to.peer is not None}
+    # PyTorch 2.9 greets the neighbours with numbers of stages in the first step.
+    hidden = {size for size in messages if size > 8}
     assert hidden == {2 * SHAPE.tokens * SHAPE.hidden // 2}
     names = {to.collective for role in steps[1].roles for _, to in role.exchanges}
     assert names == {"all_gather", "reduce_scatter", "all_reduce", "send", "recv"}
@@ -299,7 +301,7 @@ def test_operators_without_a_fake_implementation_are_named(tmp_path: Path) -> No
         torch.ops.mine.twice(layer.weight)
     """)
     script.write_text(PRELUDE.replace("for _", f"{defined}for _"), encoding="utf-8")
-    with pytest.raises(CaptureError, match=r"mine.*twice.*no fake implementation") as error:
+    with pytest.raises(CaptureError, match="`mine::twice` has no fake implementation") as error:
         capture_script(script, [], 8)
     assert error.value.kind == "no_fake"
 

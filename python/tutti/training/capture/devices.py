@@ -156,6 +156,7 @@ class Devices:
         return {
             **{name: _returns(True) for name in ("is_available", "is_bf16_supported",
                                                  "is_initialized")},
+            "is_current_stream_capturing": _returns(False),
             "device_count": _returns(self.count),
             "current_device": _returns(self.local),
             "set_device": self._set_device,
@@ -170,6 +171,8 @@ class Devices:
                              "init", "manual_seed", "manual_seed_all", "set_rng_state",
                              "reset_max_memory_allocated", "ipc_collect"), none),
             "get_rng_state": lambda *_, **__: torch.zeros(16, dtype=torch.uint8),
+            **dict.fromkeys(("CUDAGraph", "graph", "graph_pool_handle",
+                             "make_graphed_callables"), _Graphs),
             "Stream": stream,
             "Event": event,
             "current_stream": lambda *_, **__: _Stream(self, self.stream),
@@ -180,6 +183,19 @@ class Devices:
 
     def _set_stream(self, stream: _Stream) -> None:
         self.stream = stream.number
+
+
+class _Graphs:
+    """CUDA graphs, which a capture refuses."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        """Refuses graphs.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        message = "only a GPU records CUDA graphs: turn them off for the capture"
+        raise RuntimeError(message)
 
 
 class _Zeros(dict[str, int]):

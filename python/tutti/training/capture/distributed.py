@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import Backend
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from tutti.training.capture.refusals import no_peer, script_line
@@ -76,6 +77,8 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
         "barrier": _nothing,
         "monitored_barrier": _nothing,
     }
+    if not hasattr(Backend, "supports_coalescing"):
+        names["batch_isend_irecv"] = _issue_all
     modules = (dist, dist.distributed_c10d)
     found: list[_Target] = [
         (module, name, value) for name, value in names.items() for module in modules
@@ -93,6 +96,12 @@ def _comparing() -> tuple[Any, ...]:
 
 def _gather_all(objects: list[Any], one: object, *_: object, **__: object) -> None:
     objects[:] = [one] * len(objects)
+
+
+def _issue_all(messages: list[Any]) -> list[Any]:
+    """Issues messages one by one: the fake process group of PyTorch 2.5 has no batches."""
+    works = [one.op(one.tensor, one.peer, one.group, one.tag) for one in messages]
+    return [one for one in works if one is not None]
 
 
 def _peer(rank: int | None, name: str, more: Mapping[str, Any]) -> int:

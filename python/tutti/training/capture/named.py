@@ -7,17 +7,20 @@ sees a device type that has no driver and that programs do not use.
 
 from __future__ import annotations
 
+import copy
 from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils.data import dataloader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["SEEN", "replacements", "seen_by_core"]
+__all__ = ["SEEN", "ensure_guard", "on_named", "replacements", "seen_by_core"]
 
 SEEN = torch.device("lazy", 0)
 """The device that the core sees."""
@@ -30,12 +33,24 @@ def seen_by_core(tensor: Any) -> Any:  # noqa: ANN401 - torch is optional
     return SEEN if tensor.fake_device.type == "cuda" else tensor.fake_device
 
 
+def on_named(kwargs: Mapping[str, Any], gpu: torch.device) -> Mapping[str, Any]:
+    """Returns named arguments with the named GPU for any GPU and for the device of the core."""
+    device = kwargs.get("device")
+    if device is None or torch.device(device) not in {SEEN, torch.device("cuda")}:
+        return kwargs
+    return {**kwargs, "device": gpu}
+
+
 def _is_cuda(tensor: Any) -> bool:  # noqa: ANN401
     return bool(tensor.device.type == "cuda")
 
 
 def _local_device(tensor: Any) -> Any:  # noqa: ANN401
     return tensor._local_tensor.device
+
+
+def _element_device(tensor: Any) -> Any:  # noqa: ANN401
+    return tensor.elem.device
 
 
 def _attention(  # noqa: PLR0917 - the signature of PyTorch
@@ -97,8 +112,8 @@ def _dropout(
     return torch.native_dropout(input, p, train=True)[0] if training and p else input
 
 
-def replacements() -> list[tuple[Any, str, Any]]:
-    """Returns what replaces attributes of tensors, as (class, name, value)."""
+def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
+    """Returns what replaces attributes of tensors, as (class, name, value), for a named GPU."""
     dispatch = FakeTensor.__dict__["__torch_dispatch__"].__func__
 
     def dispatched(
@@ -113,14 +128,49 @@ def replacements() -> list[tuple[Any, str, Any]]:
         return dispatch(cls, func, types, args, kwargs)
 
     functional, name = torch.nn.functional, "scaled_dot_product_attention"
+    truncated = "_no_grad_trunc_normal_"
     return [
         (FakeTensor, "__torch_dispatch__", classmethod(dispatched)),
         (FakeTensor, "is_cuda", property(_is_cuda)),
         (functional, name, _on_gpu(_attention, getattr(functional, name))),
+        (torch.nn.init, truncated, _on_gpu(_drawn, getattr(torch.nn.init, truncated))),
         (functional, "dropout", _on_gpu(_dropout, functional.dropout)),
         (torch.utils, "weakref", SimpleNamespace(getweakrefs=_no_references)),
+        # Before PyTorch 2.?, fake tensors create a tensor on the GPU whenever `torch.cuda` answers.
+        (FakeTensor, "__format__", _formatted),
+        (fake_tensor, "init_gpu_context", _nothing),
+        (torch.Tensor, "pin_memory", _pinned),
+        (dataloader, "_MultiProcessingDataLoaderIter", _loaded_here),
         *_of_dtensor(),
+        *_of_moves(gpu),
+        *([] if _HAS_GUARD else _of_wrappers()),
     ]
+
+
+def _drawn(tensor: Any, *_: object, **__: object) -> Any:  # noqa: ANN401
+    """Returns a tensor without data: PyTorch draws again while values are out of range."""
+    return tensor
+
+
+def _formatted(tensor: Any, form: str) -> str:  # noqa: ANN401
+    """Formats the value of a scalar, as PyTorch does for tensors with data."""
+    return format(tensor.item() if tensor.dim() == 0 else str(tensor), form)
+
+
+def _pinned(tensor: Any, *_: object, **__: object) -> Any:  # noqa: ANN401
+    """Returns a tensor of the host: pinning memory needs the driver."""
+    return tensor
+
+
+def _loaded_here(loader: Any) -> Any:  # noqa: ANN401
+    """Returns an iterator that loads samples in this process: workers would ask the driver."""
+    here = copy.copy(loader)
+    here.num_workers, here.timeout, here.pin_memory = 0, 0, False
+    return dataloader._SingleProcessDataLoaderIter(here)
+
+
+def _nothing(*_: object) -> None:
+    """Does nothing."""
 
 
 def _no_references(_tensor: object) -> list[object]:
@@ -140,4 +190,74 @@ def _of_dtensor() -> list[tuple[Any, str, Any]]:
     return [
         (DTensor, "device", property(_local_device)),
         (DTensor, "is_cuda", property(_is_cuda)),
+    ]
+
+
+_HAS_GUARD = hasattr(torch._C, "_ensureCUDADeviceGuardSet")
+"""Whether the core can do without a driver where it sees CUDA: since PyTorch 2.9."""
+
+
+def ensure_guard() -> None:
+    """Lets the core do without a driver where it sees CUDA."""
+    if _HAS_GUARD:
+        torch._C._ensureCUDADeviceGuardSet()
+
+
+def _of_wrappers() -> list[tuple[Any, str, Any]]:
+    """Returns what hides CUDA from the core in tensors that wrap others, such as DTensor."""
+    from torch.distributed._functional_collectives import AsyncCollectiveTensor
+
+    make = torch.Tensor._make_wrapper_subclass
+
+    def made(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        device = kwargs.get("device")
+        is_on_gpu = device is not None and torch.device(device).type == "cuda"
+        return make(*args, **kwargs | ({"device": SEEN} if is_on_gpu else {}))
+
+    return [
+        (torch.Tensor, "_make_wrapper_subclass", staticmethod(made)),
+        (AsyncCollectiveTensor, "device", property(_element_device)),
+        (AsyncCollectiveTensor, "is_cuda", property(_is_cuda)),
+    ]
+
+
+def _of_moves(gpu: torch.device) -> list[tuple[Any, str, Any]]:
+    """Returns what moves data to the named GPU without the core.
+
+    It would ask the driver for the current GPU, or take the first one in place of the rank's.
+    """
+    move = torch.Tensor.to
+
+    def is_any_gpu(value: object) -> bool:
+        is_device = isinstance(value, str | torch.device)
+        return is_device and str(value).partition(":")[0] == "cuda"
+
+    def moved(tensor: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        given = {name: gpu if is_any_gpu(one) else one for name, one in kwargs.items()}
+        return move(tensor, *(gpu if is_any_gpu(one) else one for one in args), **given)
+
+    def moved_to_gpu(
+        tensor: Any,  # noqa: ANN401
+        device: object = None,  # noqa: ARG001 - a rank has one GPU
+        non_blocking: bool = False,
+        memory_format: Any = torch.preserve_format,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        return move(tensor, gpu, non_blocking=non_blocking, memory_format=memory_format)
+
+    def created(make: Callable[..., Any]) -> Callable[..., Any]:
+        def create(data: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if not is_any_gpu(kwargs.get("device")):
+                return make(data, *args, **kwargs)
+            saves = kwargs.get("requires_grad", False)
+            host = {"device": "cpu", **({"requires_grad": False} if saves else {})}
+            result = move(make(data, *args, **kwargs | host), gpu)
+            return result.requires_grad_() if saves else result
+
+        return create
+
+    return [
+        (torch.Tensor, "to", moved),
+        (torch.Tensor, "cuda", moved_to_gpu),
+        (torch, "tensor", created(torch.tensor)),
+        (torch, "as_tensor", created(torch.as_tensor)),
     ]

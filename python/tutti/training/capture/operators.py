@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.flop_counter import flop_registry
+from torch.utils.flop_counter import (
+    flop_registry,
+    sdpa_backward_flop_count,
+    sdpa_flop_count,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,14 +122,33 @@ def changed_by(func: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:  #
 
 
 def _flops(func: Any, args: Any, kwargs: Mapping[str, Any], result: Any) -> int:  # noqa: ANN401
+    if _name(func).startswith("_scaled_dot_product_"):
+        return _attention_flops(_named(func, args, kwargs))
     count = flop_registry.get(func._overloadpacket)
     return int(count(*args, **kwargs, out_val=result)) if count is not None else 0
 
 
+def _named(func: Any, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+    names = [one.name for one in func._schema.arguments]
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
+
+
+def _attention_flops(named: Mapping[str, Any]) -> int:
+    """Returns the FLOPs of an attention, whose keys and values may have fewer heads.
+
+    Before PyTorch 2.9, its counter refuses them.
+    """
+    query, *others = (tuple(named[name].shape) for name in ("query", "key", "value"))
+    key, value = ((*query[:-2], *one[-2:]) for one in others)
+    gradient = next((named[name] for name in ("grad_out", "grad_out_") if name in named), None)
+    if gradient is None:
+        return int(sdpa_flop_count(query, key, value))
+    return int(sdpa_backward_flop_count(tuple(gradient.shape), query, key, value))
+
+
 def _causal(func: Any, args: Any, kwargs: Mapping[str, Any]) -> float:  # noqa: ANN401
     """Returns the share of a causal attention's scores that count: the lower triangle."""
-    names = [one.name for one in func._schema.arguments]
-    named = dict(zip(names, args, strict=False)) | dict(kwargs)
+    named = _named(func, args, kwargs)
     if not named.get("is_causal"):
         return 1.0
     keys = next(named[name] for name in ("key", "k") if name in named)

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tutti.training.capture.exchanges import Groups, Issued, issued_by, work_of
-from tutti.training.capture.named import SEEN, seen_by_core
+from tutti.training.capture.named import on_named, seen_by_core
 from tutti.training.capture.operators import changed_by, cost_of, launches_kernel, tensors_in
 from tutti.training.capture.record import Exchange, Operator
 from tutti.training.capture.refusals import no_values, script_line
@@ -44,6 +44,21 @@ class _WithoutDevice(FakeTensorMode):  # type: ignore[misc] # torch is optional
 
     avoid_device_init = True
 
+    def __init__(self, gpu: torch.device) -> None:
+        super().__init__(allow_non_fake_inputs=True)
+        self.gpu = gpu
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - torch is optional
+        types: Any,  # noqa: ANN401
+        args: Any = (),  # noqa: ANN401
+        kwargs: Any = None,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        if func is torch.ops.prim.device.default and not self.in_kernel_invocation:
+            return seen_by_core(args[0])
+        return super().__torch_dispatch__(func, types, args, on_named(kwargs or {}, self.gpu))
+
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
     """Records operators.
@@ -68,7 +83,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
             value: What a value that the program reads is; None refuses the program.
         """
         super().__init__()
-        self.fake = _WithoutDevice(allow_non_fake_inputs=True)
+        self.fake = _WithoutDevice(devices.device)
         self.operators: list[Operator] = []
         self.groups = Groups()
         self.order: Order = devices.order
@@ -99,7 +114,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
             return NotImplemented
         if torch._C._get_dispatch_mode(_FAKE_KEY) is not None:
             return func(*args, **kwargs)
-        kwargs = self._on_named(kwargs)
+        kwargs = on_named(kwargs, self._devices.device)
         if func.namespace == "c10d":
             return self._c10d(func, args, kwargs)
         if func is _ATEN._fused_sdp_choice.default:
@@ -123,13 +138,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
             self.storages.allocated(tensors_in(result), self._place(), len(self.operators))
         return result
 
-    def _on_named(self, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns arguments with the device that the core sees replaced by the named GPU."""
-        device = kwargs.get("device")
-        if device is None or torch.device(device).type != SEEN.type:
-            return kwargs
-        return {**kwargs, "device": self._devices.device}
-
     def _computed(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """Returns the result of an operator: without data if it is on the GPU or large."""
         tensors = tensors_in((args, kwargs))
@@ -137,7 +145,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
             func, args, kwargs, tensors
         ):
             with self.fake:
-                return func(*_without_data(args), **_without_data(kwargs))
+                args = _without_data(args)
+                if func is _ATEN._to_copy.default and not _is_fake(args[0]):
+                    # Before PyTorch 2.9, a mode of fake tensors copies tensors with data.
+                    args = (self.fake.from_tensor(args[0]), *args[1:])
+                return func(*args, **_without_data(kwargs))
         return func(*args, **kwargs)
 
     def _place(self) -> tuple[str, Phase]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import torch
 
 from tutti.training.errors import CaptureError
 
@@ -15,39 +19,40 @@ if TYPE_CHECKING:
 __all__ = ["no_peer", "no_values", "refusal_of", "script_line"]
 
 _OWN = str(Path(__file__).resolve().parent)
-_LIBRARIES = ("site-packages", "dist-packages", "importlib", "runpy", "contextlib")
+_STANDARD = sysconfig.get_paths()["stdlib"]
+_LIBRARIES = ("site-packages", "dist-packages")
 
 
 def script_line(script: str) -> str:
     """Returns the innermost line of the program that runs now, as `FILE, line N`.
 
+    The program is its script and other files outside of installed packages.
+
     Args:
         script: The file of the program; empty for the caller of `tutti.capture`.
     """
     frame: FrameType | None = sys._getframe(1)
-    nearest = ""
     while frame is not None:
         file = frame.f_code.co_filename
-        place = f"{file}, line {frame.f_lineno}"
-        if script and file == script:
-            return place
-        nearest = nearest or (place if _is_users(file) else "")
+        if _is_users(file, script):
+            return f"{file}, line {frame.f_lineno}"
         frame = frame.f_back
-    return nearest or script
+    return script
 
 
 def _line_of(error: BaseException, script: str) -> str:
     """Returns the innermost line of the program in a traceback."""
-    found = ""
-    for frame in traceback.extract_tb(error.__traceback__):
-        if frame.filename == script or (not script and _is_users(frame.filename)):
-            found = f"{frame.filename}, line {frame.lineno}"
-    return found or script
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    lines = (f"{one.filename}, line {one.lineno}" for one in frames
+             if _is_users(one.filename, script))  # fmt: skip
+    return next(lines, script)
 
 
-def _is_users(file: str) -> bool:
-    is_library = any(part in file for part in _LIBRARIES) or file.startswith("<")
-    return not is_library and not file.startswith(_OWN)
+def _is_users(file: str, script: str) -> bool:
+    if file == script:
+        return True
+    is_library = file.startswith(("<", _OWN, _STANDARD)) or any(one in file for one in _LIBRARIES)
+    return not is_library
 
 
 def no_values(place: str) -> CaptureError:
@@ -79,17 +84,38 @@ def refusal_of(  # noqa: PLR0911 - a case each
         return CaptureError(f"{message}: expected shapes that do not", kind="shapes",
                             fields={"place": place})  # fmt: skip
     if kind in {"UnsupportedOperatorException", "MissingFakeImpl"} or _lacks_fake(text):
-        message = f"{place}: `{_operator(text)}` has no fake implementation"
+        name = _operator(text)
+        message = f"{place}: `{name}` has no fake implementation"
+        hint = (f"register one: `@torch.library.register_fake('{name}')` on a function that "
+                "returns `x.new_empty(shape)`")  # fmt: skip
         return CaptureError(f"{message}: expected one that returns the shapes of its results",
-                            kind="no_fake", fields={"place": place})  # fmt: skip
+                            kind="no_fake", hint=hint if "::" in name else "",
+                            fields={"place": place})  # fmt: skip
+    if "HigherOrderOperator" in text:
+        name = text.partition("HigherOrderOperator ")[2].split(" ")[0]
+        message = f"{place}: `{name}` takes Python code as an operand, whose cost is unknown"
+        hint = "call `scaled_dot_product_attention` in place of `flex_attention`"
+        return CaptureError(f"{message}: expected operators of tensors", kind="no_fake",
+                            hint=hint, fields={"place": place})  # fmt: skip
     if "Cannot access data pointer" in text or "data is not allocated yet" in text:
         return no_values(place)
     if "Default process group has not been initialized" in text:
         message = f"{place}: the program has no process group: expected one until its step ends"
         return CaptureError(message, kind="no_group", fields={"place": place})
     if script:
-        return CaptureError(f"{place}: {kind}: {text}", kind="program", fields={"place": place})
+        version = f" (PyTorch {torch.__version__})" if _is_of_torch(error) else ""
+        return CaptureError(f"{place}: {kind}: {text}{version}", kind="program",
+                            fields={"place": place})  # fmt: skip
     return None
+
+
+def _is_of_torch(error: Exception) -> bool:
+    """Returns whether PyTorch raises an error, or lacks a name that the program uses."""
+    if isinstance(error, ImportError):
+        return (error.name or "").partition(".")[0] == "torch"
+    frames = traceback.extract_tb(error.__traceback__)
+    folder = str(Path(torch.__file__).parent)
+    return frames[-1].filename.startswith(folder) or "torch" in str(error)
 
 
 _MISSING = ("has no fake impl", "no fake impl registered", "There was no fake impl",
@@ -101,6 +127,6 @@ def _lacks_fake(text: str) -> bool:
 
 
 def _operator(text: str) -> str:
-    words = [word.strip("'\"`,.") for word in text.split()]
-    named = [word for word in words if "::" in word or word.count(".") >= 1]
-    return named[0] if named else (words[0] if words else "an operator")
+    """Returns the operator that an error names, as `NAMESPACE::NAME`."""
+    found = re.search(r"(\w+)::(\w+)", text) or re.search(r"\b([a-z]\w*)\.(\w+)", text)
+    return "::".join(found.groups()) if found else "an operator"

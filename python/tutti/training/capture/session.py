@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -146,6 +147,9 @@ def recording(
     captured.modules = Modules(captured.started, captured.stepped)
     captured.recorder = Recorder(script, captured.modules, devices, value)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        # Modules that are copied ask whether their parameters have data.
+        warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
         stack.callback(_leave_groups)
         _replace(stack, captured, devices, replacements(rank, world_size, script,
                                                         mailbox or Mailbox()))  # fmt: skip
@@ -195,7 +199,7 @@ def _replace(
         captured.compiled = True
 
     targets = [(torch.cuda, name, value) for name, value in devices.replacements().items()]
-    targets += [*distributed, *named.replacements()]
+    targets += [*distributed, *named.replacements(devices.device)]
     targets += [
         (torch, "compile", compiled),
         (torch.nn.Module, "compile", compiled_module),
@@ -204,7 +208,13 @@ def _replace(
     previous = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
     stack.callback(torch._C._set_only_lift_cpu_tensors, previous)
-    torch._C._ensureCUDADeviceGuardSet()
+    named.ensure_guard()
+    # Modules that move keep their parameters, which may be tied, or be those of an optimizer.
+    future = torch.__future__
+    stack.callback(
+        future.set_swap_module_params_on_conversion, future.get_swap_module_params_on_conversion()
+    )
+    future.set_swap_module_params_on_conversion(True)
     # One thread issues the operators of all passes, in one order.
     stack.enter_context(torch.autograd.set_multithreading_enabled(False))
     for target, name, value in targets:

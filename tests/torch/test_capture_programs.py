@@ -1,0 +1,83 @@
+"""What ordinary programs do before and around a step: data, modules that move, printed losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import tutti
+from tutti.training.capture.capturing import capture_script
+from tutti.training.errors import CaptureError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(100, 32)
+        self.scores = nn.Linear(32, 100, bias=False)
+        self.scores.weight = self.table.weight
+        self.norm = nn.BatchNorm1d(100)
+
+    def forward(self, x):
+        return self.norm(self.scores(self.table(x)))
+
+
+@pytest.mark.parametrize("move", [lambda one: one.cuda(), lambda one: one.to("cuda")])
+def test_modules_that_move_keep_their_parameters(move) -> None:
+    """A weight that two layers share is one, and an optimizer made before updates it."""
+    with tutti.capture(world_size=8, rank=3) as capturing:
+        model = Tied()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        move(model)
+        model(torch.zeros(4, dtype=torch.int64, device="cuda")).sum().backward()
+        optimizer.step()
+    (role,) = capturing.result.roles
+    assert role.parameters == role.weights == 100 * 32 + 2 * 100
+    assert sum(one.phase == "optimizer" for one in role.operators) >= 1
+
+
+def test_samples_are_loaded_in_this_process() -> None:
+    """Workers and pinned memory would ask the driver; scalars are printed with assumed values."""
+    samples = TensorDataset(torch.zeros(64, 16))
+    with tutti.capture(world_size=8, step=2, values=0.0) as capturing:
+        layer = nn.Linear(16, 16).cuda()
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        for (given,) in DataLoader(samples, 8, num_workers=2, pin_memory=True):
+            loss = layer(given.cuda(non_blocking=True)).sum() + torch.tensor(1.0, device="cuda")
+            loss.backward()
+            optimizer.step()
+            assert f"{loss:.2f}" == "0.00"
+    (role,) = capturing.result.roles
+    assert role.flops("product") == 2 * 2 * 8 * 16 * 16
+    copied = next(one.bytes for one in role.operators if one.name == "aten._to_copy")
+    assert copied == 2 * 8 * 16 * 4
+
+
+def test_the_innermost_file_of_a_program_is_named(tmp_path: Path) -> None:
+    """A program is its script and other files that are not installed."""
+    (tmp_path / "own_losses.py").write_text("def read(loss):\n    return loss.item()\n")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nfrom own_losses import read\n"
+        "loss = torch.nn.Linear(4, 4, device='cuda')(torch.zeros(4, 4, device='cuda')).sum()\n"
+        "read(loss)\n"
+    )
+    with pytest.raises(CaptureError, match=r"own_losses\.py, line 2") as error:
+        capture_script(script, [], 8)
+    assert error.value.kind == "values"
+
+
+def test_truncated_normal_values_are_not_drawn_again() -> None:
+    with tutti.capture(world_size=8) as capturing:
+        layer = nn.Linear(16, 16, device="cuda")
+        nn.init.trunc_normal_(layer.weight, std=0.02)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        layer(torch.zeros(2, 16, device="cuda")).sum().backward()
+        optimizer.step()
+    assert capturing.result.roles[0].parameters == 16 * 17
