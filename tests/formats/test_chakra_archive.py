@@ -7,7 +7,7 @@ import io
 import json
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -47,8 +47,10 @@ def packed(path: Path, contents: dict[str, bytes]) -> Path:
             for name, data in contents.items():
                 archive.writestr(name, data)
         return path
-    mode = next((each for each in ("gz", "bz2", "xz") if path.name.endswith(each[-2:])), "")
-    with tarfile.open(path, f"w:{mode}") as archive:
+    modes: dict[str, Literal["w:gz", "w:bz2", "w:xz"]] = {
+        ".gz": "w:gz", ".tgz": "w:gz", ".bz2": "w:bz2", ".tbz2": "w:bz2", ".xz": "w:xz", ".txz": "w:xz"
+    }  # fmt: skip
+    with tarfile.open(path, modes.get(path.suffix, "w:")) as archive:
         for name, data in contents.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)

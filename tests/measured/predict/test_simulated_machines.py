@@ -22,7 +22,7 @@ from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import RawPlatform
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 POSTAL = {"kind": "pipelining_postal", "alpha_p": "1.9 us", "alpha_r": "0.1 us"}
 FAST = {**POSTAL, "beta": "12.5 GB/s"}
@@ -32,7 +32,7 @@ DISTANT = {"all_reduce": ("recursive_doubling_ompi", "rabenseifner_ompi")}
 
 
 def runs(
-    algorithms: dict[str, tuple[str, ...]],
+    algorithms: Mapping[str, Sequence[str]],
     sizes: Sequence[int],
     *,
     nodes: Sequence[int] = (),
@@ -84,7 +84,7 @@ def timed(frame: pl.DataFrame, model: dict[str, str], network: str = "") -> pl.D
 
 
 def recovered(
-    small: pl.DataFrame, large: pl.DataFrame, *, factor: float, **hardware: float
+    small: pl.DataFrame, large: pl.DataFrame, *, factor: float, **hardware: Any
 ) -> CurveFit:
     """Fits small runs, checks the large ones, and returns the parameters of their environment."""
     model = calibrate(small, hardware={"made": Hardware(**hardware)})
