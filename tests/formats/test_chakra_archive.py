@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,6 +22,7 @@ from tutti.workloads.errors import TraceError
 from tutti.workloads.trace import programs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tutti.workloads.operations import Trace
@@ -47,14 +50,16 @@ def packed(path: Path, contents: dict[str, bytes]) -> Path:
             for name, data in contents.items():
                 archive.writestr(name, data)
         return path
-    modes: dict[str, Literal["w:gz", "w:bz2", "w:xz"]] = {
-        ".gz": "w:gz", ".tgz": "w:gz", ".bz2": "w:bz2", ".tbz2": "w:bz2", ".xz": "w:xz", ".txz": "w:xz"
-    }  # fmt: skip
-    with tarfile.open(path, modes.get(path.suffix, "w:")) as archive:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
         for name, data in contents.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "gz": gzip.compress, "z2": bz2.compress, "xz": lzma.compress
+    }  # fmt: skip
+    path.write_bytes(packers.get(path.name[-2:], bytes)(content.getvalue()))
     return path
 
 

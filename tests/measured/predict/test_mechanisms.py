@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 HARDWARE = Hardware()
 NOISE = 0.02
 GAP = "gap between messages of a rank"
-BLOCKS = {"all_gather": ("ring_ompi", "sparbit_over", "bine_block_by_block_over")}
-ROOTED = {"broadcast": ("basic_linear_ompi", "binomial_ompi")}
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "all_gather": ("ring_ompi", "sparbit_over", "bine_block_by_block_over")
+}
+ROOTED: dict[str, tuple[str, ...]] = {"broadcast": ("basic_linear_ompi", "binomial_ompi")}
 DISTANT = {"all_reduce": ("recursive_doubling_ompi", "ring_ompi", "rabenseifner_ompi")}
 
 
