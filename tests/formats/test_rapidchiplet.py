@@ -128,9 +128,6 @@ def test_unknown_keys_are_listed_at_once(tmp_path: Path) -> None:
     assert sum("skipped" in remark for remark in remarks) == 3
 
 
-NODE = '__tuple__:["chiplet", %d]'
-
-
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
@@ -143,7 +140,7 @@ NODE = '__tuple__:["chiplet", %d]'
         ("packaging", {"bump_pitch": 5.0}, "data wires"),
         ("placement", {"interposer_routers": []}, "there is no irouter 0"),
         ("technologies", {"logic": {"phy_latency": -1}}, "technologies.json: logic: phy_latency"),
-        ("routing_table", {"table": {"x": {}}}, "is not a node"),
+        ("routing_table", {"table": {'__tuple__:["chiplet", true]': {}}}, "is not a node"),
         ("routing_table", {"table": {}}, "from chiplet 0 to chiplet 1: no next hop at chiplet 0"),
         ("routing_table", {"type": ["default"]}, "unknown type of routing table"),
         ("traffic_by_unit", {"__tuple__:[0]": 1.0}, "names chiplets or units that do not exist"),

@@ -263,8 +263,8 @@ class RoutingTable:
         elif value == _START:
             return -1
         match pair:
-            case [("chiplet" | "irouter") as kind, int() as number] if number >= 0:
-                if number < self._count(kind):
+            case [("chiplet" | "irouter") as kind, int() as number] if not isinstance(number, bool):
+                if 0 <= number < self._count(kind):
                     return router_of(self._files, kind, number)
         raise mistake("is not a node", source=self._source, key=key, value=shown(value),
                       expected='such as "__tuple__:[\\"chiplet\\", 0]"')  # fmt: skip
@@ -279,6 +279,8 @@ def decoded_key(text: str) -> object:
     try:
         found = json.loads(text.removeprefix(_TUPLE)) if text.startswith(_TUPLE) else None
     except (ValueError, RecursionError):
+        return None
+    if isinstance(found, list) and any(isinstance(each, bool) for each in found):
         return None
     if isinstance(found, list) and all(isinstance(each, str) for each in found):
         return [decoded_key(each) for each in found]
