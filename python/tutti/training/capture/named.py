@@ -136,7 +136,7 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
         (torch.nn.init, truncated, _on_gpu(_drawn, getattr(torch.nn.init, truncated))),
         (functional, "dropout", _on_gpu(_dropout, functional.dropout)),
         (torch.utils, "weakref", SimpleNamespace(getweakrefs=_no_references)),
-        # Before PyTorch 2.?, fake tensors create a tensor on the GPU whenever `torch.cuda` answers.
+        # PyTorch 2.5 creates a tensor on the GPU whenever `torch.cuda` answers.
         (FakeTensor, "__format__", _formatted),
         (fake_tensor, "init_gpu_context", _nothing),
         (torch.Tensor, "pin_memory", _pinned),
@@ -194,7 +194,7 @@ def _of_dtensor() -> list[tuple[Any, str, Any]]:
 
 
 _HAS_GUARD = hasattr(torch._C, "_ensureCUDADeviceGuardSet")
-"""Whether the core can do without a driver where it sees CUDA: since PyTorch 2.9."""
+"""Whether the core can do without a driver where it sees CUDA: PyTorch after 2.9."""
 
 
 def ensure_guard() -> None:

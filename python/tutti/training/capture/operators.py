@@ -136,7 +136,7 @@ def _named(func: Any, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:  
 def _attention_flops(named: Mapping[str, Any]) -> int:
     """Returns the FLOPs of an attention, whose keys and values may have fewer heads.
 
-    Before PyTorch 2.9, its counter refuses them.
+    The counter of PyTorch up to 2.8 refuses them.
     """
     query, *others = (tuple(named[name].shape) for name in ("query", "key", "value"))
     key, value = ((*query[:-2], *one[-2:]) for one in others)

@@ -147,7 +147,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
             with self.fake:
                 args = _without_data(args)
                 if func is _ATEN._to_copy.default and not _is_fake(args[0]):
-                    # Before PyTorch 2.9, a mode of fake tensors copies tensors with data.
+                    # PyTorch up to 2.9 copies a tensor with data to the driver's GPU.
                     args = (self.fake.from_tensor(args[0]), *args[1:])
                 return func(*args, **_without_data(kwargs))
         return func(*args, **kwargs)

@@ -209,17 +209,21 @@ def _replace(
     torch._C._set_only_lift_cpu_tensors(True)
     stack.callback(torch._C._set_only_lift_cpu_tensors, previous)
     named.ensure_guard()
-    # Modules that move keep their parameters, which may be tied, or be those of an optimizer.
-    future = torch.__future__
-    stack.callback(
-        future.set_swap_module_params_on_conversion, future.get_swap_module_params_on_conversion()
-    )
-    future.set_swap_module_params_on_conversion(True)
+    _keep_parameters(stack)
     # One thread issues the operators of all passes, in one order.
     stack.enter_context(torch.autograd.set_multithreading_enabled(False))
     for target, name, value in targets:
         if hasattr(target, name):
             stack.enter_context(patch.object(target, name, value))
+
+
+def _keep_parameters(stack: contextlib.ExitStack) -> None:
+    """Lets modules that move keep their parameters: some are tied, or those of an optimizer."""
+    future = torch.__future__
+    stack.callback(
+        future.set_swap_module_params_on_conversion, future.get_swap_module_params_on_conversion()
+    )
+    future.set_swap_module_params_on_conversion(True)
 
 
 def _leave_groups() -> None:
