@@ -330,7 +330,7 @@ class Step:
 
     def _stages(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, with the resources that are left to compute."""
-        part = None if self.captured else self.divided(configuration)
+        part = None if self.captured is not None else self.divided(configuration)
         samples = part.samples if part else 0
         times = PassTimes(self.compute, samples, self.element, left)
         if not self.slowdowns:

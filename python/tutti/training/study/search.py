@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutti.study.console import remark, wrote
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tutti.training.files.step_file import Training
+    from tutti.training.study.step import PlanTimes
 
 _PARTS = 1000
 """The units of progress of a search."""
@@ -65,10 +67,24 @@ def run_search(
     for text in refusals(searches):
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
+    _write(searches, times, training)
+
+
+def _write(
+    searches: Sequence[AlgorithmSearch], times: PlanTimes | None, training: Training
+) -> None:
+    """Writes the steps with the chosen algorithms as `tutti train run` does.
+
+    Of many micro-batches, the report and the timeline would take longer than the search.
+    """
     best = [search.best for search in searches]
     ideal = [run for run in best if run.configuration.name == "ideal"]
     facts = [fact for run in ideal if times for fact in times.facts(run)]
-    wrote(*folder.write(steps_view(best, training.title, more=facts), training.output))
+    view = steps_view(best, training.title, more=facts)
+    if any(search.micro_batches for search in searches):
+        view = replace(view.with_page(False), drawings={})
+        remark("`tutti train run` with these algorithms writes the report and the timeline")
+    wrote(*folder.write(view, training.output))
 
 
 def _search(search: AlgorithmSearch) -> None:
