@@ -5,6 +5,7 @@ use std::thread;
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use tutti_engine::dataflow::Dataflow;
 use tutti_schedule::collective::Collective;
 use tutti_schedule::{ChunkRange, Explicit, Message, Slot, Step, text};
 use tutti_units::ids::RankId;
@@ -150,6 +151,11 @@ impl Schedule {
     /// The text form, one op per line.
     fn to_text(&self, py: Python<'_>) -> String {
         py.detach(|| text::to_string(&*self.inner))
+    }
+
+    /// A text of its data flow: two schedules with equal texts take equal times in a training step.
+    fn data_flow(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| Dataflow::of(&*self.inner)).or_raise().map(|flow| flow.canonical())
     }
 
     /// Reads the text form.

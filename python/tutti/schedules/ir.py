@@ -189,6 +189,16 @@ class Schedule:
         """Returns the text form, with one op per line, which :meth:`from_text` reads."""
         return self._core.to_text()
 
+    def data_flow(self) -> str:
+        """Returns a text of its messages and their dependencies, without names of chunks and steps.
+
+        Schedules with equal texts take equal times in a training step.
+
+        Raises:
+            SimulationError: The schedule has no data flow.
+        """
+        return self._core.data_flow()
+
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Reads the text form.

@@ -362,12 +362,11 @@ class AlgorithmSearch:
 
 
 def _steps_of(collective: SearchedCollective, notation: str, step: Step) -> str:
-    """Returns a hash of the steps of an algorithm, without its name."""
+    """Returns a hash of all that the time of an algorithm depends on, in a step."""
     ranks, routes = collective.ranks, step.network.routes_of(collective.ranks)
     found = lay_out(notation, collective=collective.name, ranks=ranks, root=0, routes=routes)
-    # Names of steps are those of phases, to which endpoints assign resources.
-    _, _, steps = found.to_text().split("\n", 2)
-    return hashlib.sha256(steps.encode()).hexdigest()
+    found.verify()  # an invalid schedule is refused, not timed as its equal
+    return hashlib.sha256(found.data_flow().encode()).hexdigest()
 
 
 def _collectives(

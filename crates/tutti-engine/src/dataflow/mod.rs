@@ -159,6 +159,21 @@ impl Dataflow {
         }
     }
 
+    /// A text of all that the time of a run depends on: the messages of each rank, in order, with
+    /// their receivers, lengths, handlings and dependencies. The names and places of chunks, the
+    /// order of operands, and whether a schedule states its symmetry are not part of it.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        let of = |rank| {
+            let mut list = self.messages(rank).clone();
+            list.sends.iter_mut().for_each(|send| send.peer.0 = self.peer(rank, send.peer));
+            list.recvs.iter_mut().for_each(|recv| recv.peer.0 = self.peer(rank, recv.peer));
+            list
+        };
+        let lists = (0..self.ranks).map(of).collect();
+        format!("{:?}", Dataflow { symmetry: None, lists, ..self.clone() })
+    }
+
     /// Whether it has multicasts or combines.
     #[must_use]
     pub fn is_marked(&self) -> bool {

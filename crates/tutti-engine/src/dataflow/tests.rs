@@ -157,3 +157,14 @@ fn every_message_is_matched() {
         }
     }
 }
+
+/// Chunks and steps have other names, operands another order, and only the first states a symmetry.
+#[test]
+fn a_canonical_text_has_the_messages_only() {
+    let text = |notation| flow(notation, Collective::AllReduce, 4).canonical();
+    assert!(flow("ring", Collective::AllReduce, 4).symmetry.is_some());
+    assert_eq!(text("ring"), text("k_ring"));
+    assert_eq!(text("recursive_halving_doubling"), text("multi_ring"));
+    assert_ne!(text("ring"), text("ring:backward"));
+    assert_ne!(text("multi_ring"), text("blue_connect"));
+}
