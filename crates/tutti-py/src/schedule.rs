@@ -138,7 +138,6 @@ impl Schedule {
 
     /// Returns the schedule with channels that progress concurrently: chunks are dealt to
     /// `channels` channels in runs of `run`.
-    #[pyo3(signature = (channels, run = Number(1)))]
     fn concurrent(&self, py: Python<'_>, channels: Number, run: Number) -> PyResult<Schedule> {
         let channels = tutti_schedule::Channels { count: channels.0, run: run.0 };
         let inner = Arc::clone(&self.inner);
