@@ -21,8 +21,8 @@ class PanicError(BaseException):
     """Like PyO3's PanicException, which is a BaseException."""
 
 
-def raising(error: BaseException) -> Callable[[], None]:
-    def verb() -> None:
+def raising(error: BaseException) -> Callable[..., None]:
+    def verb(**_: object) -> None:
         raise error
 
     return verb
