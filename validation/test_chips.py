@@ -40,6 +40,19 @@ def milliwatts(report: EnergyReport, cycle_ps: int) -> Bounded:
     return Bounded(*(1e3 * joules / seconds for joules in (total.nominal, total.low, total.high)))
 
 
+def routed(flits: int, *, packets: int, links: list[int]) -> EventCounts:
+    """Returns the events of flits that a router buffers and sends, and of flits of links."""
+    return EventCounts(
+        cycles=CYCLES,
+        buffer_writes=flits,
+        buffer_reads=flits,
+        crossbar_traversals=[flits],
+        switch_allocations=flits,
+        vc_allocations=packets,
+        link_flits=links,
+    )
+
+
 def park(*, broadcasts: bool, bypassed: bool) -> Bounded:
     """Returns the power of the 16-node chip of Park et al. (DAC 2012) at 892 Gb/s.
 
@@ -76,15 +89,7 @@ def scorpio(*, busy: bool) -> Bounded:
     wires = [LinkHardware(length="1 mm", count=4)]  # inferred
     hardware = NetworkHardware(router=router, routers=1, links=wires, cycle="1.2 ns")
     flits = 5 * CYCLES * busy
-    events = EventCounts(
-        cycles=CYCLES,
-        buffer_writes=flits,
-        buffer_reads=flits,
-        crossbar_traversals=[flits],
-        switch_allocations=flits,
-        vc_allocations=flits,
-        link_flits=[4 * CYCLES * busy],
-    )
+    events = routed(flits, packets=flits, links=[4 * CYCLES * busy])
     return milliwatts(energy(hardware, events, CHIP), 1200)
 
 
@@ -100,16 +105,7 @@ def piton(length: str) -> Bounded:
     technology = Technology(router="dsent_32nm", link="dsent_32nm")
 
     def joules(flits: int) -> EnergyReport:
-        events = EventCounts(
-            cycles=CYCLES,
-            buffer_writes=flits,
-            buffer_reads=flits,
-            crossbar_traversals=[flits],
-            switch_allocations=flits,
-            vc_allocations=0,
-            link_flits=[flits],
-        )
-        return energy(hardware, events, technology)
+        return energy(hardware, routed(flits, packets=0, links=[flits]), technology)
 
     busy, idle = joules(CYCLES).total, joules(0).total
     return Bounded(*(
@@ -126,15 +122,7 @@ def scc() -> Bounded:
     router = RouterHardware(ports=5, vcs=8, buffer_flits=24, flit_bits=128)  # inferred
     hardware = NetworkHardware(router=router, routers=1, links=[], cycle="500 ps")
     flits = 5 * CYCLES
-    events = EventCounts(
-        cycles=CYCLES,
-        buffer_writes=flits,
-        buffer_reads=flits,
-        crossbar_traversals=[flits],
-        switch_allocations=flits,
-        vc_allocations=flits // 4,  # packets of 4 flits: inferred
-        link_flits=[],
-    )
+    events = routed(flits, packets=flits // 4, links=[])  # packets of 4 flits: inferred
     return milliwatts(energy(hardware, events, CHIP), 500)
 
 

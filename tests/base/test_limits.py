@@ -85,7 +85,7 @@ def test_long_lines_and_fields_name_the_limit(tmp_path: Path) -> None:
     [("0", 0), ("12", 12), ("9" * 5000, None), ("-1", None), ("1_0", None), ("\u0663", None)],
 )
 def test_counts_have_a_limited_number_of_digits(text: str, number: int | None) -> None:
-    assert reader.parse_count(text) == number
+    assert limits.parse_count(text) == number
 
 
 FRAME = pl.DataFrame({"n": [1, 2], "x": [0.5, None], "t": ["a", "b"], "f": [True, None]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from tutti.measured.predict.curve import Curve
 from tutti.measured.predict.features import features
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -53,6 +54,33 @@ def cases(
         for size in sizes
     ]
     return pl.DataFrame(rows, schema=MEASUREMENTS)
+
+
+def runs(
+    algorithms: Mapping[str, Sequence[str]],
+    *,
+    nodes: Sequence[int] = (),
+    shapes: Sequence[str] = (),
+    ranks_per_node: int = 1,
+    sizes: Sequence[int] = (4096, 65536, 1 << 20, 16 << 20),
+) -> pl.DataFrame:
+    """Returns rows without times of these algorithms, on numbers of nodes or tori."""
+    counts = nodes or [math.prod(map(int, one.split("x"))) for one in shapes]
+    parts = []
+    for count, shape in zip(counts, shapes or (None,) * len(counts), strict=True):
+        for collective, names in algorithms.items():
+            frame = cases("made", nodes=(count,), sizes=sizes, collectives=(collective,))
+            one = frame.filter(pl.col("library_algorithm") == frame["library_algorithm"][0])
+            parts += [
+                one.with_columns(
+                    pl.lit(name).alias("library_algorithm"),
+                    pl.lit(shape, pl.String).alias("shape"),
+                    pl.lit(ranks_per_node, pl.Int64).alias("ranks_per_node"),
+                    (pl.col("nodes") * ranks_per_node).alias("ranks"),
+                )
+                for name in names
+            ]
+    return pl.concat(parts)
 
 
 def timed(frame: pl.DataFrame, theta: Floats, *, noise: float, seed: int) -> pl.DataFrame:

@@ -16,8 +16,9 @@ import numpy as np
 from tutti import _core
 from tutti.base.errors import UnitError
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import check_lines, parse_count, read_text
+from tutti.base.files.reader import check_lines, read_text
 from tutti.formats.link_values import cables_of, gbps_of, hashes, rate_of_bits
 from tutti.formats.messages import Messages
 from tutti.topologies import Topology

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import parse_count, read_rows
+from tutti.base.files.reader import read_rows
 from tutti.workloads.model import Gemm, Model, ModelLayer
 
 if TYPE_CHECKING:

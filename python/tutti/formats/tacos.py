@@ -16,8 +16,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import parse_count, read_rows
+from tutti.base.files.reader import read_rows
 from tutti.formats.formats import INFERRED
 from tutti.formats.msccl.build import built
 from tutti.formats.msccl.program import Action, ChunkRange, Event, Program

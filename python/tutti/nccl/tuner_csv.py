@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.base.files.reader import parse_count, read_text
+from tutti.base.files.reader import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

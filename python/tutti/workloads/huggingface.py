@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.base.files.reader import parse_count, read_json
+from tutti.base.files.reader import read_json
 from tutti.workloads.decoder import MOST_LAYERS, Decoder, Experts, Latent
 from tutti.workloads.zoo.llm import model_of
 

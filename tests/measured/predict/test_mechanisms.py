@@ -9,14 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from synthetic_machines import cases, timed
+from synthetic_machines import runs, timed
 from tutti.measured.predict.curve import NAMES, Curve
 from tutti.measured.predict.features import features
 from tutti.measured.predict.model import CalibratedModel, Hardware, calibrate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
 HARDWARE = Hardware()
@@ -42,33 +40,6 @@ def machine(**changes: float) -> NDArray[np.float64]:
             theta[index] = math.log(value)
     assert not changes
     return theta
-
-
-def runs(
-    algorithms: Mapping[str, Sequence[str]],
-    *,
-    nodes: Sequence[int] = (),
-    shapes: Sequence[str] = (),
-    ranks_per_node: int = 1,
-    sizes: Sequence[int] = (4096, 65536, 1 << 20, 16 << 20),
-) -> pl.DataFrame:
-    """Rows without times of these algorithms, on numbers of nodes or tori."""
-    counts = nodes or [math.prod(map(int, one.split("x"))) for one in shapes]
-    parts = []
-    for count, shape in zip(counts, shapes or (None,) * len(counts), strict=True):
-        for collective, names in algorithms.items():
-            frame = cases("made", nodes=(count,), sizes=sizes, collectives=(collective,))
-            one = frame.filter(pl.col("library_algorithm") == frame["library_algorithm"][0])
-            parts += [
-                one.with_columns(
-                    pl.lit(name).alias("library_algorithm"),
-                    pl.lit(shape, pl.String).alias("shape"),
-                    pl.lit(ranks_per_node, pl.Int64).alias("ranks_per_node"),
-                    (pl.col("nodes") * ranks_per_node).alias("ranks"),
-                )
-                for name in names
-            ]
-    return pl.concat(parts)
 
 
 def fitted(frame: pl.DataFrame, theta: NDArray[np.float64]) -> CalibratedModel:

@@ -6,14 +6,14 @@ The times come from schedules on networks, not from the model that is fitted to 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 import tutti
-from synthetic_machines import cases
+from synthetic_machines import runs
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.predict.curve import NAMES, CurveFit
 from tutti.measured.predict.features import features
@@ -21,37 +21,11 @@ from tutti.measured.predict.model import Hardware, calibrate
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import RawPlatform
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 POSTAL = {"kind": "pipelining_postal", "alpha_p": "1.9 us", "alpha_r": "0.1 us"}
 FAST = {**POSTAL, "beta": "12.5 GB/s"}
 BLOCKS = {"all_gather": ("sparbit_over", "recursive_doubling_ompi", "ring_ompi")}
 STEPS = {"all_gather": ("recursive_doubling_ompi", "ring_ompi")}
 DISTANT = {"all_reduce": ("recursive_doubling_ompi", "rabenseifner_ompi")}
-
-
-def runs(
-    algorithms: Mapping[str, Sequence[str]],
-    sizes: Sequence[int],
-    *,
-    nodes: Sequence[int] = (),
-    shapes: Sequence[str] = (),
-    each: int = 1,
-) -> pl.DataFrame:
-    """Returns rows without times."""
-    counts = nodes or [math.prod(map(int, one.split("x"))) for one in shapes]
-    parts = []
-    for count, shape in zip(counts, shapes or (None,) * len(counts), strict=True):
-        for collective, names in algorithms.items():
-            frame = cases("made", nodes=(count,), sizes=sizes, collectives=(collective,))
-            frame = frame.head(len(sizes)).with_columns(
-                pl.lit(shape, pl.String).alias("shape"),
-                pl.lit(each, pl.Int64).alias("ranks_per_node"),
-                (pl.col("nodes") * each).alias("ranks"),
-            )
-            parts += [frame.with_columns(library_algorithm=pl.lit(name)) for name in names]
-    return pl.concat(parts)
 
 
 def platform_of(model: dict[str, str], row: dict[str, Any], network: str) -> tutti.Platform:
@@ -104,8 +78,8 @@ def value(fit: CurveFit, name: str) -> float:
 def test_message_rate() -> None:
     """A sender needs 1 us per message; sparbit sends up to half as many messages as ranks."""
     model = {**FAST, "alpha_p": "1 us", "alpha_r": "1 us"}
-    small = timed(runs(BLOCKS, (4096, 65536), nodes=(4, 8, 16, 32)), model)
-    large = timed(runs(BLOCKS, (4096, 65536), nodes=(256,)), model)
+    small = timed(runs(BLOCKS, sizes=(4096, 65536), nodes=(4, 8, 16, 32)), model)
+    large = timed(runs(BLOCKS, sizes=(4096, 65536), nodes=(256,)), model)
     fit = recovered(small, large, factor=1.25)
     assert fit.further(256) * fit.time_us(256) == pytest.approx(1.02, rel=0.2)
 
@@ -114,8 +88,8 @@ def test_handshake() -> None:
     """Messages above the eager limit wait for a round trip."""
     model = {**FAST, "kind": "protocols", "eager_limit": "16 KiB", "alpha_p_rendezvous": "7.9 us"}
     sizes = (4096, 65536, 262144, 1 << 20, 8 << 20)
-    small = timed(runs(STEPS, sizes, nodes=(4, 8, 32)), model)
-    fit = recovered(small, timed(runs(STEPS, sizes, nodes=(128,)), model), factor=1.25)
+    small = timed(runs(STEPS, sizes=sizes, nodes=(4, 8, 32)), model)
+    fit = recovered(small, timed(runs(STEPS, sizes=sizes, nodes=(128,)), model), factor=1.25)
     assert fit.time_us(1024) == pytest.approx(2.1, rel=0.3)
     assert fit.time_us(65536) == pytest.approx(8 + 65536 / 12.5e3, rel=0.2)
 
@@ -123,9 +97,9 @@ def test_handshake() -> None:
 def test_shared_interface() -> None:
     """Four ranks of a node share one link to the others."""
     sizes = (16384, 1 << 20, 8 << 20)
-    alone = timed(runs(DISTANT, sizes, nodes=(4, 8)), FAST)
-    shared = timed(runs(DISTANT, sizes, nodes=(2, 4, 8), each=4), FAST, "nodes")
-    large = timed(runs(DISTANT, sizes, nodes=(32,), each=4), FAST, "nodes")
+    alone = timed(runs(DISTANT, sizes=sizes, nodes=(4, 8)), FAST)
+    shared = timed(runs(DISTANT, sizes=sizes, nodes=(2, 4, 8), ranks_per_node=4), FAST, "nodes")
+    large = timed(runs(DISTANT, sizes=sizes, nodes=(32,), ranks_per_node=4), FAST, "nodes")
     fit = recovered(pl.concat([alone, shared]), large, factor=1.3)
     rate = 1 / value(fit, "further message on a link, per byte")
     assert rate == pytest.approx(12.5e3, rel=0.3)
@@ -134,8 +108,8 @@ def test_shared_interface() -> None:
 def test_links_of_a_torus() -> None:
     """Distant partners of an exchange share the links of a dimension."""
     sizes = (16384, 1 << 20, 8 << 20)
-    small = timed(runs(DISTANT, sizes, shapes=("2x2x2", "2x4x4", "4x4x4")), FAST, "torus")
-    large = timed(runs(DISTANT, sizes, shapes=("8x8x8",)), FAST, "torus")
+    small = timed(runs(DISTANT, sizes=sizes, shapes=("2x2x2", "2x4x4", "4x4x4")), FAST, "torus")
+    large = timed(runs(DISTANT, sizes=sizes, shapes=("8x8x8",)), FAST, "torus")
     fit = recovered(small, large, factor=1.3, link_bytes_per_us=5e3)
     rate = 1 / value(fit, "further message on a link, per byte")
     assert rate == pytest.approx(5e3, rel=0.3)

@@ -37,3 +37,11 @@ class Bytes:
     """The Chakra trace or the profile of a rank, packed or unpacked."""
     ARCHIVE: Final = 16 << 30
     """The Chakra traces of all ranks in an archive, packed or unpacked."""
+
+
+def parse_count(text: str, most: int = MOST) -> int | None:
+    """Returns the integer from 0 to `most` that a text represents; None for other text."""
+    if len(text) > DIGITS or not (text.isascii() and text.isdecimal()):
+        return None
+    value = int(text)
+    return value if value <= most else None

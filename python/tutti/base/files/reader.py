@@ -57,25 +57,20 @@ def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> d
 
 _OTHERS = {".csv", ".json", ".parquet", ".py", ".sh", ".xml", ".yaml", ".yml"}
 """Endings of files that are not TOML."""
+_LINES = (
+    'lines such as `collective = "all_reduce"`',
+    "text needs quotes, and each key may appear once",
+)
 
 
 def parse_toml(text: str, *, source: str, expected: str = "") -> dict[str, Any]:
-    """Reads TOML from text.
-
-    Args:
-        text: The text.
-        source: The name of the text in errors.
-        expected: What the file should be if it is not TOML; by default, the errors show a line.
+    """Reads TOML from text; errors name `source`, and what another file than TOML should be.
 
     Raises:
         ConfigError: The text is not TOML; the message gives line and column.
     """
-    hint = "is this the right file?" if expected else ""
-    expected = expected or 'lines such as `collective = "all_reduce"`'
-    hint = hint or "text needs quotes, and each key may appear once"
-    found: dict[str, Any] = _parsed(
-        tomllib.loads, text, "TOML", source, expected=expected, hint=hint
-    )
+    stated, hint = (expected, "is this the right file?") if expected else _LINES
+    found: dict[str, Any] = _parsed(tomllib.loads, text, "TOML", source, expected=stated, hint=hint)
     return found
 
 
@@ -390,14 +385,6 @@ def read_pieces(path: Path, most: int, expected: str) -> Iterator[str]:
         raise mistake("is not UTF-8", source=source, expected=expected) from None
     except (EOFError, zlib.error, OSError, ValueError) as error:
         raise mistake(f"cannot be read: {_one_line(error)}", source=source, hint=_COPIED) from None
-
-
-def parse_count(text: str, most: int = limits.MOST) -> int | None:
-    """Returns the integer from 0 to `most` that a text represents; None for other text."""
-    if len(text) > limits.DIGITS or not (text.isascii() and text.isdecimal()):
-        return None
-    value = int(text)
-    return value if value <= most else None
 
 
 def _parsed(

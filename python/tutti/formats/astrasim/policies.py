@@ -16,8 +16,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import parse_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import check_lines, parse_count, parse_json
+from tutti.base.files.reader import check_lines, parse_json
 from tutti.formats.garnet.network import MOST_CONTROLLERS, MOST_LINKS, NetworkBuilder, Place
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import numpy as np
 
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.base.files.reader import check_lines, parse_count, read_text
+from tutti.base.files.reader import check_lines, read_text
 from tutti.formats.messages import Messages
 
 if TYPE_CHECKING:

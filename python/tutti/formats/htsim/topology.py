@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from tutti import _core
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
-from tutti.base.files.reader import parse_count, read_text
+from tutti.base.files.reader import read_text
 from tutti.base.units import TimePerByte
 from tutti.formats.link_values import cables_of, gbps_of, hashes
 from tutti.topologies import Topology

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutti.base.files.json_stream import members
-from tutti.base.files.limits import RANKS, Bytes
-from tutti.base.files.reader import parse_count, read_pieces
+from tutti.base.files.limits import RANKS, Bytes, parse_count
+from tutti.base.files.reader import read_pieces
 from tutti.workloads.errors import TraceError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tutti.base.files.reader import parse_count
+from tutti.base.files.limits import parse_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,8 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import parse_count
 from tutti.base.units import TimePerByte
 from tutti.formats.simgrid.network import Cost
 from tutti.formats.simgrid.quantities import latency_of, rate_of

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import polars as pl
 from pydantic import Field
 
-from tutti.base.files.limits import RANKS
+from tutti.base.files.limits import RANKS, parse_count
 from tutti.base.files.mistakes import mistake
-from tutti.base.files.reader import parse_count, read_rows, read_toml
+from tutti.base.files.reader import read_rows, read_toml
 from tutti.base.files.tables import Table
 from tutti.base.files.validate import validated
 from tutti.formats.measurements import Measurements, read_measurements

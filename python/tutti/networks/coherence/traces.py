@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 
 from tutti import _core
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import parse_count, read_text
+from tutti.base.files.reader import read_text
 from tutti.networks.errors import CoherenceError
 
 if TYPE_CHECKING:

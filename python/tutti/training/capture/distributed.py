@@ -56,22 +56,10 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
         named = {name: more[name] for name in names if name in more}
         return new_group(ranks, backend="fake", **named)
 
-    def send(objects: list[Any], dst: int | None = None, *_: object, **more: object) -> None:
-        mailbox.send(rank, _peer(dst, "group_dst", more), objects)
-
-    def receive(objects: list[Any], src: int | None = None, *_: object, **more: object) -> int:
-        source = _peer(src, "group_src", more)
-        sent = mailbox.receive(source, rank)
-        if sent is None:
-            raise no_peer(script_line(script), "recv_object_list")
-        objects[:] = sent
-        return source
-
     names: dict[str, Callable[..., object]] = {
         "init_process_group": start,
         "new_group": create,
-        "send_object_list": send,
-        "recv_object_list": receive,
+        **_exchanges(rank, script, mailbox),
         "all_gather_object": _gather_all,
         "broadcast_object_list": _nothing,
         "barrier": _nothing,
@@ -86,6 +74,23 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
     # A reducer compares shapes between ranks, which needs data.
     compare = "_verify_param_shape_across_processes"
     return [*found, *((module, compare, _nothing) for module in _comparing())]
+
+
+def _exchanges(rank: int, script: str, mailbox: Mailbox) -> dict[str, Callable[..., object]]:
+    """Returns what replaces sends and receives of objects of a rank, by name."""
+
+    def send(objects: list[Any], dst: int | None = None, *_: object, **more: object) -> None:
+        mailbox.send(rank, _peer(dst, "group_dst", more), objects)
+
+    def receive(objects: list[Any], src: int | None = None, *_: object, **more: object) -> int:
+        source = _peer(src, "group_src", more)
+        sent = mailbox.receive(source, rank)
+        if sent is None:
+            raise no_peer(script_line(script), "recv_object_list")
+        objects[:] = sent
+        return source
+
+    return {"send_object_list": send, "recv_object_list": receive}
 
 
 def _comparing() -> tuple[Any, ...]:

@@ -146,26 +146,33 @@ def recording(
     devices = Devices(rank % node, node)
     captured.modules = Modules(captured.started, captured.stepped)
     captured.recorder = Recorder(script, captured.modules, devices, value)
+    replaced = replacements(rank, world_size, script, mailbox or Mailbox())
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         # Modules that are copied ask whether their parameters have data.
         warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
         stack.callback(_leave_groups)
-        _replace(stack, captured, devices, replacements(rank, world_size, script,
-                                                        mailbox or Mailbox()))  # fmt: skip
+        _replace(stack, captured, devices, replaced)
         stack.enter_context(patch.dict(os.environ, _environment(world_size, rank, node)))
         stack.enter_context(captured.modules)
         stack.enter_context(captured.recorder)
-        try:
-            yield captured
-            captured.ended()
-        except Finished:
-            pass
-        except Exception as error:
-            refusal = refusal_of(error, script)
-            if refusal is None:
-                raise
-            raise refusal from error
+        stack.enter_context(_refusing(script))
+        yield captured
+        captured.ended()
+
+
+@contextlib.contextmanager
+def _refusing(script: str) -> Iterator[None]:
+    """Ends with the step, and turns errors of PyTorch into refusals."""
+    try:
+        yield
+    except Finished:
+        pass
+    except Exception as error:
+        refusal = refusal_of(error, script)
+        if refusal is None:
+            raise
+        raise refusal from error
 
 
 def _environment(world: int, rank: int, node: int) -> dict[str, str]:

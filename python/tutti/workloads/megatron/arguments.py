@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tutti.base.files import limits
+from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
-from tutti.base.files.reader import parse_count, read_text
+from tutti.base.files.reader import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

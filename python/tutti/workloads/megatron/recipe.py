@@ -10,7 +10,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tutti.base.files.reader import parse_count
+from tutti.base.files.limits import parse_count
 from tutti.workloads.megatron.arguments import read_arguments
 from tutti.workloads.megatron.decoder import decoder_of
 
