@@ -135,10 +135,12 @@ def test_stage_three_gathers_blocks_of_a_decoder() -> None:
     for pass_ in ("before_forward", "before_backward", "after_weight_gradient"):
         assert sum(getattr(moved, pass_) is not None for moved in moves) == 32 + 2
     assert part.prefetch == 4
-    # Micro-batches of a pipeline gather each layer.
+    # Stages of a pipeline have complete units.
     piped = divide("llama3_8b", 8, pipeline=8, micro_batches=8, zero=3)
-    assert piped.layers[3][1].before_forward is not None
-    assert piped.prefetch == 1
+    for pass_ in ("before_forward", "before_backward", "after_weight_gradient"):
+        gathers = [getattr(moved, pass_) is not None for _, moved in piped.layers]
+        assert gathers == [getattr(moved, pass_) is not None for moved in moves]
+    assert piped.prefetch == 4
 
 
 def test_experts_of_a_unit_have_a_collective_of_their_own() -> None:

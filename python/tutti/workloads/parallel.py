@@ -369,8 +369,8 @@ class Parallelism(InFiles):
         )
 
     def units(self, model: Model) -> tuple[int, ...]:
-        """Returns the unit of each layer that ZeRO 3 gathers together; empty in a pipeline."""
-        return units_of(model) if self.zero == 3 and self.pipeline == 1 else ()
+        """Returns the unit of each layer that ZeRO 3 gathers together; empty without it."""
+        return units_of(model) if self.zero == 3 else ()
 
     def _accumulated(self, layers: _Layers) -> _Layers:
         """Returns the layers of a micro-batch whose gradients are added to others before they move.

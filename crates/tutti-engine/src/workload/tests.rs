@@ -240,6 +240,23 @@ fn stages_pass_micro_batches() {
     assert_eq!(listed(&last), expected);
 }
 
+/// The first layer of a unit gathers in the forward pass, the last one in the backward pass.
+#[test]
+fn each_micro_batch_gathers_sharded_weights() {
+    let mut plan = TrainingLoop { prefetch: Some(1), ..piped(2) };
+    plan.layers = vec![layer("a", 10), layer("b", 20), layer("c", 30), layer("d", 40)];
+    if let Some(pipeline) = &mut plan.pipeline {
+        pipeline.ends = vec![2, 4];
+    }
+    plan.layers[0].before_forward = gathering(7);
+    plan.layers[1].before_backward = gathering(8);
+    let sharded = listed(&plan.stage(0).unwrap());
+    let count = |listed: &[String], task| listed.iter().filter(|one| *one == task).count();
+    assert_eq!((count(&sharded, "[fa 7]"), count(&sharded, "[wb 8]")), (2, 2));
+    let stored = TrainingLoop { prefetch: None, ..plan };
+    assert_eq!(count(&listed(&stored.stage(0).unwrap()), "[fa 7]"), 1);
+}
+
 #[test]
 fn invalid_pipelines_are_rejected() {
     let few = piped(1).program().unwrap_err();

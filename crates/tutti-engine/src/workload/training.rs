@@ -302,7 +302,9 @@ impl<'a> Builder<'a> {
             self.compute(costs.update, layer, Pass::Update);
         }
         match costs.before_forward {
-            Some(transfer) if fresh || costs.before_backward.is_some() => {
+            // With sharded weights, each micro-batch gathers; the layer that starts a unit in the
+            // forward pass is not the one that starts it in the backward pass.
+            Some(transfer) if fresh || self.plan.prefetch.is_some() => {
                 let after = if updates { self.last } else { ready };
                 let ahead = self.plan.prefetch;
                 self.gather_weights(transfer, (layer, Pass::Forward), after, ahead);
