@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tutti.platforms.library import UNCORRECTED, Corrections
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -19,7 +21,7 @@ class Candidate:
         channels: The number of channels that NCCL uses for the size; 0 if not considered, and for
             sends and receives, whose channels are not modelled.
         threads: The number of threads per block; 0 as for `channels`.
-        corrections: The factors and constants of the prediction that no link has; empty if none.
+        corrections: The factors and constants of the prediction that no link has.
         fallback: NCCL takes it only because the settings leave no algorithm.
     """
 
@@ -31,7 +33,7 @@ class Candidate:
     time: float = float("inf")
     channels: int = 0
     threads: int = 0
-    corrections: str = ""
+    corrections: Corrections = UNCORRECTED
     fallback: bool = False
 
     @property

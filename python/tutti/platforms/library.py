@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol, TypeAlias
 
 from pydantic import Field, Strict
 
@@ -61,6 +61,21 @@ class Library(Parameters):
         return found
 
 
+class Corrections(NamedTuple):
+    """The empirical factors and constants of a library's model; empty if there are none.
+
+    Attributes:
+        latency: Those of the latency.
+        transfer: Those of the rate.
+    """
+
+    latency: str = ""
+    transfer: str = ""
+
+
+UNCORRECTED = Corrections()
+
+
 @dataclass(frozen=True)
 class Prediction:
     """What a library's own model predicts.
@@ -70,15 +85,14 @@ class Prediction:
         protocol: The library's name of the protocol, such as ``Simple``.
         latency_ps: The part of the time that does not depend on the size.
         time_ps: The time.
-        corrections: What the model has in addition to latencies and rates of links; empty if
-            nothing.
+        corrections: What the model has in addition to latencies and rates of links.
     """
 
     algorithm: str
     protocol: str
     latency_ps: int
     time_ps: int
-    corrections: str = ""
+    corrections: Corrections = UNCORRECTED
 
     @property
     def choice(self) -> str:
@@ -161,8 +175,8 @@ class LibraryModel(Protocol):
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that the library considers."""
 
-    def reason(self, predicted: Prediction, ranks: Ranks) -> str:
-        """Returns what limits a prediction other than links; empty if nothing."""
+    def reason(self, predicted: Prediction, ranks: Ranks, part: str) -> str:
+        """Returns what determines the `latency` or the `transfer`, except links; may be empty."""
 
     def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
         """Returns the schedule of a notation for a size in bytes."""

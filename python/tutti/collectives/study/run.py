@@ -49,7 +49,8 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
     if library is not None:
         library.predict(experiment.collective, ranks, [size])
         predicted = library.baselines.get((ranks, size.bytes))
-        differs = library.difference(case.name, ranks, [(size.bytes, result.completion_ps)])
+        points = [(size.bytes, result.completion_ps)]
+        differs = library.difference(case.name, ranks, points, lambda *_: result)
         single = one_adapter(library.model, notation, ranks)
         beyond = library.beyond({(ranks, size.bytes): result.bound.at_least_ps})
         for text in filter(None, (single, *library.notes, differs, *beyond)):
