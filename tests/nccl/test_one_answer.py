@@ -282,6 +282,21 @@ def test_a_difference_states_which_time_to_use(tmp_path: Path) -> None:
     assert "The library uses its time to select algorithms, not to predict this time" in text
 
 
+def test_a_run_names_the_algorithm_and_its_channels(tmp_path: Path) -> None:
+    arguments = ("-p", "dgx_h100_cluster", "-r", "16", "-s", "1MiB")
+    ring = call("run", "nccl:ring", "-c", "all_gather", *arguments, cwd=tmp_path).stdout
+    assert ring.startswith("nccl:ring,ll128 (ring:node=8,channels=8): all_gather of 1 MiB on")
+    assert "mean of its 8 channels, which work at the same time" in " ".join(ring.split())
+    assert "| launch, . wait; channel 0 of 8" in ring
+    for notation, first in (("nccl:ring", "launch"), ("nccl:nvls_tree", "latency")):
+        done = call("run", notation, *arguments, "--json", cwd=tmp_path)
+        run = json.loads(done.stdout)
+        times = {row["op"]: row["maximum_ps"] for row in run["tables"]["ops"]}
+        assert first in times
+        assert sum(times.values()) <= run["result"]["time_ps"]
+        assert run["result"]["schedule"].startswith(notation)
+
+
 def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:
     arguments = ("-p", "dgx_h100_cluster", "--ranks", "16", "--size", "1MiB")
     single = call("run", "ring", *arguments, cwd=tmp_path)

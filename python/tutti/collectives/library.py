@@ -137,6 +137,7 @@ class LibraryPlan:
             sizes=frozenset(sizes),
             label=one.label,
             platform=self.platform_of(one),
+            launch="launch" if one.launch_ps is None else "latency",
         )
 
     def platform_of(self, one: LibrarySchedule) -> Platform:

@@ -202,9 +202,10 @@ class NcclLibrary:
 
         It is half of a tree, a part of the NVLinks, or the factors and constants of its tables.
         """
+        of_latency, of_rate = predicted.corrections
         if part != "transfer":
-            return predicted.corrections.latency if part == "latency" else ""
-        found = (self._rate_reason(predicted.algorithm, ranks), predicted.corrections.transfer)
+            return of_latency if part == "latency" else ""
+        found = (self._rate_reason(predicted.algorithm, ranks), of_rate)
         return ". ".join(filter(None, found))
 
     def _rate_reason(self, algorithm: str, ranks: Ranks) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tutti.nccl.channels import channel_counts, has_nvls
 from tutti.nccl.settings import PROTOCOLS, Settings
 from tutti.nccl.system import NO_GRAPH, Graph, NcclSystem
+from tutti.nccl.tuned import UNCORRECTED, Corrections
 from tutti.nccl.versions import Version, tree_correction
-from tutti.platforms.library import UNCORRECTED, Corrections
 
 _GRAPH_OF = {
     "Tree": "tree",

@@ -17,8 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from tutti.base.files.mistakes import mistake
 from tutti.nccl.p2p import P2P_COLLECTIVES, p2p_candidates
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS, Settings
-from tutti.nccl.tuned import Candidate
-from tutti.platforms.library import Corrections
+from tutti.nccl.tuned import Candidate, Corrections
 
 if TYPE_CHECKING:
     from tutti.nccl.system import NcclSystem

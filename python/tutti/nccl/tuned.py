@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from tutti.platforms.library import UNCORRECTED, Corrections
+
+class Corrections(NamedTuple):
+    """The empirical factors and constants of a prediction that no link has; empty without any.
+
+    Attributes:
+        latency: Those of the latency.
+        transfer: Those of the rate.
+    """
+
+    latency: str = ""
+    transfer: str = ""
+
+
+UNCORRECTED = Corrections()
 
 
 @dataclass(frozen=True)

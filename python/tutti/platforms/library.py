@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias
 
 from pydantic import Field, Strict
 
@@ -61,21 +61,6 @@ class Library(Parameters):
         return found
 
 
-class Corrections(NamedTuple):
-    """The empirical factors and constants of a library's model; empty if there are none.
-
-    Attributes:
-        latency: Those of the latency.
-        transfer: Those of the rate.
-    """
-
-    latency: str = ""
-    transfer: str = ""
-
-
-UNCORRECTED = Corrections()
-
-
 @dataclass(frozen=True)
 class Prediction:
     """What a library's own model predicts.
@@ -85,14 +70,15 @@ class Prediction:
         protocol: The library's name of the protocol, such as ``Simple``.
         latency_ps: The part of the time that does not depend on the size.
         time_ps: The time.
-        corrections: What the model has in addition to latencies and rates of links.
+        corrections: The empirical factors and constants of the latency and of the rate, each as a
+            text; empty if there are none.
     """
 
     algorithm: str
     protocol: str
     latency_ps: int
     time_ps: int
-    corrections: Corrections = UNCORRECTED
+    corrections: tuple[str, str] = ("", "")
 
     @property
     def choice(self) -> str:
@@ -125,8 +111,8 @@ class LibrarySchedule:
         label: The name in results, such as ``nccl:ring,simple``.
         schedule: The notation, or the schedule if no notation generates it.
         model: The name of the platform's model with the costs of the protocol.
-        launch_ps: The launch of the collective, if the library states one for the algorithm and the
-            number of nodes; None for that of the model.
+        launch_ps: The latency of the collective in the library's model, which takes the place of
+            the launch and of the latency of messages; None if messages have their own.
         predicted: What the library's own model predicts.
         has_channels: Whether the messages of a step belong to channels, and leave a rank at once.
         concurrent: The number of channels that do not wait for each other; 1 if each step waits for
@@ -185,3 +171,17 @@ class LibraryModel(Protocol):
 def is_library(notation: object) -> bool:
     """Returns whether a notation names the algorithm of a library, such as ``nccl:ring``."""
     return isinstance(notation, str) and notation.partition(":")[0].strip() in LIBRARIES
+
+
+def with_schedule(name: str, laid_out: str) -> str:
+    """Returns the name of an algorithm and, in parentheses, its schedule if that has another name.
+
+    The library's name is first: it is what commands take. The schedule is what it consists of.
+
+    Examples:
+        >>> with_schedule("nccl:ring,simple", "ring:node=8,channels=8")
+        'nccl:ring,simple (ring:node=8,channels=8)'
+        >>> with_schedule("ring", "ring")
+        'ring'
+    """
+    return name if laid_out in {"", name} else f"{name} ({laid_out})"

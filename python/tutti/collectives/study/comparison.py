@@ -85,7 +85,7 @@ def compare(
         plan=laid_out,
         run=functools.cache(lambda: _run(laid_out, drawn)),
         title=experiment.title or "",
-        remarks=[_drawn(drawn)],
+        remarks=[_drawn(laid_out, drawn)],
         top=top,
         report=is_reported,
         energies=rows.energies(),
@@ -135,9 +135,7 @@ def _repeated(plan: ExperimentPlan, name: str, ranks: int, size: int) -> Run | s
     if (case.messages or 0) > _MOST_REPEATED:
         where = f"{ranks} ranks and {format_size(size)}"
         return f"`tutti run {name}` with {where} shows the parts of the difference"
-    return run_once(
-        *(plan.experiment, case.schedule, Size(bytes=size)), platform=case.platform, verify=False
-    )
+    return run_once(plan.experiment, case, Size(bytes=size), verify=False)
 
 
 def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
@@ -179,12 +177,7 @@ def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> Rows:
 def _run(plan: ExperimentPlan, drawn: Measurement) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns the timeline and the messages of a measurement, whose schedule is verified."""
     case, size = plan.case(drawn.schedule, drawn.ranks, drawn.size_bytes), drawn.size_bytes
-    run = run_once(
-        *(plan.experiment, case.schedule, Size(bytes=size)),
-        platform=case.platform,
-        verify=False,
-        record=True,
-    )
+    run = run_once(plan.experiment, case, Size(bytes=size), verify=False, record=True)
     return run.timeline, run.messages_frame
 
 
@@ -196,9 +189,9 @@ def _example(regions: Sequence[Region]) -> Measurement:
     return min(regions, key=lambda region: region.ranks).clearest.winner
 
 
-def _drawn(one: Measurement) -> str:
-    size = Size(bytes=one.size_bytes)
-    return f"the timeline shows {one.schedule} on {one.ranks} ranks with {size}"
+def _drawn(plan: ExperimentPlan, one: Measurement) -> str:
+    size, case = Size(bytes=one.size_bytes), plan.case(one.schedule, one.ranks, one.size_bytes)
+    return f"the timeline shows {case.title} on {one.ranks} ranks with {size}"
 
 
 def _differing_bits(regions: Sequence[Region], plan: ExperimentPlan) -> list[str]:

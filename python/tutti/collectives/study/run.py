@@ -41,9 +41,7 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
     case = read("laying out", lambda: _case(experiment, notation, library))
     result = read(
         "verifying and simulating" if verify else "simulating",
-        lambda: run_once(
-            *(experiment, case.schedule, size), platform=case.platform, verify=verify, record=True
-        ),
+        lambda: run_once(experiment, case, size, verify=verify, record=True),
     )
     predicted = None
     if library is not None:
