@@ -140,9 +140,10 @@ class LibraryPlan:
 
         Channels are independent thread blocks: their messages leave a GPU at once and share its
         port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
-        of a step overlaps entirely.
+        of a step overlaps entirely. Where channels progress concurrently, each thread block has its
+        part of that rate.
         """
-        key = one.model, one.launch_ps, one.has_channels, one.hops
+        key = one.model, one.launch_ps, one.has_channels, one.concurrent, one.hops
         if key not in self._platforms:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
@@ -160,7 +161,10 @@ class LibraryPlan:
                 if one.hops is not None:
                     changes["alpha_p"] = self._step(one.hops, model)
                     rate = max(rate, _per_byte(one.hops.rate), key=_ps_per_gb)
-                contention = contention.model_copy(update={"injection": rate, "ejection": rate})
+                ports = dict.fromkeys(("injection", "ejection"), rate)
+                if one.hops is not None:
+                    ports["per_message"] = _per_byte(one.hops.rate / one.concurrent)
+                contention = contention.model_copy(update=ports)
             model = model.model_copy(update=changes)
             self._platforms[key] = self.platform.model_copy(
                 update={"model": model, "contention": contention}
