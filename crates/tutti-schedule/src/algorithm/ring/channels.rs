@@ -4,9 +4,9 @@
 //! Ring c visits the nodes in order. In even nodes it starts at rank c and goes forward, cyclically;
 //! in odd nodes it starts at rank c - 1 and goes backward. It thus leaves a node where it enters the
 //! next one: it stays on a rail. If the number of nodes is odd, the last node but one is left at rank
-//! c + 1, and the last one is traversed forward from there to c (nodes of two ranks cannot; their
-//! rings change rails behind the last node). The C messages of a rank and step are sent in the order
-//! of the channels. Source: NCCL, `src/graph/connect.cc`, where the rings of odd nodes are exchanged
+//! c + 1, and the last one is traversed forward from there to c. Rings through nodes of two ranks
+//! cannot do that, and change rails behind the last node. The C messages of a rank and step are sent
+//! in the order of the channels. Source: NCCL, `src/graph/connect.cc`, where the rings of odd nodes are exchanged
 //! for those through the same network interfaces.
 
 use crate::algorithm::Stage;
@@ -25,7 +25,7 @@ pub(super) struct Lanes {
 }
 
 /// How a ring that starts at rank c in the first node traverses a node.
-enum Way {
+enum Traversal {
     /// From c to c - 1.
     Forward,
     /// From c - 1 to c.
@@ -52,12 +52,12 @@ impl Channels {
     fn rank(&self, channel: u32, position: u32) -> RankId {
         let node = self.lanes.node;
         let (at, after, first) = (position / node, position % node, channel % node);
-        let local = match self.way(at) {
-            Way::Forward => first + after,
-            Way::Backward => first + 2 * node - 1 - after,
-            Way::Turn if after < node - 2 => first + 2 * node - 1 - after,
-            Way::Turn => first + after + 2 - node,
-            Way::Last => first + 1 + after,
+        let local = match self.traversal(at) {
+            Traversal::Forward => first + after,
+            Traversal::Backward => first + 2 * node - 1 - after,
+            Traversal::Turn if after < node - 2 => first + 2 * node - 1 - after,
+            Traversal::Turn => first + after + 2 - node,
+            Traversal::Last => first + 1 + after,
         };
         RankId(at * node + local % node)
     }
@@ -68,26 +68,26 @@ impl Channels {
         let (at, first) = (rank.0 / node, channel % node);
         // The rank relative to the one where the ring enters even nodes.
         let local = (rank.0 + node - first) % node;
-        let after = match self.way(at) {
-            Way::Forward => local,
-            Way::Backward => node - 1 - local,
-            Way::Turn if local > 1 => node - 1 - local,
-            Way::Turn => local + node - 2,
-            Way::Last => (local + node - 1) % node,
+        let after = match self.traversal(at) {
+            Traversal::Forward => local,
+            Traversal::Backward => node - 1 - local,
+            Traversal::Turn if local > 1 => node - 1 - local,
+            Traversal::Turn => local + node - 2,
+            Traversal::Last => (local + node - 1) % node,
         };
         at * node + after
     }
 
     /// Returns how the rings traverse a node.
-    fn way(&self, at: u32) -> Way {
+    fn traversal(&self, at: u32) -> Traversal {
         let node = self.lanes.node;
         let nodes = self.shape.ranks / node;
         let turns = node > 2 && nodes > 1 && !nodes.is_multiple_of(2);
         match at {
-            _ if turns && at + 1 == nodes => Way::Last,
-            _ if turns && at + 2 == nodes => Way::Turn,
-            _ if at.is_multiple_of(2) => Way::Forward,
-            _ => Way::Backward,
+            _ if turns && at + 1 == nodes => Traversal::Last,
+            _ if turns && at + 2 == nodes => Traversal::Turn,
+            _ if at.is_multiple_of(2) => Traversal::Forward,
+            _ => Traversal::Backward,
         }
     }
 
