@@ -21,7 +21,7 @@ from tutti.collectives.library import AGREEMENT, LibraryPlan
 from tutti.collectives.request import ComparisonRequest
 from tutti.nccl import choose
 from tutti.nccl.presets import system
-from tutti.nccl.rings import rings
+from tutti.nccl.rings import paired, rings
 from tutti.nccl.schedules import Layout, nvls_tree
 from tutti.platforms import platform
 from tutti.platforms.files.presets import platform_text
@@ -370,7 +370,7 @@ def test_nvls_tree_is_an_all_reduce(width: int, nodes: int, pieces: int) -> None
 
 @pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "reduce_scatter"])
 def test_rings_load_every_link_of_four_gpus_equally(collective: str) -> None:
-    laid_out = rings(collective, 4)
+    laid_out = rings(collective, paired(4))
     phases = 2 if collective == "all_reduce" else 1
     assert laid_out.verify().messages == 6 * 4 * 3 * phases
     run = tutti.simulate(laid_out, platform("mare_nostrum_5_gpus"), size="48 MiB")
