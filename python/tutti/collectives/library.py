@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.base.declared.models import PipeliningPostal
+from tutti.base.declared.models import LogGP, PipeliningPostal
 from tutti.base.units import Time, TimePerByte
 from tutti.collectives.columns import BASELINE
 from tutti.collectives.request import TimedSchedule
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tutti.base.declared.models import Model
     from tutti.base.units import Size
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.request import ComparisonRequest
@@ -95,14 +96,17 @@ class LibraryPlan:
         lacking: list[tuple[Size, AlgorithmError]] = []
         for size in request.sizes:
             try:
-                one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+                one = self.model.schedule(
+                    notation, request.collective, ranks, size.bytes, request.root
+                )
             except AlgorithmError as error:
                 lacking.append((size, error))
                 continue
             laid_out = one.schedule
             key = laid_out if isinstance(laid_out, str) else laid_out.name
             self.predicted[one.label, ranks, size.bytes] = one.predicted
-            group = found.setdefault((one.label, key, one.launch_ps, one.hops), (one, set()))
+            parts = one.label, key, one.launch_ps, one.hops, one.interval
+            group = found.setdefault(parts, (one, set()))
             group[1].add(size.bytes)
         if not found:
             raise lacking[0][1]
@@ -141,43 +145,50 @@ class LibraryPlan:
         Channels are independent thread blocks: their messages leave a GPU at once and share its
         port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
         of a step overlaps entirely. Where channels progress concurrently, each thread block has its
-        part of that rate.
+        part of that rate. In a chain, it sends a message when the one before is complete.
         """
-        key = one.model, one.launch_ps, one.has_channels, one.concurrent, one.hops
+        key = one.model, one.launch_ps, one.interval, one.concurrent, one.hops
         if key not in self._platforms:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
-            changes: dict[str, Any] = {}
             if one.launch_ps is not None and one.model in self.platform.library.models:
-                changes["launch"] = Time(ps=one.launch_ps)
-            contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
-            shares = isinstance(contention, FlowLevel) and one.has_channels
-            if shares and isinstance(model, PipeliningPostal) and rate:
-                changes |= {
-                    "alpha_p": Time(ps=model.alpha_p.ps + model.alpha_r.ps),
-                    "alpha_r": Time(ps=0),
-                    "beta": TimePerByte.parse("0 ns/B"),
-                }
-                if one.hops is not None:
-                    changes["alpha_p"] = self._step(one.hops, model)
-                    rate = max(rate, _per_byte(one.hops.rate), key=_ps_per_gb)
-                ports = dict.fromkeys(("injection", "ejection"), rate)
-                if one.hops is not None:
-                    ports["per_message"] = _per_byte(one.hops.rate / one.concurrent)
-                contention = contention.model_copy(update=ports)
-            model = model.model_copy(update=changes)
-            self._platforms[key] = self.platform.model_copy(
-                update={"model": model, "contention": contention}
-            )
+                model = model.model_copy(update={"launch": Time(ps=one.launch_ps)})
+            changes = self._costs(one, model)
+            self._platforms[key] = self.platform.model_copy(update=changes)
         return self._platforms[key]
+
+    def _costs(self, one: LibrarySchedule, model: Model) -> dict[str, Any]:
+        """Returns the model and the contention of a schedule, as fields of a platform."""
+        contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
+        if not (isinstance(contention, FlowLevel) and isinstance(model, PipeliningPostal)):
+            return {"model": model}
+        hops = one.hops
+        if hops is not None and one.interval is not None:
+            step, rate = self._step(hops, model), _per_byte(hops.rate)
+            gap = Time(ps=rate.core.of(one.interval))
+            return {"model": LogGP(L=step, o=Time(ps=0), g=gap, G=rate, launch=model.launch)}
+        if not rate:
+            return {"model": model}
+        step, ports = Time(ps=model.alpha_p.ps + model.alpha_r.ps), {}
+        if hops is not None:
+            step = self._step(hops, model)
+            rate = max(rate, _per_byte(hops.rate), key=_ps_per_gb)
+            ports = {"per_message": _per_byte(hops.rate / one.concurrent)}
+        ports |= {"injection": rate, "ejection": rate}
+        none = {"alpha_r": Time(ps=0), "beta": TimePerByte.parse("0 ns/B")}
+        return {
+            "model": model.model_copy(update={"alpha_p": step, **none}),
+            "contention": contention.model_copy(update=ports),
+        }
 
     def _step(self, hops: Hops, model: PipeliningPostal) -> Time:
         """Returns the mean latency of a message in a library's model, less that of its links."""
         assert self.platform.routes is not None  # noqa: S101 - flows have links
-        node = self.model.ranks_per_node
-        near, far = (self.platform.routes.pair(0, to).latency.ps for to in (1 % node, node))
-        links = near * (hops.count - hops.between) + far * hops.between
-        return Time(ps=max(0, (hops.latency_ps - model.launch.ps - links) // hops.count))
+        node, pair = self.model.ranks_per_node, self.platform.routes.pair
+        links = pair(0, 1 % node).latency.ps * (hops.count - hops.between)
+        if hops.between:
+            links += pair(0, node).latency.ps * hops.between
+        return Time(ps=max(1, (hops.latency_ps - model.launch.ps - links) // hops.count))
 
     def rows(
         self, plan: ComparisonPlan, bounds: Mapping[tuple[int, int], int | None]

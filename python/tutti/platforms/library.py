@@ -114,7 +114,8 @@ class LibrarySchedule:
         launch_ps: The launch of the collective, if the library states one for the algorithm and the
             number of nodes; None for that of the model.
         predicted: What the library's own model predicts.
-        has_channels: Whether the messages of a step belong to channels, and leave a rank at once.
+        interval: The bytes that other channels of a rank send between two messages of a channel; 0
+            for one channel. None if the messages of a step leave a rank at once.
         concurrent: The number of channels that do not wait for each other; 1 if each step waits for
             all messages of the one before. Chunk c belongs to channel c modulo their number.
         hops: The latency and the rate of messages between several nodes; None if they are those of
@@ -126,7 +127,7 @@ class LibrarySchedule:
     model: str
     launch_ps: int | None
     predicted: Prediction
-    has_channels: bool = True
+    interval: int | None = None
     concurrent: int = 1
     hops: Hops | None = None
 
@@ -164,8 +165,10 @@ class LibraryModel(Protocol):
     def reason(self, predicted: Prediction, ranks: Ranks) -> str:
         """Returns what limits a prediction other than links; empty if nothing."""
 
-    def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
-        """Returns the schedule of a notation for a size in bytes."""
+    def schedule(
+        self, notation: str, collective: str, ranks: Ranks, size: int, root: int = 0
+    ) -> LibrarySchedule:
+        """Returns the schedule of a notation for a size in bytes, and a root if it has one."""
 
 
 def is_library(notation: object) -> bool:
