@@ -137,8 +137,8 @@ def test_nccl_selects_messages_by_size(tmp_path: Path) -> None:
     code, output = run(path, "-p", "dgx_h100_cluster", "--library", "nccl")
     assert code == 0, output
     tree = "double_binary_tree:nccl,node=8,channels=8,16"
-    assert f"NCCL selects for all_reduce on 16 ranks: {tree}" in output
-    assert "NCCL selects for all_reduce on 16 ranks: ring:node=8,channels=8" in output
+    assert f"NCCL selects for all_reduce on 16 ranks: Tree ({tree})" in output
+    assert "NCCL selects for all_reduce on 16 ranks: Ring (ring:node=8,channels=8)" in output
     assert "NCCL selects NVLSTree, which messages cannot represent: Ring instead" in output
 
 

@@ -18,6 +18,7 @@ import pytest
 import tutti
 from called import call
 from tutti.base.units import Size
+from tutti.collectives.difference import Difference, Part
 from tutti.collectives.library import AGREEMENT, LibraryPlan
 from tutti.collectives.request import ComparisonRequest
 from tutti.nccl import choose
@@ -27,10 +28,10 @@ from tutti.nccl.rings import paired, rings, rotated
 from tutti.nccl.schedules import Layout, nvls_tree
 from tutti.platforms import platform
 from tutti.platforms.files.presets import platform_text
-from tutti.platforms.library import Prediction
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
+    from tutti.platforms.library import Prediction
     from tutti.platforms.machine import Platform
 
 SIZES = ("1 MiB", "16 MiB", "256 MiB", "1 GiB", "8 GiB")
@@ -116,8 +117,23 @@ def simulated(
     )
     (case,) = library.schedules(library.model.name, request, ranks)
     run = tutti.simulate(case.schedule, case.platform or where, size=size, bound_on=where)
-    difference = library.difference(case.name, ranks, [(size.bytes, run.completion_ps)])
-    return case.name, run, difference
+    points = [(size.bytes, run.completion_ps)]
+    text = library.difference(case.name, ranks, points, lambda *_: run)
+    if text:
+        check_parts(run, library.predicted[case.name, ranks, size.bytes], text)
+    return case.name, run, text
+
+
+def check_parts(run: tutti.Run, predicted: Prediction, text: str) -> None:
+    """Checks that the parts of a difference add up to it, and the named ones to half of it."""
+    parts = Difference.of(run, predicted)
+    total = run.completion_ps - predicted.time_ps
+    assert parts.ps == sum(part.ps for part in parts.parts) == total
+    assert abs(sum(part.ps for part in parts.main)) >= 0.5 * abs(total), text
+    assert parts.text() in text
+    named = [part.name for part in parts.main]
+    for part, reason in zip(("latency", "transfer"), predicted.corrections, strict=True):
+        assert not reason or (reason in text) == (part in named)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=named)
@@ -242,22 +258,46 @@ def test_no_schedule_beats_the_bound_of_used_switches(name: str, ranks: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("latency_ps", "predicted_ps", "words"),
+    ("latency", "transfer", "waiting", "words"),
     [
-        (10_000_000, 24_000_000_000, "has 24 ms (-5%)"),
-        (20_000_000, 1_065_000_000_000, "has 1.065 s, 46.9 times as long. The cause is its rate"),
-        (90_000_000_000, 100_000_000_000, "4.4 times as long. The cause is its latency of 90 ms"),
-        (26_000_000_000, 53_000_000_000, "2.33 times as long. The cause is its latency of 26 ms"),
-        (0, 5_000_000_000, "has 5 ms, while the simulation takes 4.55 times as long. The cause is"),
+        ((9, 2), (5, 5), 0, "Of +7 us, mainly latency +7 us (9 us for 3 steps of a rank, 2 us in"),
+        ((2, 2), (3, 9), 1, "Of -5 us, mainly transfer -6 us (3 us on a > b, 9 us in the model); "),
+        ((2, 2), (9, 9), -3, "Of -3 us, mainly overlap of both -3 us"),
+        ((3, 2), (9, 9), 4, "Of +5 us, mainly messages wait for others +4 us; latency +1 us (3"),
+        # Each of three equal parts is a third.
+        ((3, 2), (9, 8), 1, "Of +3 us, mainly latency +1 us (3 us for 3 steps of a rank, 2 us in"),
     ],
 )
-def test_a_large_difference_names_its_cause(latency_ps: int, predicted_ps: int, words: str) -> None:
-    library, name, size = LibraryPlan.of(platform("mi300x")), "rccl:tree,ll", 1 << 30
-    assert library is not None
-    library.predicted[name, 8, size] = Prediction("Tree", "LL", latency_ps, predicted_ps)
-    text = library.difference(name, 8, [(size, 22_730_000_000)])
-    assert words in text
-    assert ("select algorithms, not to predict this time" in text) == ("cause" in words)
+def test_a_difference_states_its_main_parts_first(
+    latency: tuple[int, int], transfer: tuple[int, int], waiting: int, words: str
+) -> None:
+    pairs = {"latency": latency, "transfer": transfer, "waiting": (waiting, 0)}
+    parts = [Part(name, *(time * 10**6 for time in pair)) for name, pair in pairs.items()]
+    found = Difference(*parts, 3, "a > b")
+    assert words in found.text()
+    assert 2 * abs(sum(part.ps for part in found.main)) >= abs(found.ps)
+
+
+def test_a_difference_states_which_time_to_use(tmp_path: Path) -> None:
+    arguments = ("-c", "all_gather", "-p", "mi300x_cluster", "-r", "16", "-s", "1MiB")
+    text = " ".join(call("run", "rccl", *arguments, cwd=tmp_path).stderr.split())
+    assert "mainly transfer -87.97 us (3.463 us on npu0 > npu5, 91.43 us in the model)" in text
+    assert "The library uses its time to select algorithms, not to predict this time" in text
+
+
+def test_a_run_names_the_algorithm_and_its_channels(tmp_path: Path) -> None:
+    arguments = ("-p", "dgx_h100_cluster", "-r", "16", "-s", "1MiB")
+    ring = call("run", "nccl:ring", "-c", "all_gather", *arguments, cwd=tmp_path).stdout
+    assert ring.startswith("nccl:ring,ll128 (ring:node=8,channels=8): all_gather of 1 MiB on")
+    assert "mean of its 8 channels, which work at the same time" in " ".join(ring.split())
+    assert "| launch, . wait; channel 0 of 8" in ring
+    for notation, first in (("nccl:ring", "launch"), ("nccl:nvls_tree", "latency")):
+        done = call("run", notation, *arguments, "--json", cwd=tmp_path)
+        run = json.loads(done.stdout)
+        times = {row["op"]: row["maximum_ps"] for row in run["tables"]["ops"]}
+        assert first in times
+        assert sum(times.values()) <= run["result"]["time_ps"]
+        assert run["result"]["schedule"].startswith(notation)
 
 
 def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:

@@ -110,8 +110,9 @@ def test_between_nodes_the_difference_of_rings_is_stated() -> None:
                                 sizes=[size], algorithms=["rccl"])  # fmt: skip
     (case,) = library.schedules("rccl", request, 16)
     run = tutti.simulate(case.schedule, case.platform or library.platform, size=size)
-    text = library.difference(case.name, 16, [(size.bytes, run.completion_ps)])
-    assert "the model of RCCL 2.21.5 has 49.39 ms (-15%): a latency of 1.453 ms" in text, text
+    text = library.difference(case.name, 16, [(size.bytes, run.completion_ps)], lambda *_: run)
+    assert "the model of RCCL 2.21.5 has 49.39 ms (-15%). Of -7.305 ms, mainly transfer" in text
+    assert "us for 30 steps of a rank, 1.453 ms in the model)" in text, text
     assert run.of_limit <= 1
     with pytest.raises(AlgorithmError, match=r"trees through 8 GPUs(?s:.*)name `rccl:ring`"):
         library.model.schedule("rccl:tree", "all_reduce", 16, 64 << 20)
@@ -156,8 +157,9 @@ def test_trees_of_two_nodes_have_a_reason() -> None:
     library = platform("dgx_h100_cluster").library
     assert library is not None
     tree = Prediction("Tree", "LL", 0, 1)
-    assert "halves the rate of trees" in library.model.reason(tree, 16)
-    assert library.model.reason(tree, 32) == ""
+    assert "halves the rate of trees" in library.model.reason(tree, 16, "transfer")
+    assert library.model.reason(tree, 32, "transfer") == ""
+    assert library.model.reason(tree, 16, "latency") == ""
 
 
 def test_factors_of_tables_are_reasons() -> None:
@@ -182,7 +184,8 @@ def test_factors_of_tables_are_reasons() -> None:
         library = platform(name).library
         assert library is not None
         predicted = library.model.predict(algorithm, "all_reduce", ranks, size)
-        assert words in library.model.reason(predicted, ranks)
+        part = "transfer" if "rate" in words else "latency"
+        assert words in library.model.reason(predicted, ranks, part)
 
 
 def test_messages_of_channels_do_not_beat_the_bound() -> None:

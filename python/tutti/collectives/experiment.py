@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tutti.base.units import Size
     from tutti.collectives.files.resolve import Experiment
     from tutti.collectives.result import Run
-    from tutti.platforms.machine import Platform
     from tutti.schedules.errors import AlgorithmError, LayoutError
     from tutti.schedules.ir import Schedule
 
@@ -194,10 +193,9 @@ def library_case(experiment: Experiment, notation: str, ranks: int, size: Size) 
 
 def run_once(
     experiment: Experiment,
-    laid_out: Schedule,
+    laid_out: Schedule | TimedSchedule,
     size: Size,
     *,
-    platform: Platform | None = None,
     verify: bool = True,
     record: bool = False,
 ) -> Run:
@@ -205,10 +203,9 @@ def run_once(
 
     Args:
         experiment: The experiment.
-        laid_out: The schedule.
+        laid_out: The schedule, of which that of a library has its name and the platform with the
+            costs of its protocol. The lower bound is always that of the experiment's platform.
         size: The size.
-        platform: The platform with the costs of a library's protocol; None for that of the
-            experiment, whose lower bound the run has in both cases.
         verify: Whether to verify the schedule first.
         record: Whether to record activities and messages.
 
@@ -216,9 +213,10 @@ def run_once(
         VerificationError: The schedule is not correct.
         SimulationError: The run cannot finish; the message names the waiting ranks.
     """
-    return simulate(
-        laid_out,
-        platform or experiment.machine(),
+    case = laid_out if isinstance(laid_out, TimedSchedule) else None
+    run = simulate(
+        laid_out.schedule if isinstance(laid_out, TimedSchedule) else laid_out,
+        (case and case.platform) or experiment.machine(),
         size=size,
         datatype=experiment.datatype,
         conditions=experiment.conditions(),
@@ -227,3 +225,6 @@ def run_once(
         record=record,
         bound_on=experiment.machine(),
     )
+    if case is not None:
+        run.name, run.launch = case.name, case.launch
+    return run

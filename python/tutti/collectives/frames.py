@@ -147,17 +147,18 @@ def rank_frame(run: _core.Run) -> pl.DataFrame:
     return pl.DataFrame({"rank": ranks, "start_ps": start, "finish_ps": finish})
 
 
-def timeline_frame(run: _core.Run, schedule: Schedule) -> pl.DataFrame:
+def timeline_frame(run: _core.Run, schedule: Schedule, launch: str = "launch") -> pl.DataFrame:
     """Returns the activities of every rank, by rank and time; empty for a run without a record.
 
     Columns: rank, channel (0 unless channels progress concurrently), step, name (of the step), kind
-    (send, wait, recv, reduce, copy, compute, sleep or noise), start_ps, end_ps, peer, bytes. The
-    peer is null for local work and for a multicast that the network forks.
+    (send, wait, recv, reduce, copy, compute, sleep, noise or `launch`), start_ps, end_ps, peer,
+    bytes. The peer is null for local work and for a multicast that the network forks.
     """
     columns = run.spans() or dict.fromkeys(
         ("rank", "channel", "step", "activity", "peer", "start_ps", "end_ps", "bytes"), b""
     )
-    kinds = pl.Series(_core.activities(), dtype=pl.String)
+    names = [launch if name == "launch" else name for name in _core.activities()]
+    kinds = pl.Series(names, dtype=pl.String)
     narrow = {key: _narrow(columns[key]) for key in ("rank", "channel", "step", "peer")}
     frame = pl.DataFrame(
         narrow

@@ -13,14 +13,15 @@ from tutti import _core
 from tutti.base.declared.models import LogGP, PipeliningPostal
 from tutti.base.units import Time, TimePerByte
 from tutti.collectives.columns import BASELINE
+from tutti.collectives.difference import Difference
 from tutti.collectives.request import TimedSchedule
 from tutti.platforms.contention import FlowLevel
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, schedule
-from tutti.view.quantity import format_rate, format_size, format_time
+from tutti.view.quantity import format_size, format_time
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
     from tutti.base.units import Size
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.request import ComparisonRequest
+    from tutti.collectives.result import Run
     from tutti.platforms.library import Hops, LibraryModel, LibrarySchedule, Prediction
     from tutti.platforms.machine import Platform
+
+    RunOf = Callable[[str, int, int], Run | str]
 
 AGREEMENT = 0.05
 """The difference from the library's own model above which a remark states it."""
 FAR = 2
-"""The factor above which the remark names the cause instead of a percentage."""
+"""The factor above which the time of a library's model only ranks algorithms."""
 _MOST_MESSAGES = 3_000_000
 """Most messages of a schedule of a library that a comparison of all algorithms simulates."""
 
@@ -137,6 +141,7 @@ class LibraryPlan:
             sizes=frozenset(sizes),
             label=one.label,
             platform=self.platform_of(one),
+            launch="launch" if one.launch_ps is None else "latency",
         )
 
     def platform_of(self, one: LibrarySchedule) -> Platform:
@@ -218,13 +223,18 @@ class LibraryPlan:
             })  # fmt: skip
         return rows
 
-    def differences(self, measured: pl.DataFrame) -> list[str]:
-        """Returns a line for each simulated algorithm that differs from the library's own model."""
+    def differences(self, measured: pl.DataFrame, run_of: RunOf) -> list[str]:
+        """Returns a line for each simulated algorithm that differs from the library's own model.
+
+        Args:
+            measured: The results.
+            run_of: Returns the run of a result, or why it is not repeated.
+        """
         found: dict[tuple[str, int], list[tuple[int, int]]] = {}
         columns = measured.select("schedule", "ranks", "size_bytes", "time_ps")
         for name, ranks, size, time in columns.iter_rows():
             found.setdefault((name, ranks), []).append((size, time))
-        texts = (self.difference(*key, points) for key, points in found.items())
+        texts = (self.difference(*key, points, run_of) for key, points in found.items())
         return [text for text in texts if text]
 
     def beyond(self, bounds: Mapping[tuple[int, int], int | None]) -> list[str]:
@@ -247,13 +257,16 @@ class LibraryPlan:
         text += f"{format_size(size)}, {shares[most]:.1%} of the bound{several}"
         return [f"{text}: more than the links of the platform carry"]
 
-    def difference(self, name: str, ranks: int, points: Sequence[tuple[int, int]]) -> str:
+    def difference(
+        self, name: str, ranks: int, points: Sequence[tuple[int, int]], run_of: RunOf
+    ) -> str:
         """Returns how a simulated algorithm differs from the library's own model; empty if little.
 
         Args:
             name: The name in results.
             ranks: The rank count.
             points: Sizes in bytes with the simulated times in ps.
+            run_of: As in :meth:`differences`.
         """
         different = [
             (time / predicted.time_ps - 1, size, time)
@@ -265,15 +278,27 @@ class LibraryPlan:
             return ""
         share, size, time = max(different, key=lambda point: abs(point[0]))
         predicted = self.predicted[name, ranks, size]
-        reason = self.model.reason(predicted, ranks)
         several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
-        explain = _cause if max(1 + share, 1 / (1 + share)) > FAR else _terms
-        return (
+        text = (
             f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
-            f"the model of {self.model.title} has {format_time(predicted.time_ps)}"
-            f"{explain(predicted, size, time)}"
-            f"{reason and '. '}{reason}"
+            f"the model of {self.model.title} has {format_time(predicted.time_ps)} ({share:+.0%})"
         )
+        run = run_of(name, ranks, size)
+        if isinstance(run, str):
+            return f"{text}. {run}"
+        parts = Difference.of(run, predicted)
+        reasons = [self.model.reason(predicted, ranks, part.name) for part in parts.main]
+        reasons.append(self._advice(parts, share))
+        return ". ".join(filter(None, (text, parts.text(), *reasons)))
+
+    def _advice(self, parts: Difference, share: float) -> str:
+        """Returns which of two times to use, where it is known."""
+        if "waiting" in [part.name for part in parts.main] and share > 0:
+            title = self.model.title
+            return f"The model of {title} has no waiting, and no link explains it: use its time"
+        if 1 / (1 + share) > FAR:
+            return "The library uses its time to select algorithms, not to predict this time"
+        return ""
 
 
 def _ps_per_gb(rate: TimePerByte) -> int:
@@ -282,48 +307,6 @@ def _ps_per_gb(rate: TimePerByte) -> int:
 
 def _per_byte(bytes_per_s: float) -> TimePerByte:
     return TimePerByte.parse(f"{bytes_per_s / 1e9:.6g} GB/s")
-
-
-def _rate(predicted: Prediction, size: int) -> str:
-    """Returns the bandwidth term of a library's model as a rate."""
-    return format_rate(size / (predicted.time_ps - predicted.latency_ps) * 1e12)
-
-
-def _terms(predicted: Prediction, size: int, time: int) -> str:
-    """Returns a difference of up to `FAR`, and the terms of the library's model."""
-    share, latency = time / predicted.time_ps - 1, predicted.latency_ps
-    transfer, simulated = predicted.time_ps - latency, time - latency
-    head = f" ({share:+.0%}): "
-    if max(latency, transfer) <= time < predicted.time_ps:
-        return (
-            f"{head}it adds a transfer of {format_time(transfer)} to a latency of "
-            f"{format_time(latency)}, which overlap in the simulation"
-        )
-    if simulated > transfer:
-        return (
-            f"{head}after a latency of {format_time(latency)}, the transfer takes "
-            f"{format_time(transfer)} in the model and {format_time(simulated)} on the links"
-        )
-    return f"{head}a latency of {format_time(latency)} and {_rate(predicted, size)}"
-
-
-def _cause(predicted: Prediction, size: int, time: int) -> str:
-    """Returns a difference above `FAR`, and the term of the library's model that causes it."""
-    if predicted.time_ps > time:
-        factor = f"{predicted.time_ps / time:.3g} times as long"
-    else:
-        factor = f"while the simulation takes {time / predicted.time_ps:.3g} times as long"
-    # Of a longer time, the latency is the cause if it is most of the excess.
-    excess = predicted.time_ps - time if predicted.time_ps > time else predicted.time_ps
-    if 2 * predicted.latency_ps > excess:
-        term = f"latency of {format_time(predicted.latency_ps)}"
-    else:
-        simulated = format_rate(size / time * 1e12)
-        term = f"rate of {_rate(predicted, size)}, where the simulation reaches {simulated}"
-    return (
-        f", {factor}. The cause is its {term}. The library uses this value to select algorithms, "
-        f"not to predict this time"
-    )
 
 
 def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tutti.platforms.library import is_library
+from tutti.platforms.library import is_library, with_schedule
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, schedule
 from tutti.schedules.proving import messages_of
@@ -33,6 +33,7 @@ class TimedSchedule:
         sizes: The sizes at which it is measured, in bytes; None for all.
         label: The name in results, if it is not that of the schedule.
         platform: The platform with the costs of a library's protocol; None for that of the request.
+        launch: What a rank does first: `launch`, or `latency` if it is that of a library's model.
     """
 
     algorithm: str
@@ -42,11 +43,17 @@ class TimedSchedule:
     sizes: frozenset[int] | None = None
     label: str = ""
     platform: Platform | None = None
+    launch: str = "launch"
 
     @property
     def name(self) -> str:
         """The name in results."""
         return self.label or self.schedule.name
+
+    @property
+    def title(self) -> str:
+        """The name in results, and that of the schedule if it differs."""
+        return with_schedule(self.name, self.schedule.name)
 
     @property
     def work(self) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti import _core
 from tutti.energy.errors import EnergyError
+from tutti.platforms.library import with_schedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,9 @@ class Run:
 
     Attributes:
         schedule: The schedule.
+        name: The name in results: that of the schedule, or of the library's algorithm.
+        launch: What a rank does before its first op: `launch`, or `latency` if it is the latency of
+            all messages in the library's model.
         platform: The platform.
         size: The payload, by the collective's convention.
         datatype: The datatype of the elements.
@@ -63,6 +67,8 @@ class Run:
         self._run = _core.simulate(case, record=record)
         self._has_record = record
         self.schedule = schedule
+        self.name = schedule.name
+        self.launch = "launch"
         self.platform = platform
         self.size = size
         self.datatype = datatype
@@ -73,6 +79,11 @@ class Run:
         self.message_bytes = self._run.message_bytes
         self.delivered = self._run.delivered
         self.delivered_bytes = self._run.delivered_bytes
+
+    @property
+    def title(self) -> str:
+        """The name in results, and that of the schedule if it differs."""
+        return with_schedule(self.name, self.schedule.name)
 
     @cached_property
     def closed_form_ps(self) -> int | None:
@@ -122,7 +133,7 @@ class Run:
         """The activities of every rank: see :func:`tutti.collectives.frames.timeline_frame`."""
         from tutti.collectives.frames import timeline_frame
 
-        return timeline_frame(self._recorded, self.schedule)
+        return timeline_frame(self._recorded, self.schedule, self.launch)
 
     @cached_property
     def messages_frame(self) -> pl.DataFrame:
@@ -284,7 +295,7 @@ class Run:
 
     def __repr__(self) -> str:
         time = _core.format_time(self.completion_ps)
-        name = f"{self.schedule.name} on {self.schedule.ranks} ranks"
+        name = f"{self.title} on {self.schedule.ranks} ranks"
         proof = "" if self.not_verified is None else ", schedule not verified"
         return f"<Run of {name}, {self.size}: {time}{proof}>"
 

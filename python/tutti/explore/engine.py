@@ -208,7 +208,7 @@ class Engine:
         if known is None:
             _, case = self._case(state, point)
             size = Size(bytes=point.size)
-            known = run_once(experiment, case.schedule, size, platform=case.platform)
+            known = run_once(experiment, case, size)
             self._runs.put(key, known)
         return known
 

@@ -102,7 +102,7 @@ def run_json(run: Run, rival: Run | None = None, *, ps_per_byte: float = 1.0) ->
     """
     path = run.critical_path
     return {
-        "schedule": run.schedule.name,
+        "schedule": run.name,
         "ranks": run.schedule.ranks,
         "size": run.size.bytes,
         "time_ps": run.completion_ps,
@@ -134,7 +134,7 @@ def _reason(run: Run, rival: Run | None, ps_per_byte: float) -> str:
     )
     gap = slower.completion_ps - faster.completion_ps
     saved = why(first, second, gap_ps=gap, ps_per_byte=ps_per_byte)
-    return f"{faster.schedule.name} needs {saved}." if saved else ""
+    return f"{faster.name} needs {saved}." if saved else ""
 
 
 def _timeline(run: Run) -> dict[str, Any]:

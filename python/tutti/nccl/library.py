@@ -198,12 +198,15 @@ class NcclLibrary:
         names = {row.algorithm for row in rows if row.considered}
         return [f"{self.name}:{word}" for word, name in WORDS.items() if name in names]
 
-    def reason(self, predicted: Prediction, ranks: Ranks) -> str:
-        """Returns what NCCL counts and links do not; empty if nothing.
+    def reason(self, predicted: Prediction, ranks: Ranks, part: str) -> str:
+        """Returns what NCCL counts in a part and links do not; empty if nothing.
 
         It is half of a tree, a part of the NVLinks, or the factors and constants of its tables.
         """
-        found = (self._rate_reason(predicted.algorithm, ranks), predicted.corrections)
+        of_latency, of_rate = predicted.corrections
+        if part != "transfer":
+            return of_latency if part == "latency" else ""
+        found = (self._rate_reason(predicted.algorithm, ranks), of_rate)
         return ". ".join(filter(None, found))
 
     def _rate_reason(self, algorithm: str, ranks: Ranks) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tutti.nccl.channels import channel_counts, has_nvls
 from tutti.nccl.settings import PROTOCOLS, Settings
 from tutti.nccl.system import NO_GRAPH, Graph, NcclSystem
+from tutti.nccl.tuned import UNCORRECTED, Corrections
 from tutti.nccl.versions import Version, tree_correction
 
 _GRAPH_OF = {
@@ -248,16 +249,18 @@ class Model:
             latency *= self._plateau_factor
         return latency, bandwidth
 
-    def corrections(self, algorithm: str, protocol: str, size: int) -> str:
-        """Returns the empirical factors of :meth:`terms` for a size; empty if there are none."""
+    def corrections(self, algorithm: str, protocol: str, size: int) -> Corrections:
+        """Returns the empirical factors of :meth:`terms` for a size."""
         if self.collective != "all_reduce":
-            return ""
+            return UNCORRECTED
         factor = self._tree_factor(protocol, size) if algorithm == "Tree" else 1.0
         if factor != 1.0:
-            return f"NCCL multiplies the rate of trees by {factor:g} at this size"
+            rate = f"NCCL multiplies the rate of trees by {factor:g} at this size"
+            return Corrections(transfer=rate)
         if (algorithm, protocol) == ("Ring", "Simple") and self._plateau(size):
-            return f"NCCL multiplies the latency of rings between nodes by {self._plateau_factor:g}"
-        return ""
+            factor = self._plateau_factor
+            return Corrections(f"NCCL multiplies the latency of rings between nodes by {factor:g}")
+        return UNCORRECTED
 
     @property
     def _plateau_factor(self) -> float:

@@ -26,6 +26,7 @@ from tutti.nccl.presets import partial_system, preset_names, preset_of
 from tutti.nccl.schedules import Layout, notation_of
 from tutti.nccl.settings import COLLECTIVES
 from tutti.nccl.tuning import best, candidates
+from tutti.platforms.library import with_schedule
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
@@ -173,8 +174,14 @@ class LibraryChoice:
             ConfigError: tutti has no schedule that the library selects, or the nodes have different
                 numbers of ranks.
         """
-        parts = self._nccl(call, size) if self.library == NCCL else self._mpi(call, size)
-        named = ", then ".join(notation for _, notation in parts)
+        algorithm = ""
+        if self.library == NCCL:
+            algorithm, notation = self._nccl(call, size)
+            parts: Parts = [(call.collective, notation)]
+        else:
+            parts = self._mpi(call, size)
+        laid_out = ", then ".join(notation for _, notation in parts)
+        named = with_schedule(algorithm or laid_out, laid_out)
         line = f"{call.collective} on {len(call.group)} ranks: {named}"
         self.selected.setdefault(line, set()).add(size)
         return parts
@@ -199,12 +206,13 @@ class LibraryChoice:
             raise mistake(problem, source="--library", expected="--algorithm NAME")
         return parts
 
-    def _nccl(self, call: CollectiveCall, size: int) -> Parts:
+    def _nccl(self, call: CollectiveCall, size: int) -> tuple[str, str]:
+        """Returns NCCL's name of an algorithm, empty without one, and the schedule."""
         if call.collective == "barrier":
-            return [(call.collective, "dissemination")]
+            return "", "dissemination"
         if call.collective not in COLLECTIVES:
             self.notes[f"NCCL has no {call.collective}: sends and receives, all at once"] = None
-            return [(call.collective, "direct")]
+            return "", "direct"
         width, nodes = self._layout(call, preset_of(self.detail).gpus_per_node)
         known = partial_system(self.detail, nodes, width)
         if width != preset_of(self.detail).gpus_per_node:
@@ -217,7 +225,7 @@ class LibraryChoice:
         if favourite != algorithm:
             text = f"NCCL selects {favourite}, which messages cannot represent: {algorithm} instead"
             self.notes[text] = None
-        return [(call.collective, notation_of(algorithm, call.collective, Layout(width, nodes)))]
+        return algorithm, notation_of(algorithm, call.collective, Layout(width, nodes))
 
     def _layout(self, call: CollectiveCall, gpus: int) -> tuple[int, int]:
         """Returns the ranks per node of a group, and the number of nodes."""

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from tutti.base.files.mistakes import mistake
 from tutti.nccl.p2p import P2P_COLLECTIVES, p2p_candidates
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS, Settings
-from tutti.nccl.tuned import Candidate
+from tutti.nccl.tuned import Candidate, Corrections
 
 if TYPE_CHECKING:
     from tutti.nccl.system import NcclSystem
@@ -184,12 +184,14 @@ class _Model:
         far = 2 * nodes if self.collective == "all_reduce" else nodes - 1
         return base + (self._steps - far) * max(within, post) + far * between
 
-    def _corrections(self, algorithm: str, protocol: str, factor: float) -> str:
-        found = [f"multiplies the rate by {factor:g} at this size"] if factor != 1.0 else []
+    def _corrections(self, algorithm: str, protocol: str, factor: float) -> Corrections:
+        latency = rate = ""
+        if factor != 1.0:
+            rate = f"RCCL's table multiplies the rate by {factor:g} at this size"
         if self.system.nodes > 1:
             step = self._constants(algorithm).net[PROTOCOLS.index(protocol)]
-            found.append(f"has {step:g} us for a step between nodes")
-        return f"RCCL's table {' and '.join(found)}" if found else ""
+            latency = f"RCCL's table has {step:g} us for a step between nodes"
+        return Corrections(latency, rate)
 
     def _correction(self, algorithm: str, protocol: str, size: int) -> float:
         if algorithm == "Ring" and self.system.nodes == 1:

@@ -3,6 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Corrections(NamedTuple):
+    """The empirical factors and constants of a prediction that no link has; empty without any.
+
+    Attributes:
+        latency: Those of the latency.
+        transfer: Those of the rate.
+    """
+
+    latency: str = ""
+    transfer: str = ""
+
+
+UNCORRECTED = Corrections()
 
 
 @dataclass(frozen=True)
@@ -19,7 +35,7 @@ class Candidate:
         channels: The number of channels that NCCL uses for the size; 0 if not considered, and for
             sends and receives, whose channels are not modelled.
         threads: The number of threads per block; 0 as for `channels`.
-        corrections: The factors and constants of the prediction that no link has; empty if none.
+        corrections: The factors and constants of the prediction that no link has.
         fallback: NCCL takes it only because the settings leave no algorithm.
     """
 
@@ -31,7 +47,7 @@ class Candidate:
     time: float = float("inf")
     channels: int = 0
     threads: int = 0
-    corrections: str = ""
+    corrections: Corrections = UNCORRECTED
     fallback: bool = False
 
     @property

@@ -70,15 +70,15 @@ class Prediction:
         protocol: The library's name of the protocol, such as ``Simple``.
         latency_ps: The part of the time that does not depend on the size.
         time_ps: The time.
-        corrections: What the model has in addition to latencies and rates of links; empty if
-            nothing.
+        corrections: The empirical factors and constants of the latency and of the rate, each as a
+            text; empty if there are none.
     """
 
     algorithm: str
     protocol: str
     latency_ps: int
     time_ps: int
-    corrections: str = ""
+    corrections: tuple[str, str] = ("", "")
 
     @property
     def choice(self) -> str:
@@ -111,8 +111,8 @@ class LibrarySchedule:
         label: The name in results, such as ``nccl:ring,simple``.
         schedule: The notation, or the schedule if no notation generates it.
         model: The name of the platform's model with the costs of the protocol.
-        launch_ps: The launch of the collective, if the library states one for the algorithm and the
-            number of nodes; None for that of the model.
+        launch_ps: The latency of the collective in the library's model, which takes the place of
+            the launch and of the latency of messages; None if messages have their own.
         predicted: What the library's own model predicts.
         interval: The bytes that other channels of a rank send between two messages of a channel; 0
             for one channel. None if the messages of a step leave a rank at once.
@@ -162,8 +162,8 @@ class LibraryModel(Protocol):
     def notations(self, collective: str, ranks: Ranks) -> list[str]:
         """Returns the notations of the algorithms that the library considers."""
 
-    def reason(self, predicted: Prediction, ranks: Ranks) -> str:
-        """Returns what limits a prediction other than links; empty if nothing."""
+    def reason(self, predicted: Prediction, ranks: Ranks, part: str) -> str:
+        """Returns what determines the `latency` or the `transfer`, except links; may be empty."""
 
     def schedule(
         self, notation: str, collective: str, ranks: Ranks, size: int, root: int = 0
@@ -174,3 +174,17 @@ class LibraryModel(Protocol):
 def is_library(notation: object) -> bool:
     """Returns whether a notation names the algorithm of a library, such as ``nccl:ring``."""
     return isinstance(notation, str) and notation.partition(":")[0].strip() in LIBRARIES
+
+
+def with_schedule(name: str, laid_out: str) -> str:
+    """Returns the name of an algorithm and, in parentheses, its schedule if that has another name.
+
+    The library's name is first: it is what commands take. The schedule is what it consists of.
+
+    Examples:
+        >>> with_schedule("nccl:ring,simple", "ring:node=8,channels=8")
+        'nccl:ring,simple (ring:node=8,channels=8)'
+        >>> with_schedule("ring", "ring")
+        'ring'
+    """
+    return name if laid_out in {"", name} else f"{name} ({laid_out})"

@@ -119,8 +119,7 @@ def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]
         first = [f"no schedule is verified: {SKIPPED}"]
     else:
         lines = [
-            f"not verified, as {one.reason}: {one.case.schedule.name}, "
-            f"{one.case.schedule.ranks} ranks"
+            f"not verified, as {one.reason}: {one.case.title}, {one.case.schedule.ranks} ranks"
             for one in unverified
         ]
         first = capped(lines, "not verified")

@@ -76,6 +76,7 @@ FAINT = "#C3C8CF"
 """The colour of waiting and idle time, below 3:1 with white so that work is more visible."""
 KIND_COLOURS: dict[str, str] = {
     "launch": PURPLE,
+    "latency": PURPLE,
     "send": SKY,
     "wait": FAINT,
     "recv": ORANGE,

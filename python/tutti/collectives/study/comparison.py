@@ -18,7 +18,7 @@ from tutti.study.console import remark
 from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
-from tutti.view.quantity import plural
+from tutti.view.quantity import format_size, plural
 from tutti.view.view import Data, View
 
 if TYPE_CHECKING:
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from tutti.collectives.comparison import Measurement, Region
     from tutti.collectives.experiment import ExperimentPlan
     from tutti.collectives.files.resolve import Experiment
+    from tutti.collectives.result import Run
     from tutti.schedules.proving import Unverified
 
 _DRAWN_RANKS = 64
 """Ranks above which no timeline is drawn: it would be unreadable."""
+_MOST_REPEATED = 500_000
+"""Most messages of a run that is repeated for the parts of its time: two runs of up to 1 s."""
 
 
 def compare(
@@ -82,7 +85,7 @@ def compare(
         plan=laid_out,
         run=functools.cache(lambda: _run(laid_out, drawn)),
         title=experiment.title or "",
-        remarks=[_drawn(drawn)],
+        remarks=[_drawn(laid_out, drawn)],
         top=top,
         report=is_reported,
         energies=rows.energies(),
@@ -117,11 +120,22 @@ def _of_library(plan: ExperimentPlan, frame: pl.DataFrame) -> list[str]:
         for name in experiment.algorithms or ()
         if (text := one_adapter(plan.library.model, name, experiment.ranks[-1]))
     ]
-    differences = plan.library.differences(frame) if plan.request.is_repeatable else []
+    differences = []
+    if plan.request.is_repeatable:
+        differences = plan.library.differences(frame, functools.partial(_repeated, plan))
     bounds = dict(
         zip(frame.select("ranks", "size_bytes").iter_rows(), frame["bound_ps"], strict=True)
     )
     return [*single, *plan.library.notes, *differences, *plan.library.beyond(bounds)]
+
+
+def _repeated(plan: ExperimentPlan, name: str, ranks: int, size: int) -> Run | str:
+    """Returns the run of a result, or the command that repeats it if it takes long."""
+    case = plan.case(name, ranks, size)
+    if (case.messages or 0) > _MOST_REPEATED:
+        where = f"{ranks} ranks and {format_size(size)}"
+        return f"`tutti run {name}` with {where} shows the parts of the difference"
+    return run_once(plan.experiment, case, Size(bytes=size), verify=False)
 
 
 def _prove(study: Study[Any], plan: ExperimentPlan, *, skip: bool) -> list[Unverified]:
@@ -163,12 +177,7 @@ def _measured(study: Study[Any], plan: ExperimentPlan, threads: int) -> Rows:
 def _run(plan: ExperimentPlan, drawn: Measurement) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Returns the timeline and the messages of a measurement, whose schedule is verified."""
     case, size = plan.case(drawn.schedule, drawn.ranks, drawn.size_bytes), drawn.size_bytes
-    run = run_once(
-        *(plan.experiment, case.schedule, Size(bytes=size)),
-        platform=case.platform,
-        verify=False,
-        record=True,
-    )
+    run = run_once(plan.experiment, case, Size(bytes=size), verify=False, record=True)
     return run.timeline, run.messages_frame
 
 
@@ -180,9 +189,9 @@ def _example(regions: Sequence[Region]) -> Measurement:
     return min(regions, key=lambda region: region.ranks).clearest.winner
 
 
-def _drawn(one: Measurement) -> str:
-    size = Size(bytes=one.size_bytes)
-    return f"the timeline shows {one.schedule} on {one.ranks} ranks with {size}"
+def _drawn(plan: ExperimentPlan, one: Measurement) -> str:
+    size, case = Size(bytes=one.size_bytes), plan.case(one.schedule, one.ranks, one.size_bytes)
+    return f"the timeline shows {case.title} on {one.ranks} ranks with {size}"
 
 
 def _differing_bits(regions: Sequence[Region], plan: ExperimentPlan) -> list[str]:

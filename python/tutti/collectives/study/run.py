@@ -41,15 +41,14 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
     case = read("laying out", lambda: _case(experiment, notation, library))
     result = read(
         "verifying and simulating" if verify else "simulating",
-        lambda: run_once(
-            *(experiment, case.schedule, size), platform=case.platform, verify=verify, record=True
-        ),
+        lambda: run_once(experiment, case, size, verify=verify, record=True),
     )
     predicted = None
     if library is not None:
         library.predict(experiment.collective, ranks, [size])
         predicted = library.baselines.get((ranks, size.bytes))
-        differs = library.difference(case.name, ranks, [(size.bytes, result.completion_ps)])
+        points = [(size.bytes, result.completion_ps)]
+        differs = library.difference(case.name, ranks, points, lambda *_: result)
         single = one_adapter(library.model, notation, ranks)
         beyond = library.beyond({(ranks, size.bytes): result.bound.at_least_ps})
         for text in filter(None, (single, *library.notes, differs, *beyond)):

@@ -83,7 +83,8 @@ def _messages(run: Run) -> tuple[str, str]:
 
 
 RUN: tuple[Column[Run], ...] = (
-    Column("schedule", lambda run: run.schedule.name, key="schedule"),
+    Column("schedule", lambda run: run.name, key="schedule"),
+    Column("laid out as", lambda run: run.schedule.name, key="laid_out"),
     Column("collective", lambda run: run.schedule.collective, key="collective"),
     Column("size", lambda run: run.size.bytes, format_size, key="size_bytes", fact=False),
     Column("ranks", lambda run: run.schedule.ranks, count, key="ranks", fact=False),
@@ -111,6 +112,8 @@ RUN: tuple[Column[Run], ...] = (
 )  # fmt: skip
 """The quantities of a run; those without a text are in `--json` only."""
 
+_CHANNELS = "The time of a rank is the mean of its {} channels, which work at the same time."
+_LATENCY = "Latency: the library's model has no launch for this algorithm, only the sum of both."
 OPS: tuple[Column[dict[str, Any]], ...] = (
     Column("op", itemgetter("op"), key="op"),
     Column("minimum", itemgetter("minimum_ps"), _core.format_time, key="minimum_ps"),
@@ -142,7 +145,7 @@ def run_view(
     energy = run.energy() if has_energy(run.platform) else None
     area = run.area() if energy and run.platform.effective_contention.kind != "mesh" else None
     return View(
-        headline=Fact("", f"{run.schedule.name}: {of}"),
+        headline=Fact("", f"{run.title}: {of}"),
         facts=[
             *figures_of(RUN, run),
             Fact("", key="model", value=model or run.platform.network),
@@ -237,10 +240,17 @@ def _baseline(run: Run, name: str, predicted: Prediction) -> Fact:
     return Fact(name, text, "library", values)
 
 
+def _channels(run: Run) -> int:
+    return max(1, run.timeline["channel"].n_unique())
+
+
 def _ops(run: Run) -> list[dict[str, Any]]:
-    """Returns the time per kind of op in ps: minimum, mean and maximum over the ranks."""
-    spent = (pl.col("end_ps") - pl.col("start_ps")).sum().alias("ps")
-    per_rank = run.timeline.group_by("kind", "rank").agg(spent)
+    """Returns the time per kind of op in ps: minimum, mean and maximum over the ranks.
+
+    The time of a rank is the mean of its channels, which work at the same time.
+    """
+    spent = (pl.col("end_ps") - pl.col("start_ps")).sum() // _channels(run)
+    per_rank = run.timeline.group_by("kind", "rank").agg(spent.alias("ps"))
     times = {kind: per_rank.filter(pl.col("kind") == kind)["ps"].to_list() for kind in MARKS}
     ranks = run.schedule.ranks
     return [
@@ -257,7 +267,10 @@ def _ops(run: Run) -> list[dict[str, Any]]:
 
 def _tables(run: Run) -> Iterable[RenderableType]:
     """Yields the time per kind of op, and the busiest links if the platform has links."""
-    yield ReportTable(OPS, _ops(run))
+    channels = _channels(run)
+    notes = [_CHANNELS.format(channels)] if channels > 1 else []
+    notes += [_LATENCY] if run.launch == "latency" else []
+    yield ReportTable(OPS, _ops(run), caption=" ".join(notes))
     links = run.links
     if links.is_empty():
         return
@@ -297,7 +310,7 @@ def _drawings(run: Run) -> dict[str, Callable[[Path], Path]]:
         drawings["trace.pftrace"] = lambda path: write_trace(path, run.timeline, run.messages_frame)
     ranks = run.schedule.ranks
     if ranks <= _DRAWN_RANKS:
-        title = f"{run.schedule.name}, {ranks} ranks"
+        title = f"{run.title}, {ranks} ranks"
         drawings["timeline.svg"] = lambda path: write_timeline(
             path, run.timeline, run.messages_frame, title
         )

@@ -16,6 +16,7 @@ _SHOWN_RANKS = 16
 _WAIT = "wait"
 MARKS = {
     "launch": "|",
+    "latency": "|",
     "send": ">",
     "recv": "<",
     "reduce": "+",
@@ -32,13 +33,16 @@ def timeline_lines(timeline: pl.DataFrame, ranks: int, width: int) -> Iterator[s
     """Yields a line per rank and a legend.
 
     A column shows the kind of op with the longest time; waits only without other ops, which are
-    often much shorter than a column. If ranks only wait, there are no lines of ranks.
+    often much shorter than a column. If ranks only wait, there are no lines of ranks. Of several
+    channels, the first is shown.
 
     Args:
         timeline: The timeline frame of a run, times in picoseconds.
         ranks: The number of ranks; the first ones are shown.
         width: The width of a rank's timeline, in characters.
     """
+    channels = timeline["channel"].n_unique()
+    timeline = timeline.filter(channel=0)
     kinds = set(timeline["kind"].unique())
     end = int(timeline["end_ps"].cast(pl.Int64).max() or 0)  # type: ignore[arg-type]
     if kinds <= {_WAIT}:
@@ -49,7 +53,8 @@ def timeline_lines(timeline: pl.DataFrame, ranks: int, width: int) -> Iterator[s
         spans = timeline.filter(pl.col("rank") == rank)
         yield f"{rank:>5} |{_line(spans, end, width)}|"
     legend = ", ".join(f"{mark} {kind}" for kind, mark in MARKS.items() if kind in kinds)
-    yield f"       0 to {_core.format_time(end)}: {legend}"
+    drawn = f"; channel 0 of {channels}" if channels > 1 else ""
+    yield f"       0 to {_core.format_time(end)}: {legend}{drawn}"
     if shown < ranks:
         yield f"       ranks {shown} to {ranks - 1}: see timeline.parquet"
 
