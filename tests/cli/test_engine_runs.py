@@ -84,7 +84,7 @@ def test_compare_draws_no_run_of_many_messages(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "no timeline is drawn: each winner has more than 30,000 messages" in done.stderr
     assert not (tmp_path / "winner.pftrace").exists()
-    done = call("compare", "broadcast")
+    done = call("compare", "broadcast", cwd=ROOT)
     assert "broadcast is a collective: use --collective broadcast" in done.stderr
 
 
