@@ -12,7 +12,6 @@ import argparse
 import os
 import sys
 import time
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +27,8 @@ from tutti.measured.predict import folds
 from tutti.measured.predict.catalogue import execution, is_default
 from tutti.measured.predict.curve import DEVIATIONS_90
 from tutti.measured.predict.features import sides_of
-from tutti.measured.predict.model import CalibratedModel, Hardware, calibrate
+from tutti.measured.predict.hardware import Hardware, hardware_of_systems
+from tutti.measured.predict.model import CalibratedModel, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -191,12 +191,14 @@ def parameters(model: CalibratedModel) -> dict[str, pl.DataFrame]:
     return {machine: pl.concat(parts) for machine, parts in tables.items()}
 
 
-def hardware_of(path: Path) -> dict[str, Hardware]:
-    """Returns what a file states of each system; nothing if there is no file."""
-    if not path.exists():
-        return {}
-    table = tomllib.loads(path.read_text("utf-8"))
-    return {name: Hardware(**entry) for name, entry in table.items()}
+def network_of(*frames: pl.DataFrame) -> dict[str, Hardware]:
+    """Returns the nodes and networks of all systems, from their platform files.
+
+    The gamma of these files is left out: it is a result of this script.
+    """
+    systems = pl.concat([one["system"] for one in frames]).unique().drop_nulls().sort()
+    found = hardware_of_systems(systems.to_list())
+    return {name: one.without_fits for name, one in found.items()}
 
 
 def with_allocations(data: Path, *frames: pl.DataFrame) -> list[pl.DataFrame]:
@@ -234,7 +236,7 @@ def main() -> None:
             rows = read_measurements(options.data / "train.csv").rows
             questions = read_questions(options.data / "questions.csv").rows
             rows, questions = with_allocations(options.data, rows, questions)
-        hardware = hardware_of(FOLDER / "hardware.toml")
+        hardware = network_of(rows, questions)
         board = scoreboard(rows, questions, hardware=hardware, workers=options.workers)
     except TuttiError as error:
         sys.exit(str(error))
