@@ -60,6 +60,11 @@ class MeasuredInput:
         str | None, _measured("--library", help="MPI library, such as openmpi or mpich; default: "
                               "the most frequent.")
     ] = None  # fmt: skip
+    platform: Annotated[
+        str | None, _measured("--platform", "-p", metavar="NAME", help="Platform of that system, "
+                              "from whose nodes and network the calibration starts: name, file or "
+                              "topology; default: the one with the system's name.")
+    ] = None  # fmt: skip
     memory: Annotated[
         str | None, _measured("--memory", help="Memory of the buffers: host or gpu; default: the "
                               "most frequent.")
@@ -141,6 +146,7 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
         system=measured.system,
         library=library_family(measured.library) if measured.library else None,
         memory=measured.memory,
+        platform=measured.platform,
         **_sizes(job),
     )
 
