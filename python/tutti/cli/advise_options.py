@@ -41,7 +41,8 @@ class MeasuredInput:
         Path | None, _measured(
             "--allocations", metavar="FILE",
             help="CSV file with the host of each rank of the measured jobs: system, timestamp, "
-            "rank, host. Messages between groups of the network then take longer.")
+            "rank, host, and group unless host names state it. Messages between groups of the "
+            "network then take longer.")
     ] = None  # fmt: skip
     algorithm: Annotated[
         list[str] | None, _measured(
