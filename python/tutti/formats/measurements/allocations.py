@@ -2,7 +2,7 @@
 
 A CSV file with the columns `system`, `timestamp` (of the job), `rank`, `host` and, optionally,
 `file` (of one job with several runs), `position` and `group`. Groups that the file does not state
-follow from the names of hosts where docs/machines/facts.md states or infers how: a cell of Leonardo
+follow from the names of hosts where docs/machines/facts.md states or infers how. A cell of Leonardo
 has 180 consecutive nodes, a group of LUMI is a cabinet, and the number after `as` is the island of
 MareNostrum 5 ACC.
 """

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.measured.advise.scope import Scope
+    from tutti.measured.predict.hardware import Gamma
     from tutti.platforms.files.platform_file import RawPlatform
 
 _UNNAMED: Final = "machine"
@@ -122,7 +123,7 @@ def known_hardware(rows: pl.DataFrame, scope: Scope, name: str | None) -> KnownH
         )
         return KnownHardware(found, None, f"{text}; {_OPTION} names one", tuple(remarks))
     platform, origin = chosen
-    values = _values(found[scope.system or _UNNAMED], _stack(scope))
+    values = _values(found[scope.system or _UNNAMED], _stacks(scope))
     text = f"platform {platform.name} ({origin}): {values}"
     return KnownHardware(found, platform.name, text, tuple(remarks))
 
@@ -173,16 +174,16 @@ def _contradicted(name: str, faster: str) -> Exception:
     )
 
 
-def _stack(scope: Scope) -> str:
+def _stacks(scope: Scope) -> list[str]:
     """Returns library, interface, ranks per node and memory of the measurements to decide for."""
     rows = scope.rows.filter(role=CANDIDATE)
     placed = rows.filter(ranks_per_node=scope.ranks_per_node)
-    labels = features((placed if len(placed) else rows).head(1)).labels["stack"]
-    return str(labels[0]) if len(labels) else ""
+    kinds = (placed if len(placed) else rows).unique(("library", "library_algorithm"))
+    return sorted({str(one) for one in features(kinds).labels["stack"]})
 
 
-def _values(hardware: Hardware, stack: str = "") -> str:
-    """Returns hardware in words."""
+def _values(hardware: Hardware, stacks: Sequence[str] = ()) -> str:
+    """Returns hardware in words, with the gamma of environments."""
     rate = format_rate(hardware.bytes_per_us * 1e6)
     parts = [
         f"latency {hardware.latency_us:.3g} us",
@@ -190,10 +191,15 @@ def _values(hardware: Hardware, stack: str = "") -> str:
         f"gap {hardware.gap_us:.3g} us",
         f"memory {format_rate(hardware.memory_bytes_per_us * 1e6)}",
     ]
-    gamma = hardware.gamma(stack) if stack else None
-    if gamma is not None:
-        parts.append(f"gamma {gamma.cached * 1e3:.3g} ns/B")
-        if gamma.cache_bytes is not None:
-            beyond = f"{gamma.beyond * 1e3:.3g} above {format_size(gamma.cache_bytes)}"
-            parts[-1] += f", {beyond}"
-    return "; ".join(parts)
+    gammas = {one: hardware.gamma(one) for one in stacks}
+    known = {one: _gamma_text(gamma) for one, gamma in gammas.items() if gamma is not None}
+    if len({*known.values()}) > 1:
+        known = {one: f"{text} of {one}" for one, text in known.items()}
+    return "; ".join([*parts, *dict.fromkeys(known.values())])
+
+
+def _gamma_text(gamma: Gamma) -> str:
+    text = f"gamma {gamma.cached * 1e3:.3g} ns/B"
+    if gamma.cache_bytes is None:
+        return text
+    return f"{text}, {gamma.beyond * 1e3:.3g} above {format_size(gamma.cache_bytes)}"
