@@ -29,6 +29,7 @@ from tutti.measured.predict.curve import DEVIATIONS_90
 from tutti.measured.predict.features import sides_of
 from tutti.measured.predict.hardware import Hardware, hardware_of_systems
 from tutti.measured.predict.model import CalibratedModel, calibrate
+from tutti.measured.predict.score import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,8 +57,9 @@ class Scoreboard:
         model: The model, calibrated on all rows.
         scales: Per machine of questions, `system`, its factors on standard deviations by novelty.
         questions: `question`, `system`, `collective`, `novelty`, whether it is `named` (not the
-            choice of the library), `predicted_us`, `low_us`, `high_us`, `choice_us` and, where
-            there is no prediction, its `reason`.
+            choice of the library), `predicted_us`, `low_us`, `high_us`, `choice_us`, whether it is
+            `chosen` of its :data:`tutti.measured.predict.score.GROUP` and, where there is no
+            prediction, its `reason`.
     """
 
     rows: pl.DataFrame
@@ -121,6 +123,8 @@ def _predicted(
     joined = joined.join(scales, on=("system", "novelty"), how="left", nulls_equal=True)
     half = (DEVIATIONS_90 * pl.col("scale") * pl.col("spread")).exp()
     lacking = pl.when(pl.col("predicted_us").is_null()).then("reason")
+    choice = pl.col("choice_us").round_sig_figs(DIGITS)
+    chosen = choice.rank("ordinal").over(GROUP) == 1  # of equal ones, the first question
     return joined.sort("question").select(
         "question",
         "system",
@@ -130,7 +134,8 @@ def _predicted(
         pl.col("predicted_us").round_sig_figs(DIGITS),
         (pl.col("predicted_us") / half).round_sig_figs(DIGITS).alias("low_us"),
         (pl.col("predicted_us") * half).round_sig_figs(DIGITS).alias("high_us"),
-        pl.col("choice_us").round_sig_figs(DIGITS),
+        choice,
+        chosen.fill_null(value=False).alias("chosen"),
         lacking.alias("reason"),
     )
 
@@ -162,7 +167,7 @@ def write(board: Scoreboard, *, page: Path, folder: Path, command: str) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     page.parent.mkdir(parents=True, exist_ok=True)
-    columns = ("question", "predicted_us", "low_us", "high_us", "choice_us")
+    columns = ("question", "predicted_us", "low_us", "high_us", "choice_us", "chosen")
     board.questions.drop_nulls("predicted_us").select(columns).write_csv(folder / "predictions.csv")
     for machine, table in parameters(board.model).items():
         path = folder / "calibration" / f"{machine}.csv"
