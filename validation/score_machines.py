@@ -27,12 +27,14 @@ from tutti.measured.predict import folds
 from tutti.measured.predict.catalogue import execution, is_default
 from tutti.measured.predict.curve import DEVIATIONS_90
 from tutti.measured.predict.features import sides_of
-from tutti.measured.predict.hardware import Hardware, hardware_of_systems
+from tutti.measured.predict.files import hardware_of_systems
 from tutti.measured.predict.model import CalibratedModel, calibrate
 from tutti.measured.predict.score import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tutti.measured.predict.hardware import Hardware
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "validation" / "machines"

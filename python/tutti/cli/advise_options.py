@@ -62,9 +62,9 @@ class MeasuredInput:
                               "the most frequent.")
     ] = None  # fmt: skip
     platform: Annotated[
-        str | None, _measured("--platform", "-p", metavar="NAME", help="Platform of that system, "
-                              "from whose nodes and network the calibration starts: name, file or "
-                              "topology; default: the one with the system's name.")
+        str | None, _measured("--platform", "-p", help="Name of the platform of that "
+                              "system, its file or a topology: the calibration starts from its "
+                              "nodes and network; default: the one with the system's name.")
     ] = None  # fmt: skip
     memory: Annotated[
         str | None, _measured("--memory", help="Memory of the buffers: host or gpu; default: the "

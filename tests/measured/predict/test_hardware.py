@@ -12,14 +12,8 @@ from tutti.base.errors import ConfigError
 from tutti.base.files.sourced import written
 from tutti.base.files.validate import validated
 from tutti.measured.predict.curve import NAMES
-from tutti.measured.predict.hardware import (
-    Gamma,
-    Hardware,
-    hardware_of,
-    hardware_of_systems,
-    least_us,
-    platform_of_system,
-)
+from tutti.measured.predict.files import hardware_of, hardware_of_systems, platform_of_system
+from tutti.measured.predict.hardware import Gamma, Hardware, least_us
 from tutti.platforms.files.platform_file import RawPlatform
 from tutti.platforms.files.presets import find_platform
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,8 +10,8 @@ import numpy as np
 from tutti.base.files.mistakes import mistake
 from tutti.measured.advise.scope import CANDIDATE
 from tutti.measured.predict.features import features
-from tutti.measured.predict.hardware import Hardware, hardware_of, least_us, platform_of_system
-from tutti.platforms.files.presets import find_platform
+from tutti.measured.predict.files import hardware_of, platform_of_option, platform_of_system
+from tutti.measured.predict.hardware import Hardware, least_us
 from tutti.platforms.nodes import ranks_per_node
 from tutti.view.quantity import format_rate, format_size, plural
 
@@ -49,22 +48,13 @@ class KnownHardware:
     remarks: tuple[str, ...] = ()
 
 
-def named_platform(name: str | None) -> RawPlatform | None:
-    """Returns the platform that the user named.
-
-    Raises:
-        ConfigError: The name is unknown, or the platform file is invalid.
-    """
-    return find_platform(name, folder=Path(), source=_OPTION) if name is not None else None
-
-
 def stated_ranks_per_node(name: str | None) -> int | None:
     """Returns the ranks per node of the platform that the user named; None if it states none.
 
     Raises:
         ConfigError: The name is unknown, or the platform file is invalid.
     """
-    platform = named_platform(name)
+    platform = platform_of_option(name, _OPTION)
     return ranks_per_node(platform) if platform is not None else None
 
 
@@ -78,7 +68,7 @@ def stated_system(name: str | None, systems: Sequence[str]) -> str | None:
     Raises:
         ConfigError: The name is unknown, or the platform file is invalid.
     """
-    platform = named_platform(name)
+    platform = platform_of_option(name, _OPTION)
     stated = platform.node.systems if platform is not None and platform.node is not None else []
     found = [one for one in systems if one.lower() in stated]
     return found[0] if len(found) == 1 else None
@@ -102,7 +92,7 @@ def known_hardware(rows: pl.DataFrame, scope: Scope, name: str | None) -> KnownH
     chosen: tuple[RawPlatform, str] | None = None
     for system in rows["system"].unique().sort():
         mine = system == scope.system
-        given = named_platform(name) if mine else None
+        given = platform_of_option(name, _OPTION) if mine else None
         platform = given or platform_of_system(system)
         if platform is None:
             continue
