@@ -71,8 +71,8 @@ def test_predictions_have_an_interval_per_question(
     found = pl.read_csv(tmp_path / "predictions.csv")
     columns = ["question", "predicted_us", "low_us", "high_us", "choice_us", "chosen"]
     assert found.columns == columns
-    _, asked = score_machines.sampled()
-    groups = asked.join(found, on="question").group_by(GROUP)
+    _, questions = score_machines.sampled()
+    groups = questions.join(found, on="question").group_by(GROUP)
     fastest = pl.col("choice_us").filter("chosen") == pl.col("choice_us").min()
     assert groups.agg(fastest.alias("right"))["right"].to_list() == [[True]] * len(groups.len())
     assert found["question"].is_sorted()
