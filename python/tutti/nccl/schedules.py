@@ -33,6 +33,10 @@ _MOST_SEGMENTS = 32
 _PIECE = 64 * KIB
 """The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
 _MOST_TREE_PIECES = 64
+_BEAT = KIB * KIB
+"""The bytes of all shards in a step of NVLSTree that take as long as its network's latency."""
+_MOST_OPS_OF_BEATS = 450_000
+"""Most ops of NVLSTree whose pieces are smaller than `_PIECE`: more take long to simulate."""
 _NVLS_CHUNK = 128 * KIB
 _COLLNET_CHUNK = 512 * KIB
 """The smallest pieces with SHARP. Source: NCCL 2.28, NCCL_NVLS_CHUNKSIZE, and chunks of Simple."""
@@ -248,7 +252,19 @@ def _sharp_pieces(algorithm: str, layout: Layout, size: int) -> int:
 
 
 def _nvls_tree_pieces(layout: Layout, size: int) -> int:
-    return max(1, min(_MOST_TREE_PIECES, size // (2 * layout.width * _PIECE)))
+    """Returns the pieces of a shard in a tree.
+
+    The first piece rises alone, and the last descends alone: few pieces take longer than NCCL's
+    model, which has both directions at once.
+    """
+    pieces = size // (2 * layout.width * _PIECE)
+    beats = min(size // _BEAT, _MOST_OPS_OF_BEATS // _ops_of_step(layout))
+    return max(1, min(_MOST_TREE_PIECES, max(pieces, beats)))
+
+
+def _ops_of_step(layout: Layout) -> int:
+    """Returns about the ops of a step of NVLSTree."""
+    return layout.nodes * layout.width * (2 * layout.width + 2)
 
 
 def nvls_tree(layout: Layout, pieces: int) -> Schedule:
@@ -266,7 +282,7 @@ def nvls_tree(layout: Layout, pieces: int) -> Schedule:
         AlgorithmError: The schedule has too many ops.
     """
     tree = _Tree.of(layout.nodes, pieces)
-    ops = layout.nodes * layout.width * tree.steps * (2 * layout.width + 2)
+    ops = tree.steps * _ops_of_step(layout)
     if ops > _MOST_OPS:
         problem = f"NVLSTree on {layout.nodes} nodes has about {ops:,} ops"
         raise AlgorithmError(f"{problem}: expected at most {_MOST_OPS:,}", kind="too_many_ranks")
