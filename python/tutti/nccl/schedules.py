@@ -187,7 +187,8 @@ def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Sch
     message = size // (width * nodes)
     most = min(_MOST_MESSAGE_PIECES, _MOST_OPS_OF_PIECES // ops)
     pieces = max(1, min(most, message // _MESSAGE_PIECE))
-    return relayed_all_to_all(width, nodes, pieces)
+    # A power of two divides messages that are rounded to 16 B or more, as those of nccl-tests.
+    return relayed_all_to_all(width, nodes, 1 << (pieces.bit_length() - 1))
 
 
 def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:
