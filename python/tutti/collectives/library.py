@@ -157,7 +157,8 @@ class LibraryPlan:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
             if one.launch_ps is not None and one.model in self.platform.library.models:
-                model = model.model_copy(update={"launch": Time(ps=one.launch_ps)})
+                launch = max(0, one.launch_ps - self._latency(*one.links))
+                model = model.model_copy(update={"launch": Time(ps=launch)})
             changes = self._costs(one, model)
             self._platforms[key] = self.platform.model_copy(update=changes)
         return self._platforms[key]
@@ -188,12 +189,16 @@ class LibraryPlan:
 
     def _step(self, hops: Hops, model: PipeliningPostal) -> Time:
         """Returns the mean latency of a message in a library's model, less that of its links."""
-        assert self.platform.routes is not None  # noqa: S101 - flows have links
-        node, pair = self.model.ranks_per_node, self.platform.routes.pair
-        links = pair(0, 1 % node).latency.ps * (hops.count - hops.between)
-        if hops.between:
-            links += pair(0, node).latency.ps * hops.between
+        links = self._latency(hops.count - hops.between, hops.between)
         return Time(ps=max(1, (hops.latency_ps - model.launch.ps - links) // hops.count))
+
+    def _latency(self, within: int, between: int) -> int:
+        """Returns the latency of the links of messages within nodes and between them, in ps."""
+        routes, node = self.platform.routes, self.model.ranks_per_node
+        if routes is None:
+            return 0
+        links = within * routes.pair(0, 1 % node).latency.ps if within else 0
+        return links + (between * routes.pair(0, node).latency.ps if between else 0)
 
     def rows(
         self, plan: ComparisonPlan, bounds: Mapping[tuple[int, int], int | None]

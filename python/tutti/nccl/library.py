@@ -276,6 +276,7 @@ class NcclLibrary:
             schedule=laid_out,
             model=f"{self.name}_nvls" if in_switches else f"{self.name}_{row.protocol.lower()}",
             launch_ps=round(row.latency * _PS) if in_switches else None,
+            links=_links(row.algorithm, layout),
             predicted=_prediction(row),
             interval=_interval(laid_out, size, count) if collective in CHAINED else None,
             concurrent=count,
@@ -305,6 +306,14 @@ def _equal_nodes(ranks: int, nodes: int) -> str | None:
         return None
     build = f"rail_optimized:npus={ranks // nodes},hosts={nodes}"
     return f"--set platform.topology.build={build} has {nodes} equal nodes"
+
+
+def _links(algorithm: str, layout: Layout) -> tuple[int, int]:
+    """Returns the messages of NVLSTree on the longest path, within nodes and between them.
+
+    A sum rises to the root of a node, up and down the tree, and reaches all GPUs of a node.
+    """
+    return (2, 2 * (layout.nodes.bit_length() - 1)) if algorithm == "NVLSTree" else (0, 0)
 
 
 def _interval(laid_out: str | Schedule, size: int, channels: int) -> int:

@@ -33,6 +33,10 @@ _MOST_SEGMENTS = 32
 _PIECE = 64 * KIB
 """The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
 _MOST_TREE_PIECES = 64
+_BEAT = KIB * KIB
+"""The bytes of all shards in a step of NVLSTree that take as long as its network's latency."""
+_MOST_OPS_OF_BEATS = 450_000
+"""Most ops of NVLSTree whose pieces are smaller than `_PIECE`: more take long to simulate."""
 _NVLS_CHUNK = 128 * KIB
 _COLLNET_CHUNK = 512 * KIB
 """The smallest pieces with SHARP. Source: NCCL 2.28, NCCL_NVLS_CHUNKSIZE, and chunks of Simple."""
@@ -183,7 +187,8 @@ def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Sch
     message = size // (width * nodes)
     most = min(_MOST_MESSAGE_PIECES, _MOST_OPS_OF_PIECES // ops)
     pieces = max(1, min(most, message // _MESSAGE_PIECE))
-    return relayed_all_to_all(width, nodes, pieces)
+    # A power of two divides messages that are rounded to 16 B or more, as those of nccl-tests.
+    return relayed_all_to_all(width, nodes, 1 << (pieces.bit_length() - 1))
 
 
 def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:
@@ -248,7 +253,19 @@ def _sharp_pieces(algorithm: str, layout: Layout, size: int) -> int:
 
 
 def _nvls_tree_pieces(layout: Layout, size: int) -> int:
-    return max(1, min(_MOST_TREE_PIECES, size // (2 * layout.width * _PIECE)))
+    """Returns the pieces of a shard in a tree.
+
+    The first piece rises alone, and the last descends alone: few pieces take longer than NCCL's
+    model, which has both directions at once.
+    """
+    pieces = size // (2 * layout.width * _PIECE)
+    beats = min(size // _BEAT, _MOST_OPS_OF_BEATS // _ops_of_step(layout))
+    return max(1, min(_MOST_TREE_PIECES, max(pieces, beats)))
+
+
+def _ops_of_step(layout: Layout) -> int:
+    """Returns about the ops of a step of NVLSTree."""
+    return layout.nodes * layout.width * (2 * layout.width + 2)
 
 
 def nvls_tree(layout: Layout, pieces: int) -> Schedule:
@@ -266,7 +283,7 @@ def nvls_tree(layout: Layout, pieces: int) -> Schedule:
         AlgorithmError: The schedule has too many ops.
     """
     tree = _Tree.of(layout.nodes, pieces)
-    ops = layout.nodes * layout.width * tree.steps * (2 * layout.width + 2)
+    ops = tree.steps * _ops_of_step(layout)
     if ops > _MOST_OPS:
         problem = f"NVLSTree on {layout.nodes} nodes has about {ops:,} ops"
         raise AlgorithmError(f"{problem}: expected at most {_MOST_OPS:,}", kind="too_many_ranks")

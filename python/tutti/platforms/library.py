@@ -114,6 +114,7 @@ class LibrarySchedule:
         launch_ps: The latency of the collective in the library's model, which takes the place of
             the launch and of the latency of messages; None if messages have their own.
         predicted: What the library's own model predicts.
+        links: The messages whose latency the launch contains, within nodes and between them.
         interval: The bytes that other channels of a rank send between two messages of a channel; 0
             for one channel. None if the messages of a step leave a rank at once.
         concurrent: The number of channels that do not wait for each other; 1 if each step waits for
@@ -127,6 +128,7 @@ class LibrarySchedule:
     model: str
     launch_ps: int | None
     predicted: Prediction
+    links: tuple[int, int] = (0, 0)
     interval: int | None = None
     concurrent: int = 1
     hops: Hops | None = None
