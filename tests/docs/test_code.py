@@ -92,6 +92,7 @@ NEEDS_A_SETUP = (
     "tutti mpi info --mpicc",
     "tutti noc from-netrace blackscholes",
     "tutti mpi plan --ranks 6",
+    "tutti trace run",
     "tutti train capture",
     "tutti train run step ",
     "tutti train run train.py",

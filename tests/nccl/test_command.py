@@ -72,3 +72,9 @@ def test_lists_systems() -> None:
 )
 def test_refuses(arguments: tuple[str, ...]) -> None:
     _call("explain", *arguments, code=2)
+
+
+def test_sends_and_receives_state_what_predicts_them(tmp_path: Path) -> None:
+    for options, is_noted in (("-c all_to_all -s 16MiB", True), ("-c broadcast -s 16MiB", False)):
+        text = call("nccl", "explain", *options.split(), cwd=tmp_path).stdout
+        assert ("NCCL has no model of all_to_all" in " ".join(text.split())) == is_noted

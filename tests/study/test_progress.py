@@ -44,12 +44,18 @@ def test_without_a_terminal_a_line_is_printed_every_ten_seconds(
     assert progress._EVERY_SECONDS == 10
     monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.02)
     for shown in (Progress("proving", work=100, total=8), Progress("fitting", work=4),
-                  Progress("reading")):  # fmt: skip
+                  Progress("reading"), Progress("laying out", work=400)):  # fmt: skip
         with shown:
-            shown.advance(1, 1)
+            if shown._work == 400:
+                shown.name("ring")
+                shown.advance(0)
+            else:
+                shown.advance(1, 1)
             time.sleep(0.1)
     lines = capfd.readouterr().err.splitlines()
-    assert {"proving: 1/8, 0 s", "fitting: 25 %, 0 s", "reading: 0 s"} == set(lines)
+    assert set(lines) == {
+        *("proving: 1/8, 0 s", "fitting: 25 %, 0 s", "reading: 0 s", "laying out ring: 0 s")
+    }
 
 
 def test_exhibits_report_progress(terminal: io.StringIO) -> None:

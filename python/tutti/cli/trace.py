@@ -65,10 +65,10 @@ def run(
 
     \b
     Examples:
-      tutti trace run app.goal  # exit code 2
-      tutti trace run app.bin -p loggp_cluster --json  # exit code 2
-      tutti trace run step.0.et -p dgx_h100_cluster --library platform  # exit code 2
-      tutti trace run step.0.et -p torus:4x4,rate=25GB/s --algorithm ring  # exit code 2
+      tutti trace run app.goal
+      tutti trace run app.bin -p loggp_cluster --json
+      tutti trace run step.0.et -p dgx_h100_cluster --library platform
+      tutti trace run step.0.et -p torus:4x4,rate=25GB/s --algorithm ring
     """
     if algorithm is not None and library is not None:
         raise mistake("excludes --algorithm", source="--library", expected="one of them")

@@ -33,8 +33,9 @@ def search(
     at a time until no change shortens the step. `of bound` is the share of the lower bound, which
     no algorithm can beat.
 
-    Writes search.parquet, a row per simulation, to the output folder, and the report and tables of
-    `tutti train run` with the chosen algorithms.
+    Writes search.parquet, a row per simulation, to the output folder, and the tables of `tutti
+    train run` with the chosen algorithms. It also writes the report, unless the step has several
+    micro-batches: then `tutti train run` with these algorithms writes it.
 
     \b
     Examples:

@@ -10,12 +10,15 @@ import re
 from typing import TYPE_CHECKING
 
 from tutti.base.units import Time
+from tutti.collectives.case import make_case
 from tutti.platforms.contention import FlowLevel, Packets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tutti.base.units import Size
     from tutti.platforms.machine import Platform
+    from tutti.schedules.ir import Schedule
     from tutti.topologies.graph import Routes
 
 _AT_ONCE = frozenset({"all_to_all", "gather", "scatter"})
@@ -60,6 +63,26 @@ def bound_platform(platform: Platform, collective: str, ranks: int) -> Platform:
     if not used or all(names == names & used for key, names in every.items()):
         return platform
     return platform.model_copy(update={"contention": contention.model_copy(update=changes)})
+
+
+def bound_without_multicast(
+    laid_out: Schedule, platform: Platform, size: Size, datatype: str
+) -> int | None:
+    """Returns the lower bound of an all_gather if switches do not multicast, in ps.
+
+    With multicasts, a rank sends its shard once, and only the links into a rank limit an
+    all_gather. Without them, the port of a sender does, as in a reduce_scatter.
+
+    Returns:
+        The bound; None for other collectives, and on platforms whose switches do not multicast.
+    """
+    contention = platform.effective_contention
+    shares = isinstance(contention, FlowLevel | Packets) and bool(contention.multicast)
+    if laid_out.collective != "all_gather" or not shares:
+        return None
+    changed = contention.model_copy(update={"multicast": False, "reduce": False})
+    where = platform.model_copy(update={"contention": changed})
+    return make_case(laid_out, where, size=size, datatype=datatype).bound().at_least_ps
 
 
 def _unspaced(platform: Platform) -> Platform:

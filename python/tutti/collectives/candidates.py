@@ -213,7 +213,7 @@ def try_plan(
     Args:
         request: The request.
         done: Called with 1 after each rank count, and after each searched size.
-        running: Called with the name of what is timed to choose arguments.
+        running: Called with the name of what is generated, or timed to choose arguments.
     """
     planner = _Planner(request, LibraryPlan.of(request.platform), running)
     for ranks in request.ranks:
@@ -268,13 +268,17 @@ class _Planner:
         """Adds the schedule of an algorithm, also of an algorithm of the library."""
         if isinstance(algorithm, str) and is_library(algorithm) and self._library is not None:
             self.add_library(place, algorithm, ranks)
-        else:
-            self.add(place, algorithm, ranks)
+            return
+        if running := self._announced(ranks):
+            running(called(algorithm))
+        self.add(place, algorithm, ranks)
 
     def add_library(self, place: int, notation: str, ranks: int) -> None:
         """Adds the schedules of an algorithm of the library, or the reason why it does not fit."""
         request, library = self._request, self._library
         assert library is not None  # noqa: S101 - the callers check it
+        if running := self._announced(ranks):
+            running(notation)
         try:
             found = library.schedules(notation, request, ranks)
         except AlgorithmError as error:

@@ -112,7 +112,8 @@ class Difference(NamedTuple):
         difference, simulated = _signed(part.ps), format_time(abs(part.simulated_ps))
         if part.name == "waiting":
             overlaps = part.simulated_ps < 0
-            return f"{'overlap of both' if overlaps else 'messages wait for others'} {difference}"
+            name = "overlap of latency and transfer" if overlaps else "messages wait for others"
+            return f"{name} {difference}"
         where = f" on {self.link}" if part.name == "transfer" and self.link else ""
         if part.name == "latency":
             where = f" for {plural(self.steps, 'step')} of a rank"

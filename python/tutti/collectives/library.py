@@ -16,6 +16,7 @@ from tutti.collectives.columns import BASELINE
 from tutti.collectives.difference import Difference
 from tutti.collectives.request import TimedSchedule
 from tutti.platforms.contention import FlowLevel
+from tutti.platforms.library import with_schedule
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, schedule
 from tutti.view.quantity import format_size, format_time
@@ -320,9 +321,10 @@ def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:
     is_single = notation.strip() in {"ring", "ring:backward", "ring:bidirectional"}
     if not is_single or per_node < 2 or ranks <= per_node:
         return ""
+    rotated = with_schedule(f"`{model.name}:ring`", f"ring:node={per_node},channels={per_node}")
     return (
         f"{notation} is one ring: it uses 1 of the {per_node} network adapters of a node; "
-        f"`ring:node={per_node},channels={per_node}` uses all, as {model.title} does"
+        f"{rotated} uses all, as {model.title} does"
     )
 
 

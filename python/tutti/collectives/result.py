@@ -58,12 +58,14 @@ class Run:
         datatype: str,
         not_verified: str | None,
         record: bool,
+        bound_on: Platform | None = None,
     ) -> None:
         """Runs the case; use :func:`simulate`. The bound is that of another case, on the platform
         of lower bounds.
         """
         self._case = case
         self._bound_case = bound_case
+        self._bound_on = bound_on or platform
         self._run = _core.simulate(case, record=record)
         self._has_record = record
         self.schedule = schedule
@@ -94,6 +96,18 @@ class Run:
     def bound(self) -> _core.LowerBound:
         """The lower bound of the platform, and its parts; empty for a phase of a schedule."""
         return self._bound_case().bound()
+
+    @cached_property
+    def bound_without_multicast_ps(self) -> int | None:
+        """The lower bound of an all_gather if switches do not multicast, in ps.
+
+        None if it is the same, or if the schedule multicasts.
+        """
+        from tutti.collectives.bounds import bound_without_multicast
+
+        given = (self.schedule, self._bound_on, self.size, self.datatype)
+        bound = bound_without_multicast(*given) if self.messages == self.delivered else None
+        return bound if bound and bound > self.bound.at_least_ps else None
 
     @property
     def completion_time(self) -> int:

@@ -95,6 +95,7 @@ def simulate(
         datatype=datatype,
         not_verified=not_verified,
         record=record,
+        bound_on=bound_on,
     )
 
 

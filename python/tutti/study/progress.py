@@ -108,7 +108,8 @@ class Progress:
 
     def _line(self, seconds: float) -> str:
         """Returns what is done after a number of seconds."""
-        share = f"{100 * self._done // self._work} %" if self._work else ""
+        # A share of 0 % has no information; the part that is running has.
+        share = f"{100 * self._done // self._work} %" if self._work and self._done else ""
         parts = [part for part in (self._count or share, f"{seconds:.0f} s") if part]
         return f"{self._name}{self._part and f' {self._part}'}: {', '.join(parts)}"
 

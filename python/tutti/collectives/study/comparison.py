@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.base.files.extras import installed, requires
 from tutti.base.units import Size
+from tutti.collectives.bounds import bound_without_multicast
 from tutti.collectives.case import has_energy
 from tutti.collectives.comparison import cases
 from tutti.collectives.experiment import Rows, measure, parts, plan, prove, run_once
@@ -18,7 +19,7 @@ from tutti.study.console import remark
 from tutti.study.interrupts import end_soon
 from tutti.study.progress import Progress
 from tutti.study.study import Study
-from tutti.view.quantity import format_size, plural
+from tutti.view.quantity import format_limit, format_size, format_time, plural
 from tutti.view.view import Data, View
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def compare(
     study.present(view)
     texts = [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]
     texts += [] if drawn else [_drawn(laid_out, None)]
+    texts += _multicasts(laid_out, regions[-1].decisions[-1].winner)
     for text in texts + _of_library(laid_out, frame):
         remark(text)
     if not is_reported and report is None:
@@ -130,6 +132,19 @@ def _of_library(plan: ExperimentPlan, frame: pl.DataFrame) -> list[str]:
         zip(frame.select("ranks", "size_bytes").iter_rows(), frame["bound_ps"], strict=True)
     )
     return [*single, *plan.library.notes, *differences, *plan.library.beyond(bounds)]
+
+
+def _multicasts(plan: ExperimentPlan, fastest: Measurement) -> list[str]:
+    """Returns the bound of an all_gather without multicasts, if the fastest has none."""
+    case = plan.case(fastest.schedule, fastest.ranks, fastest.size_bytes)
+    size, experiment = Size(bytes=fastest.size_bytes), plan.experiment
+    given = (case.schedule, experiment.machine(), size, experiment.datatype)
+    bound = bound_without_multicast(*given)
+    if not bound or not fastest.bound_ps or not fastest.bound_ps < bound <= fastest.time_ps:
+        return []
+    text = f"switches can multicast: the bound of {fastest.ranks} ranks at {size} is "
+    text += f"{format_time(fastest.bound_ps)}. Without multicasts it is {format_time(bound)}, "
+    return [f"{text}{format_limit(bound / fastest.time_ps)} % of {fastest.schedule}"]
 
 
 def _repeated(plan: ExperimentPlan, name: str, ranks: int, size: int) -> Run | str:

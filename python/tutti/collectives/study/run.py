@@ -38,7 +38,7 @@ def run(experiment: Experiment, *, verify: bool = True) -> None:
         remark(text)
     notation, ranks, size = _only(experiment), experiment.ranks[0], experiment.sizes[0]
     library = LibraryPlan.of(experiment.machine())
-    case = read("laying out", lambda: _case(experiment, notation, library))
+    case = read(f"laying out {notation}", lambda: _case(experiment, notation, library))
     result = read(
         "verifying and simulating" if verify else "simulating",
         lambda: run_once(experiment, case, size, verify=verify, record=True),

@@ -66,7 +66,11 @@ def _limit(run: Run) -> tuple[str, str]:
     """Returns the lower bound, its dominant part, and its share of the completion time."""
     largest = max(_PARTS, key=lambda name: _part(name, run))
     least = _core.format_time(run.bound.at_least_ps)
-    return "lower bound", f"{least} ({largest}), {format_limit(run.of_limit)} % of this time"
+    text = f"{least} ({largest}), {format_limit(run.of_limit)} % of this time"
+    if other := run.bound_without_multicast_ps:
+        share = format_limit(other / run.completion_ps)
+        text += f"; without multicasts in switches {_core.format_time(other)}, {share} %"
+    return "lower bound", text
 
 
 def _bandwidth(run: Run) -> tuple[str, str]:
@@ -99,6 +103,8 @@ RUN: tuple[Column[Run], ...] = (
     Column("closed form", lambda run: run, fact=_closed_form),
     Column("closed-form time", lambda run: run.closed_form_ps, key="closed_form_ps"),
     Column("lower bound", lambda run: run.bound.at_least_ps, key="bound_ps", fact=_limit),
+    Column("bound without multicast", lambda run: run.bound_without_multicast_ps,
+           key="bound_without_multicast_ps"),
     *(Column(f"{name} bound", partial(_part, name), key=f"bound_{name}_ps") for name in _PARTS),
     Column("% of the lower bound", lambda run: run.of_limit, key="of_limit"),
     Column("algbw", lambda run: run.algbw, format_rate, key="algbw_bytes_per_s",

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti import _core
+from tutti.nccl.p2p import P2P
 from tutti.nccl.tuning import best, candidates
 from tutti.view.quantity import count, format_rate, format_size, format_time, number
 from tutti.view.tables import Column, ReportTable, records_of
@@ -198,8 +199,19 @@ def choices_view(
                       nccl=nccl, collective=collective),
         tables=[single if is_single else ReportTable(SIZES, choices)],
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
-        below=list(_conclusion(first, system.library)) if is_single else (),
+        below=[*(_conclusion(first, system.library) if is_single else ()),
+               *_notes(first, system.library, collective)],
     )  # fmt: skip
+
+
+def _notes(choice: Choice, library: str, collective: str) -> Iterator[RenderableType]:
+    """Yields what predicts sends and receives, as docs/guides/nccl.md states."""
+    if choice.chosen.algorithm == P2P:
+        yield (
+            f"{library} has no model of {collective}, which is sends and receives. tutti predicts "
+            "the launch and the latency of a step of a ring, and the rates of the graphs. Channels "
+            "and threads are not modelled."
+        )
 
 
 def _conclusion(choice: Choice, library: str) -> Iterator[RenderableType]:
