@@ -4,13 +4,6 @@ A step lasts at least as long as its most loaded link transmits. The bytes of an
 link are those of one collective alone, on all groups at once, times the number of its collectives
 in the step. They do not depend on the other collectives, so a search adds them up for every
 combination of algorithms, without a simulation of the step.
-
-Examples:
-    >>> from tutti.training.files.step_file import load_training
-    >>> read = load_training("examples/20_choose_algorithms/training.toml")
-    >>> run = read.step.run(read.configurations[0])
-    >>> LinkLoads(run).bound_ps({"all_reduce:spine": "direct"}) > run.total.ps
-    True
 """
 
 from __future__ import annotations
