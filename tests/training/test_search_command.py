@@ -260,7 +260,9 @@ def test_bounds_leave_out_steps_and_change_no_choice(tmp_path: Path) -> None:
     read = load_training(path)
     names = ["direct", "swing"]
     of = read.step, read.configurations[1]
-    pruned, complete = (AlgorithmSearch(*of, algorithms=names, prune=prune) for prune in (1, 0))
+    pruned, complete = (
+        AlgorithmSearch(*of, algorithms=names, prune=prune) for prune in (True, False)
+    )
     pruned.run()
     complete.run()
     assert pruned.chosen == complete.chosen
