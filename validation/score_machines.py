@@ -12,7 +12,6 @@ import argparse
 import os
 import sys
 import time
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +27,14 @@ from tutti.measured.predict import folds
 from tutti.measured.predict.catalogue import execution, is_default
 from tutti.measured.predict.curve import DEVIATIONS_90
 from tutti.measured.predict.features import sides_of
-from tutti.measured.predict.model import CalibratedModel, Hardware, calibrate
+from tutti.measured.predict.files import hardware_of_systems
+from tutti.measured.predict.model import CalibratedModel, calibrate
+from tutti.measured.predict.score import GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tutti.measured.predict.hardware import Hardware
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "validation" / "machines"
@@ -56,8 +59,9 @@ class Scoreboard:
         model: The model, calibrated on all rows.
         scales: Per machine of questions, `system`, its factors on standard deviations by novelty.
         questions: `question`, `system`, `collective`, `novelty`, whether it is `named` (not the
-            choice of the library), `predicted_us`, `low_us`, `high_us`, `choice_us` and, where
-            there is no prediction, its `reason`.
+            choice of the library), `predicted_us`, `low_us`, `high_us`, `choice_us`, whether it is
+            `chosen` of its :data:`tutti.measured.predict.score.GROUP` and, where there is no
+            prediction, its `reason`.
     """
 
     rows: pl.DataFrame
@@ -121,6 +125,8 @@ def _predicted(
     joined = joined.join(scales, on=("system", "novelty"), how="left", nulls_equal=True)
     half = (DEVIATIONS_90 * pl.col("scale") * pl.col("spread")).exp()
     lacking = pl.when(pl.col("predicted_us").is_null()).then("reason")
+    choice = pl.col("choice_us").round_sig_figs(DIGITS)
+    chosen = choice.rank("ordinal").over(GROUP) == 1  # of equal ones, the first question
     return joined.sort("question").select(
         "question",
         "system",
@@ -130,7 +136,8 @@ def _predicted(
         pl.col("predicted_us").round_sig_figs(DIGITS),
         (pl.col("predicted_us") / half).round_sig_figs(DIGITS).alias("low_us"),
         (pl.col("predicted_us") * half).round_sig_figs(DIGITS).alias("high_us"),
-        pl.col("choice_us").round_sig_figs(DIGITS),
+        choice,
+        chosen.fill_null(value=False).alias("chosen"),
         lacking.alias("reason"),
     )
 
@@ -162,7 +169,7 @@ def write(board: Scoreboard, *, page: Path, folder: Path, command: str) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     page.parent.mkdir(parents=True, exist_ok=True)
-    columns = ("question", "predicted_us", "low_us", "high_us", "choice_us")
+    columns = ("question", "predicted_us", "low_us", "high_us", "choice_us", "chosen")
     board.questions.drop_nulls("predicted_us").select(columns).write_csv(folder / "predictions.csv")
     for machine, table in parameters(board.model).items():
         path = folder / "calibration" / f"{machine}.csv"
@@ -191,12 +198,14 @@ def parameters(model: CalibratedModel) -> dict[str, pl.DataFrame]:
     return {machine: pl.concat(parts) for machine, parts in tables.items()}
 
 
-def hardware_of(path: Path) -> dict[str, Hardware]:
-    """Returns what a file states of each system; nothing if there is no file."""
-    if not path.exists():
-        return {}
-    table = tomllib.loads(path.read_text("utf-8"))
-    return {name: Hardware(**entry) for name, entry in table.items()}
+def network_of(*frames: pl.DataFrame) -> dict[str, Hardware]:
+    """Returns the nodes and networks of all systems, from their platform files.
+
+    The gamma of these files is left out: it is a result of this script.
+    """
+    systems = pl.concat([one["system"] for one in frames]).unique().drop_nulls().sort()
+    found = hardware_of_systems(systems.to_list())
+    return {name: one.without_fits for name, one in found.items()}
 
 
 def with_allocations(data: Path, *frames: pl.DataFrame) -> list[pl.DataFrame]:
@@ -234,7 +243,7 @@ def main() -> None:
             rows = read_measurements(options.data / "train.csv").rows
             questions = read_questions(options.data / "questions.csv").rows
             rows, questions = with_allocations(options.data, rows, questions)
-        hardware = hardware_of(FOLDER / "hardware.toml")
+        hardware = network_of(rows, questions)
         board = scoreboard(rows, questions, hardware=hardware, workers=options.workers)
     except TuttiError as error:
         sys.exit(str(error))

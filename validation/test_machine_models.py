@@ -34,6 +34,9 @@ def test_platforms_contain_the_calibrated_models(preset: Preset) -> None:
     found = find_platform(preset.platform, folder=Path())
     assert found.models[preset.name] == expected.models[preset.name]
     assert found.models[found.default_model or ""].kind == "protocols"
+    assert found.node is not None
+    assert preset.system in found.node.systems or preset.platform != preset.system
+    assert found.node.environments["/".join(preset.environment)] == preset.name
 
 
 @pytest.mark.parametrize("preset", SAMPLED, ids=lambda one: f"{one.platform}-{one.name}")

@@ -69,7 +69,12 @@ def test_predictions_have_an_interval_per_question(
 ) -> None:
     written(board, tmp_path)
     found = pl.read_csv(tmp_path / "predictions.csv")
-    assert found.columns == ["question", "predicted_us", "low_us", "high_us", "choice_us"]
+    columns = ["question", "predicted_us", "low_us", "high_us", "choice_us", "chosen"]
+    assert found.columns == columns
+    _, questions = score_machines.sampled()
+    groups = questions.join(found, on="question").group_by(GROUP)
+    fastest = pl.col("choice_us").filter("chosen") == pl.col("choice_us").min()
+    assert groups.agg(fastest.alias("right"))["right"].to_list() == [[True]] * len(groups.len())
     assert found["question"].is_sorted()
     assert found["question"].is_unique().all()
     assert (found["low_us"] < found["predicted_us"]).all()

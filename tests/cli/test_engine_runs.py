@@ -68,6 +68,26 @@ def test_compare_repeats_only_the_drawn_run(runs: Counter[str], tmp_path: Path) 
     assert runs == {"simulate_many": 8, "simulate, recorded": 1}
 
 
+def test_compare_draws_no_run_of_many_messages(tmp_path: Path) -> None:
+    command = ("compare", "--algorithm", "nccl", "--ranks", "16", "--out", str(tmp_path))
+    where = (
+        "--platform",
+        "dgx_h100_cluster",
+        "--collective",
+        "broadcast",
+        "-b",
+        "16M",
+        "-e",
+        "16M",
+    )
+    done = call(*command, *where, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "no timeline is drawn: each winner has more than 30,000 messages" in done.stderr
+    assert not (tmp_path / "winner.pftrace").exists()
+    done = call("compare", "broadcast", cwd=ROOT)
+    assert "broadcast is a collective: use --collective broadcast" in done.stderr
+
+
 def test_a_step_is_simulated_once_and_bounded_once(runs: Counter[str], tmp_path: Path) -> None:
     _call("train", "run", STEP, "--out", str(tmp_path))
     assert runs == {"TrainingCase": 5, "step_bound": 5}

@@ -13,6 +13,7 @@ from tutti.formats.measurements.allocations import (
     read_allocations,
     spanned,
     with_groups,
+    without_groups,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ def test_measurements_get_the_groups_of_their_job(tmp_path: Path) -> None:
     rows = pl.DataFrame({"system": ["m"] * 3, "job": ["j/0", "j", "k"], "ranks": [3, 4, 3]})
     found = with_groups(rows, read_allocations(path))
     assert found["rank_groups"].to_list() == [bytes([1, 0, 1]), None, None]
+
+
+def test_a_file_may_state_groups(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("system,timestamp,rank,host,group\nm,j,0,lrdn0001,b\nm,j,1,node7,a\nm,k,0,n,\n")
+    known = read_allocations(path)
+    assert known["group"].to_list() == ["b", "a", None]
+    rows = pl.DataFrame({"system": ["m", "m"], "job": ["j/0", "k"], "ranks": [2, 1]})
+    assert with_groups(rows, known)["rank_groups"].to_list() == [bytes([1, 0]), None]
+    assert "a column `group` states it" in without_groups(rows[1:], known)
+    other = rows.with_columns(pl.lit("other").alias("system"))
+    assert "no run of the file has the system" in without_groups(other, known)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tutti.collectives.library import LibraryPlan
 from tutti.collectives.request import ComparisonRequest
 from tutti.nccl import Settings, candidates, choose
 from tutti.nccl.presets import partial_system, system
-from tutti.nccl.rings import cycles, rings
+from tutti.nccl.rings import cycles, paired, rings
 from tutti.platforms import platform
 from tutti.platforms.library import Prediction
 from tutti.schedules.errors import AlgorithmError
@@ -92,14 +92,14 @@ def test_verbs_have_the_number_of_rccl(tmp_path: Path) -> None:
 
 
 def test_rings_between_nodes_use_every_adapter_equally() -> None:
-    laid_out = rings("all_reduce", 8, 2)
+    laid_out = rings("all_reduce", paired(8, 2))
     assert laid_out.verify().messages == 8 * 16 * 30
     run = tutti.simulate(laid_out, platform("mi300x_cluster"), size="64 MiB")
     used = run.links.filter(run.links["messages"] > 0)
     assert used.height == 2 * 56 + 2 * 16  # xGMI links, and both directions of the adapters
     assert used["bytes"].n_unique() == 1
     with pytest.raises(AlgorithmError, match="3 nodes without switches"):
-        rings("all_reduce", 8, 3)
+        paired(8, 3)
 
 
 def test_between_nodes_the_difference_of_rings_is_stated() -> None:

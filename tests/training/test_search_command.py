@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from tutti.base.errors import ExitCode
 from tutti.cli.app import app
 from tutti.training.files.step_file import load_training
+from tutti.training.loads import LinkLoads
 from tutti.training.search import DEFAULT, AlgorithmSearch
 from tutti.training.step import Step
 from tutti.training.view.search import search_view
@@ -102,7 +103,8 @@ def test_threads_change_nothing(file: Path, limit: int) -> None:
 
 def test_refused_algorithms_have_a_reason(file: Path) -> None:
     found = searched(file)
-    assert all((trial.time_ps is None) == bool(trial.refused) for trial in found.trials)
+    for trial in found.trials:
+        assert (trial.time_ps is None) == bool(trial.refused or trial.pruned)
     tried = {(trial.collective, trial.algorithm) for trial in found.trials}
     listed = {(one, name) for one in found.collectives for name in one.candidates}
     assert tried == listed
@@ -118,9 +120,9 @@ def test_algorithms_with_equal_steps_run_once(file: Path, monkeypatch: pytest.Mo
         return case(step, configuration)
 
     names = ["recursive_multiplying:ratio=2", "recursive_multiplying:ratio=8", "ring"]
-    alone = {name: searched(file, algorithms=[name]).trials for name in names}
+    alone = {name: searched(file, algorithms=[name], prune=False).trials for name in names}
     monkeypatch.setattr(Step, "case", counted)
-    found = searched(file, algorithms=names, limit=3)
+    found = searched(file, algorithms=names, limit=3, prune=False)
     assert [trial.time_ps for trial in found.trials] == [alone[name][0].time_ps for name in names]
     assert len(runs) == 2  # one of each schedule
 
@@ -144,7 +146,8 @@ def test_the_command_prints_and_writes_the_choice(file: Path, tmp_path: Path) ->
         assert word in result.stdout
     rows = pl.read_parquet(out / "search.parquet")
     assert set(rows["algorithm"]) == set(THREE)
-    assert rows.filter(pl.col("time_ps").is_null() & pl.col("refused").is_null()).is_empty()
+    texts = pl.concat_str("refused", "not_run", ignore_nulls=True)
+    assert rows.filter(pl.col("time_ps").is_null() == (texts == "")).is_empty()
     best = pl.read_parquet(out / "results.parquet")
     assert best["configuration"].to_list() == ["no_overlap", "comp_opt"]
     assert (best["total_ps"] >= best["bound_ps"]).all()
@@ -183,7 +186,7 @@ def test_an_interrupted_search_shows_its_results(
     result = RUNNER.invoke(app, words)
     assert result.exit_code == ExitCode.INTERRUPTED
     assert "interrupted" in result.stderr
-    assert pl.read_parquet(tmp_path / "out" / "search.parquet").height == 3
+    assert pl.read_parquet(tmp_path / "out" / "search.parquet")["time_ps"].count() >= 3
 
 
 def test_names_of_groups_select_algorithms(file: Path) -> None:
@@ -248,3 +251,33 @@ def test_trials_of_many_micro_batches_simulate_few(tmp_path: Path) -> None:
         again.run(pressed)
     assert not again.changes
     assert again.best is again.default
+
+
+def test_bounds_leave_out_steps_and_change_no_choice(tmp_path: Path) -> None:
+    """Steps that did not run take at least their bound, and the choice is that of all steps."""
+    path = tmp_path / "step.toml"
+    path.write_text(FILE.format(network=PLATFORM), encoding="utf-8")
+    read = load_training(path)
+    names = ["direct", "swing"]
+    of = read.step, read.configurations[1]
+    pruned, complete = (
+        AlgorithmSearch(*of, algorithms=names, prune=prune) for prune in (True, False)
+    )
+    pruned.run()
+    complete.run()
+    assert pruned.chosen == complete.chosen
+    assert pruned.best.total == complete.best.total
+    left_out = 0
+    loads = LinkLoads(complete.default)
+    for some, every in zip(pruned.trials, complete.trials, strict=True):
+        assert (some.collective, some.algorithm) == (every.collective, every.algorithm)
+        if some.pruned:
+            left_out += 1
+            assert every.refused or (every.time_ps or 0) > complete.best.total.ps
+        else:
+            assert some == every
+        if every.time_ps and every.round == 1 and every.collective == complete.collectives[0]:
+            bound = loads.bound_ps({every.collective.key: every.algorithm})
+            assert 0 < bound <= every.time_ps
+    assert 0 < left_out < len(names) * 4
+    assert search_view([pruned]).data[0].frame()["not_run"].null_count() < len(pruned.trials)

@@ -25,6 +25,16 @@ def test_without_chunks_a_stage_waits_for_every_other_stage() -> None:
     assert waits(given, LENGTHS, 0) == ((12, 1), 0)
 
 
+def test_a_longer_stage_works_while_it_waits() -> None:
+    """In units of a forward pass of a block, with backward passes of two: stage 0 waits until 15
+    for the return from stage 1, processes a forward pass of 6, and at the end a backward pass."""
+    given = chunks((6, 5))
+    assert waits(given, LENGTHS, 0) == ((2 * 5 - 6, 0), 0)
+    assert waits(chunks((6, 1)), LENGTHS, 0) == ((0, 0), 0)
+    # Only the forward pass is shorter than the wait: (3 - 6 / 3) of three blocks.
+    assert waits(chunks((6, 3)), LENGTHS, 0) == ((1, 0), 0)
+
+
 def test_equal_chunks_wait_for_messages_only() -> None:
     """Narayanan et al. 2021, section 2.2: (p - 1) / v of the passes of a stage."""
     given = chunks((2, 2), (2, 2), (2, 2))

@@ -6,6 +6,7 @@ from tutti.base.files.extras import check_extra
 from tutti.base.files.mistakes import mistake
 from tutti.cli.advise_options import AdviceOutput, LargerJob, MeasuredInput, request_of
 from tutti.cli.grouped import grouped
+from tutti.measured.advise.hardware import stated_ranks_per_node
 from tutti.measured.advise.study import advise_from, read_named
 
 
@@ -39,7 +40,7 @@ def advise(measured: MeasuredInput, job: LargerJob, output: AdviceOutput) -> Non
         measured.files or [], measured.algorithm or [], manifest=measured.manifest,
         allocations=measured.allocations,
         ranks=measured.measured_ranks,
-        ranks_per_node=job.ranks_per_node,
+        ranks_per_node=job.ranks_per_node or stated_ranks_per_node(measured.platform),
         collective=job.collective[0] if job.collective and len(job.collective) == 1 else None,
     )  # fmt: skip
     advise_from(rows, request, output.to, output.csel_base, extend=output.extend)

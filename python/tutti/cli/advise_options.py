@@ -41,7 +41,8 @@ class MeasuredInput:
         Path | None, _measured(
             "--allocations", metavar="FILE",
             help="CSV file with the host of each rank of the measured jobs: system, timestamp, "
-            "rank, host. Messages between groups of the network then take longer.")
+            "rank, host, and group unless host names state it. Messages between groups of the "
+            "network then take longer.")
     ] = None  # fmt: skip
     algorithm: Annotated[
         list[str] | None, _measured(
@@ -59,6 +60,11 @@ class MeasuredInput:
     library: Annotated[
         str | None, _measured("--library", help="MPI library, such as openmpi or mpich; default: "
                               "the most frequent.")
+    ] = None  # fmt: skip
+    platform: Annotated[
+        str | None, _measured("--platform", "-p", help="Name of the platform of that "
+                              "system, its file or a topology: the calibration starts from its "
+                              "nodes and network; default: the one with the system's name.")
     ] = None  # fmt: skip
     memory: Annotated[
         str | None, _measured("--memory", help="Memory of the buffers: host or gpu; default: the "
@@ -141,6 +147,7 @@ def request_of(measured: MeasuredInput, job: LargerJob) -> AdviceRequest:
         system=measured.system,
         library=library_family(measured.library) if measured.library else None,
         memory=measured.memory,
+        platform=measured.platform,
         **_sizes(job),
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.base.declared.models import PipeliningPostal
+from tutti.base.declared.models import LogGP, PipeliningPostal
 from tutti.base.units import Time, TimePerByte
 from tutti.collectives.columns import BASELINE
 from tutti.collectives.difference import Difference
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from tutti.base.declared.models import Model
     from tutti.base.units import Size
     from tutti.collectives.candidates import ComparisonPlan
     from tutti.collectives.request import ComparisonRequest
@@ -100,14 +101,17 @@ class LibraryPlan:
         lacking: list[tuple[Size, AlgorithmError]] = []
         for size in request.sizes:
             try:
-                one = self.model.schedule(notation, request.collective, ranks, size.bytes)
+                one = self.model.schedule(
+                    notation, request.collective, ranks, size.bytes, request.root
+                )
             except AlgorithmError as error:
                 lacking.append((size, error))
                 continue
             laid_out = one.schedule
             key = laid_out if isinstance(laid_out, str) else laid_out.name
             self.predicted[one.label, ranks, size.bytes] = one.predicted
-            group = found.setdefault((one.label, key, one.launch_ps, one.hops), (one, set()))
+            parts = one.label, key, one.launch_ps, one.hops, one.interval
+            group = found.setdefault(parts, (one, set()))
             group[1].add(size.bytes)
         if not found:
             raise lacking[0][1]
@@ -146,40 +150,56 @@ class LibraryPlan:
 
         Channels are independent thread blocks: their messages leave a GPU at once and share its
         port. The cost per byte of the protocol is therefore the rate of the ports, and the latency
-        of a step overlaps entirely.
+        of a step overlaps entirely. Where channels progress concurrently, each thread block has its
+        part of that rate. In a chain, it sends a message when the one before is complete.
         """
-        key = one.model, one.launch_ps, one.has_channels, one.hops
+        key = one.model, one.launch_ps, one.interval, one.concurrent, one.hops
         if key not in self._platforms:
             assert self.platform.library is not None  # noqa: S101 - `of` checks it
             model = self.platform.library.models.get(one.model, self.platform.model)
-            changes: dict[str, Any] = {}
             if one.launch_ps is not None and one.model in self.platform.library.models:
-                changes["launch"] = Time(ps=one.launch_ps)
-            contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
-            shares = isinstance(contention, FlowLevel) and one.has_channels
-            if shares and isinstance(model, PipeliningPostal) and rate:
-                changes |= {
-                    "alpha_p": Time(ps=model.alpha_p.ps + model.alpha_r.ps),
-                    "alpha_r": Time(ps=0),
-                    "beta": TimePerByte.parse("0 ns/B"),
-                }
-                if one.hops is not None:
-                    changes["alpha_p"] = self._step(one.hops, model)
-                    rate = max(rate, _per_byte(one.hops.rate), key=_ps_per_gb)
-                contention = contention.model_copy(update={"injection": rate, "ejection": rate})
-            model = model.model_copy(update=changes)
-            self._platforms[key] = self.platform.model_copy(
-                update={"model": model, "contention": contention}
-            )
+                launch = max(0, one.launch_ps - self._latency(*one.links))
+                model = model.model_copy(update={"launch": Time(ps=launch)})
+            changes = self._costs(one, model)
+            self._platforms[key] = self.platform.model_copy(update=changes)
         return self._platforms[key]
+
+    def _costs(self, one: LibrarySchedule, model: Model) -> dict[str, Any]:
+        """Returns the model and the contention of a schedule, as fields of a platform."""
+        contention, rate = self.platform.effective_contention, getattr(model, "beta", None)
+        if not (isinstance(contention, FlowLevel) and isinstance(model, PipeliningPostal)):
+            return {"model": model}
+        hops = one.hops
+        if hops is not None and one.interval is not None:
+            step, rate = self._step(hops, model), _per_byte(hops.rate)
+            gap = Time(ps=rate.core.of(one.interval))
+            return {"model": LogGP(L=step, o=Time(ps=0), g=gap, G=rate, launch=model.launch)}
+        if not rate:
+            return {"model": model}
+        step, ports = Time(ps=model.alpha_p.ps + model.alpha_r.ps), {}
+        if hops is not None:
+            step = self._step(hops, model)
+            rate = max(rate, _per_byte(hops.rate), key=_ps_per_gb)
+            ports = {"per_message": _per_byte(hops.rate / one.concurrent)}
+        ports |= {"injection": rate, "ejection": rate}
+        none = {"alpha_r": Time(ps=0), "beta": TimePerByte.parse("0 ns/B")}
+        return {
+            "model": model.model_copy(update={"alpha_p": step, **none}),
+            "contention": contention.model_copy(update=ports),
+        }
 
     def _step(self, hops: Hops, model: PipeliningPostal) -> Time:
         """Returns the mean latency of a message in a library's model, less that of its links."""
-        assert self.platform.routes is not None  # noqa: S101 - flows have links
-        node = self.model.ranks_per_node
-        near, far = (self.platform.routes.pair(0, to).latency.ps for to in (1 % node, node))
-        links = near * (hops.count - hops.between) + far * hops.between
-        return Time(ps=max(0, (hops.latency_ps - model.launch.ps - links) // hops.count))
+        links = self._latency(hops.count - hops.between, hops.between)
+        return Time(ps=max(1, (hops.latency_ps - model.launch.ps - links) // hops.count))
+
+    def _latency(self, within: int, between: int) -> int:
+        """Returns the latency of the links of messages within nodes and between them, in ps."""
+        routes, node = self.platform.routes, self.model.ranks_per_node
+        if routes is None:
+            return 0
+        links = within * routes.pair(0, 1 % node).latency.ps if within else 0
+        return links + (between * routes.pair(0, node).latency.ps if between else 0)
 
     def rows(
         self, plan: ComparisonPlan, bounds: Mapping[tuple[int, int], int | None]

@@ -94,6 +94,9 @@ def _of_format(path: Path, start: bytes) -> FileKind | None:
     return kind._replace(what=f"has the format {found.name}, which holds {kind.what}")
 
 
+_A_PLATFORM = "looks like a platform"
+
+
 def misplaced(error: TuttiError, words: Sequence[str]) -> ConfigError | None:
     """Returns the error for a file that another verb reads, or None.
 
@@ -115,6 +118,8 @@ def misplaced(error: TuttiError, words: Sequence[str]) -> ConfigError | None:
         return None
     expected = str(error.fields.get("expected", ""))
     if option in {"-p", "--platform"}:
+        if kind.what == _A_PLATFORM:  # in its place, but with a mistake
+            return None
         expected = "a platform: its name, a path that ends in .toml, or a topology such as ring:8"
     elif expected.startswith(("lines such as", "--from")):  # of a file of the right kind
         expected = f"a file that `tutti {verb}` reads"

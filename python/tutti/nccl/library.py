@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tutti.nccl.system import NcclSystem
     from tutti.nccl.tuned import Candidate
     from tutti.platforms.library import Library, Ranks
+    from tutti.schedules.ir import Schedule
 
 WORDS = {
     "ring": "Ring",
@@ -240,7 +241,9 @@ class NcclLibrary:
         command = " ".join(filter(None, ("tutti nccl explain", *options)))
         return f"`{command}` predicts its time"
 
-    def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
+    def schedule(
+        self, notation: str, collective: str, ranks: Ranks, size: int, root: int = 0
+    ) -> LibrarySchedule:
         """Returns the schedule of `nccl`, `nccl:ALGORITHM` or `nccl:ALGORITHM,PROTOCOL`.
 
         Raises:
@@ -248,9 +251,13 @@ class NcclLibrary:
                 has no schedule for it.
         """
         row, layout = self._row(notation, collective, ranks, size), self.layout(ranks)
+        layout = layout._replace(rings=self.on(layout).graph("ring").channels)
         try:
             laid_out = schedule_of(
-                *(row.algorithm, row.protocol, collective, layout), size=size, channels=row.channels
+                *(row.algorithm, row.protocol, collective, layout),
+                size=size,
+                channels=row.channels,
+                root=root,
             )
         except AlgorithmError as error:
             if "ranks" in error.fields or error.kind not in {"wrong_ranks", "wrong_collective"}:
@@ -263,28 +270,33 @@ class NcclLibrary:
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES
+        count = concurrent_channels(row.algorithm, collective, layout, laid_out)
         return LibrarySchedule(
             label=f"{self.name}:{word},{row.protocol.lower()}",
             schedule=laid_out,
             model=f"{self.name}_nvls" if in_switches else f"{self.name}_{row.protocol.lower()}",
             launch_ps=round(row.latency * _PS) if in_switches else None,
+            links=_links(row.algorithm, layout),
             predicted=_prediction(row),
-            has_channels=collective not in CHAINED,
-            concurrent=concurrent_channels(row.algorithm, collective, layout, laid_out),
+            interval=_interval(laid_out, size, count) if collective in CHAINED else None,
+            concurrent=count,
             hops=self._hops(row, collective, layout),
         )
 
     def _hops(self, row: Candidate, collective: str, layout: Layout) -> Hops | None:
-        """Returns the messages on the longest path of a ring of NCCL on several nodes.
+        """Returns the messages on the longest path of a chain, or of a ring on several nodes.
 
-        RCCL's table ranks algorithms: its latency of a step is not that of messages.
+        RCCL's table ranks algorithms: its latency of a step of a ring is not that of messages.
         """
         ranks, nodes = layout.width * layout.nodes, layout.nodes
-        if nodes == 1 or self.name == RCCL or row.algorithm != "Ring" or collective in CHAINED:
+        is_chain = collective in CHAINED
+        if row.algorithm != "Ring" or (not is_chain and (nodes == 1 or self.name == RCCL)):
             return None
         both = 2 if collective == "all_reduce" else 1
         count, between = both * (ranks - 1), both * (nodes - 1)
-        rate = 1e9 * row.bandwidth * count / ranks
+        if is_chain and nodes > 1:
+            between = nodes  # the chain of most channels returns to the node of the root
+        rate = 1e9 * row.bandwidth * (1 if is_chain else count / ranks)
         return Hops(round(row.latency * _PS), count, between, rate)
 
 
@@ -294,6 +306,19 @@ def _equal_nodes(ranks: int, nodes: int) -> str | None:
         return None
     build = f"rail_optimized:npus={ranks // nodes},hosts={nodes}"
     return f"--set platform.topology.build={build} has {nodes} equal nodes"
+
+
+def _links(algorithm: str, layout: Layout) -> tuple[int, int]:
+    """Returns the messages of NVLSTree on the longest path, within nodes and between them.
+
+    A sum rises to the root of a node, up and down the tree, and reaches all GPUs of a node.
+    """
+    return (2, 2 * (layout.nodes.bit_length() - 1)) if algorithm == "NVLSTree" else (0, 0)
+
+
+def _interval(laid_out: str | Schedule, size: int, channels: int) -> int:
+    """Returns the bytes of other channels between two messages of a channel."""
+    return 0 if isinstance(laid_out, str) else (channels - 1) * size // laid_out.chunks
 
 
 def _group(ranks: Ranks) -> Sequence[int]:

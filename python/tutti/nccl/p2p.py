@@ -75,6 +75,6 @@ def _transfer(system: NcclSystem, size: int) -> float:
     if far and width > 1 and system.nvswitch:
         near += far * (width - 1) / width
     ring = system.graph("ring")
-    adapter = ring.channels * ring.inter / width
+    adapter = system.adapter or ring.channels * ring.inter / width
     within = near / (1000 * system.gpu_rate) if near else 0.0
     return max(within, far / (1000 * adapter) if far else 0.0)

@@ -88,6 +88,7 @@ def system(name: str, nodes: int) -> NcclSystem:
     """
     preset = preset_of(name)
     rows = preset.one_node if nodes == 1 else preset.several_nodes
+    one = preset.parts.get(1)
     return NcclSystem(
         name=name,
         nodes=nodes,
@@ -100,6 +101,7 @@ def system(name: str, nodes: int) -> NcclSystem:
         collnet=nodes > 1 and preset.collnet_heads > 0,
         collnet_heads=preset.collnet_heads,
         nvlink=_rate(preset.one_node["ring"]),
+        adapter=0.0 if one is None else _rate(one.several_nodes["ring"]),
         source=preset.source,
         gfx=preset.gfx,
     )

@@ -1,4 +1,4 @@
-"""Rings through GPUs that have a link to each other: they load all links of a node equally."""
+"""Rings of NCCL that load all links of a node, or all network adapters, equally."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.schedules.builder import RankProgram
     from tutti.schedules.ir import Schedule
 
@@ -24,38 +26,21 @@ _MOST_OPS = 2_000_000
 """Most ops of rings, which are built op by op."""
 
 
-def rings(collective: str, width: int, nodes: int = 1) -> Schedule:
-    """Returns rings through fully connected GPUs, which share the payload equally.
-
-    Within a node they are Hamiltonian cycles, which use each link equally often. Between nodes,
-    each ring enters and leaves a node by other GPUs, along paths that use each link of the node
-    once. Each second node has the reversed paths, so that rings stay on the rails of GPUs;
-    the number of nodes is even.
+def rings(collective: str, orders: Sequence[_Order]) -> Schedule:
+    """Returns rings that share the payload equally.
 
     Args:
         collective: all_reduce, all_gather or reduce_scatter.
-        width: The GPUs of a node, at most `MOST_PAIRED`.
-        nodes: The number of nodes.
+        orders: The ranks in the order of each ring.
 
     Raises:
-        AlgorithmError: No such rings are known.
+        AlgorithmError: The schedule has too many ops.
     """
-    if width > MOST_PAIRED or (nodes > 1 and (width % 2 or nodes % 2)):
-        on = f" of each of {nodes} nodes" if nodes > 1 else ""
-        problem = f"tutti has no rings through {width} GPUs{on} without switches"
-        raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": width * nodes})
-    inside = _paths(width) if nodes > 1 else cycles(width)
-    ranks = width * nodes
-    ops = 6 * ranks * ranks * len(inside)
+    ranks = len(orders[0])
+    ops = 6 * ranks * ranks * len(orders)
     if ops > _MOST_OPS:
         problem = f"rings through {ranks:,} GPUs have about {ops:,} ops"
         raise AlgorithmError(f"{problem}: expected at most {_MOST_OPS:,}", kind="too_many_ranks")
-    orders = [
-        tuple(
-            node * width + gpu for node in range(nodes) for gpu in order[:: -1 if node % 2 else 1]
-        )
-        for order in inside
-    ]
     name = f"rings:{len(orders)}"
     builder = ScheduleBuilder(collective, ranks=ranks, chunks=ranks * len(orders), name=name)
     places = [{rank: at for at, rank in enumerate(order)} for order in orders]
@@ -69,8 +54,56 @@ def rings(collective: str, width: int, nodes: int = 1) -> Schedule:
     return builder.build()
 
 
+def paired(width: int, nodes: int = 1) -> list[_Order]:
+    """Returns rings through GPUs that have a link to each other.
+
+    Within a node they are Hamiltonian cycles, which use each link equally often. Between nodes,
+    each ring enters and leaves a node by other GPUs, along paths that use each link of the node
+    once. Each second node has the reversed paths, so that rings stay on the rails of GPUs;
+    the number of nodes is even.
+
+    Args:
+        width: The GPUs of a node, at most `MOST_PAIRED`.
+        nodes: The number of nodes.
+
+    Raises:
+        AlgorithmError: No such rings are known.
+    """
+    if width > MOST_PAIRED or (nodes > 1 and (width % 2 or nodes % 2)):
+        on = f" of each of {nodes} nodes" if nodes > 1 else ""
+        problem = f"tutti has no rings through {width} GPUs{on} without switches"
+        raise AlgorithmError(problem, kind="wrong_ranks", fields={"ranks": width * nodes})
+    return [
+        tuple(
+            node * width + gpu for node in range(nodes) for gpu in order[:: -1 if node % 2 else 1]
+        )
+        for order in (_paths(width) if nodes > 1 else cycles(width))
+    ]
+
+
+def rotated(width: int, nodes: int, channels: int) -> list[_Order]:
+    """Returns rings through nodes with switches, each of which stays on two rails.
+
+    Ring c enters even nodes at GPU c and leaves them at c - 1, and the reverse on odd nodes. If
+    the number of nodes is odd, it leaves the last node but one at c + 1.
+
+    Args:
+        width: The GPUs of a node, at least 3 on an odd number of nodes.
+        nodes: The number of nodes.
+        channels: The number of rings, at most the GPUs of a node.
+    """
+    found = []
+    for channel in range(channels):
+        up = [(channel + by) % width for by in range(width)]
+        paths = [up if node % 2 == 0 else up[::-1] for node in range(nodes)]
+        if nodes % 2 and nodes > 1 and width > 2:
+            paths[-2:] = [*up[:0:-1][:-1], up[0], up[1]], [*up[1:], up[0]]
+        found.append(tuple(node * width + gpu for node, path in enumerate(paths) for gpu in path))
+    return found
+
+
 def _add_step(
-    program: RankProgram, step: int, orders: list[_Order], places: list[int], reducing: int
+    program: RankProgram, step: int, orders: Sequence[_Order], places: list[int], reducing: int
 ) -> None:
     """Adds a step of a rank in all rings: a reduction in the first `reducing` steps."""
     folds = step < reducing

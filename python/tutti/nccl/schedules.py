@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.nccl.chains import chains
 from tutti.nccl.p2p import P2P
 from tutti.nccl.relayed import ops_of, relayed_all_to_all
-from tutti.nccl.rings import rings
+from tutti.nccl.rings import paired, rings, rotated
 from tutti.nccl.sharp import SHARP, sharp
 from tutti.schedules.builder import ScheduleBuilder
 from tutti.schedules.errors import AlgorithmError
@@ -32,14 +33,22 @@ _MOST_SEGMENTS = 32
 _PIECE = 64 * KIB
 """The smallest piece of NVLSTree. NCCL's chunks are 32 to 128 KiB."""
 _MOST_TREE_PIECES = 64
+_BEAT = KIB * KIB
+"""The bytes of all shards in a step of NVLSTree that take as long as its network's latency."""
+_MOST_OPS_OF_BEATS = 450_000
+"""Most ops of NVLSTree whose pieces are smaller than `_PIECE`: more take long to simulate."""
 _NVLS_CHUNK = 128 * KIB
 _COLLNET_CHUNK = 512 * KIB
 """The smallest pieces with SHARP. Source: NCCL 2.28, NCCL_NVLS_CHUNKSIZE, and chunks of Simple."""
 _MOST_SHARP_PIECES = 64
 _PIECES = 16
 """Pieces of a chain or tree, such that its ranks work at the same time."""
-_CHAIN_PIECE = 4 * KIB * KIB
-_MOST_CHAIN_PIECES = 64
+_LINE = 128
+"""The smallest piece of a chain: a line of LL128 (NCCL 2.28, src/include/device.h)."""
+_PIECES_PER_RANK = 50
+"""Pieces of a chain per rank that forwards: filling the chain takes 2 % of the transfer."""
+_MOST_CHAIN_MESSAGES = 600_000
+"""More take longer than some seconds to simulate."""
 _MESSAGE_PIECE = 128 * KIB
 """The smallest piece of a relayed message. Source: NCCL 2.28, NCCL_P2P_NET_CHUNKSIZE."""
 _MOST_MESSAGE_PIECES = 8
@@ -63,11 +72,13 @@ class Layout(NamedTuple):
         width: The ranks per node, which are consecutive.
         nodes: The number of nodes.
         pairs: NVLink connects each two GPUs of a node, without an NVSwitch.
+        rings: The rings that NCCL's search found; 0 for one per GPU of a node.
     """
 
     width: int
     nodes: int
     pairs: bool = False
+    rings: int = 0
 
     @property
     def rotated(self) -> str:
@@ -77,7 +88,14 @@ class Layout(NamedTuple):
 
 
 def schedule_of(
-    algorithm: str, protocol: str, collective: str, layout: Layout, *, size: int, channels: int
+    algorithm: str,
+    protocol: str,
+    collective: str,
+    layout: Layout,
+    *,
+    size: int,
+    channels: int,
+    root: int = 0,
 ) -> str | Schedule:
     """Returns the schedule of an algorithm: a notation, or a schedule that none generates.
 
@@ -88,6 +106,7 @@ def schedule_of(
         layout: The ranks.
         size: The size in bytes.
         channels: The number of channels that NCCL uses.
+        root: The root of a broadcast or reduce.
 
     Raises:
         AlgorithmError: tutti has no such schedule.
@@ -97,9 +116,8 @@ def schedule_of(
         return "direct" if protocol == "LL" else _sends_and_receives(collective, layout, size)
     if algorithm in {"NVLSTree", *SHARP}:
         return _by_switches(algorithm, collective, layout, size)
-    rotates = layout.nodes > 1 and (not layout.pairs or layout.width <= _MOST_ROTATED)
     if algorithm == "Tree":
-        if layout.nodes > 1 and not rotates:
+        if layout.nodes > 1 and not _rotates(layout):
             problem = (
                 f"tutti has no schedule for trees through {layout.width} GPUs without switches: "
                 "each channel has another chain through a node, over other links"
@@ -107,14 +125,38 @@ def schedule_of(
             raise AlgorithmError(problem, kind="wrong_ranks")
         pieces = _tree_pieces(protocol, layout, size, channels)
         return notation_of("Tree", collective, layout, pieces=pieces)
-    if algorithm == "Ring" and layout.pairs and not rotates and collective in _SHARDED:
-        return rings(collective, layout.width, layout.nodes)
-    if collective in CHAINED and (layout.nodes > 1 or layout.pairs):
-        link = "network adapter of a node" if layout.nodes > 1 else "NVLink of a GPU"
-        problem = f"tutti has no schedule for the channels of a {collective}: a chain uses 1 {link}"
-        raise AlgorithmError(problem, kind="wrong_ranks")
-    pieces = max(2, min(_MOST_CHAIN_PIECES, size // _CHAIN_PIECE))
-    return notation_of(algorithm, collective, layout, pieces=pieces)
+    if algorithm == "Ring" and collective in CHAINED:
+        return _chains(collective, layout, size, root)
+    if algorithm == "Ring" and collective in _SHARDED and not _is_notated(layout):
+        return rings(collective, _orders(layout._replace(rings=0)))
+    return notation_of(algorithm, collective, layout)
+
+
+def _is_notated(layout: Layout) -> bool:
+    """Returns whether the notation `ring` has the rings of NCCL.
+
+    On an odd number of nodes, its rings change rails between the last node and the first.
+    """
+    width, nodes = layout.width, layout.nodes
+    if nodes == 1:
+        return not layout.pairs
+    stays = nodes % 2 == 0 or width <= 2 or 6 * width * (width * nodes) ** 2 > _MOST_OPS
+    return _rotates(layout) and stays
+
+
+def _orders(layout: Layout) -> list[tuple[int, ...]]:
+    """Returns the rings of channels, in which each link or network adapter has an equal share."""
+    if layout.nodes == 1 and not layout.pairs:
+        return [tuple(range(layout.width))]
+    if _rotates(layout):
+        channels = min(layout.width, layout.rings or layout.width)
+        return rotated(layout.width, layout.nodes, channels)
+    return paired(layout.width, layout.nodes)
+
+
+def _rotates(layout: Layout) -> bool:
+    """Returns whether rings between nodes visit the GPUs of a node in rotated order."""
+    return layout.nodes > 1 and (not layout.pairs or layout.width <= _MOST_ROTATED)
 
 
 def concurrent_channels(
@@ -126,10 +168,13 @@ def concurrent_channels(
     for one message at a time. In a tree, it has threads for both directions, which the steps of the
     schedule approximate without channels.
     """
-    channels = layout.width if layout.rotated else 1
-    if algorithm != "Ring" or collective not in _SHARDED:
+    if algorithm != "Ring" or collective not in {*_SHARDED, *CHAINED}:
         return 1
-    return channels if isinstance(laid_out, str) else laid_out.chunks // laid_out.ranks
+    if collective in CHAINED:
+        return len(_orders(layout))
+    if isinstance(laid_out, str):
+        return layout.width if layout.rotated else 1
+    return laid_out.chunks // laid_out.ranks
 
 
 def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Schedule:
@@ -142,7 +187,8 @@ def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Sch
     message = size // (width * nodes)
     most = min(_MOST_MESSAGE_PIECES, _MOST_OPS_OF_PIECES // ops)
     pieces = max(1, min(most, message // _MESSAGE_PIECE))
-    return relayed_all_to_all(width, nodes, pieces)
+    # A power of two divides messages that are rounded to 16 B or more, as those of nccl-tests.
+    return relayed_all_to_all(width, nodes, 1 << (pieces.bit_length() - 1))
 
 
 def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:
@@ -180,6 +226,21 @@ def _tree_pieces(protocol: str, layout: Layout, size: int, channels: int) -> int
     return max(1, min(_MOST_PIECES, shares // chunk))
 
 
+def _chains(collective: str, layout: Layout, size: int, root: int) -> str | Schedule:
+    """Returns the chains of a broadcast or reduce, with so many pieces that they fill in no time.
+
+    A rank forwards chunks of Simple, 512 KiB per channel, when they are complete. NCCL's model and
+    nccl-tests have no time for it: the root sends the next broadcast while others forward.
+    """
+    orders = _orders(layout)
+    count, ranks = len(orders), layout.width * layout.nodes
+    most = min(_PIECES_PER_RANK * (ranks - 2), _MOST_CHAIN_MESSAGES // (count * (ranks - 1)))
+    pieces = max(1, min(most, size // (count * _LINE)))
+    if count == 1:
+        return notation_of("Ring", collective, layout, pieces=pieces)
+    return chains(collective, orders, pieces, root)
+
+
 def _nvls(collective: str, layout: Layout, size: int) -> str:
     segments = max(1, min(_MOST_SEGMENTS, size // (layout.width * _SEGMENT)))
     roots = "all," if collective == "all_reduce" else ""
@@ -192,7 +253,19 @@ def _sharp_pieces(algorithm: str, layout: Layout, size: int) -> int:
 
 
 def _nvls_tree_pieces(layout: Layout, size: int) -> int:
-    return max(1, min(_MOST_TREE_PIECES, size // (2 * layout.width * _PIECE)))
+    """Returns the pieces of a shard in a tree.
+
+    The first piece rises alone, and the last descends alone: few pieces take longer than NCCL's
+    model, which has both directions at once.
+    """
+    pieces = size // (2 * layout.width * _PIECE)
+    beats = min(size // _BEAT, _MOST_OPS_OF_BEATS // _ops_of_step(layout))
+    return max(1, min(_MOST_TREE_PIECES, max(pieces, beats)))
+
+
+def _ops_of_step(layout: Layout) -> int:
+    """Returns about the ops of a step of NVLSTree."""
+    return layout.nodes * layout.width * (2 * layout.width + 2)
 
 
 def nvls_tree(layout: Layout, pieces: int) -> Schedule:
@@ -210,7 +283,7 @@ def nvls_tree(layout: Layout, pieces: int) -> Schedule:
         AlgorithmError: The schedule has too many ops.
     """
     tree = _Tree.of(layout.nodes, pieces)
-    ops = layout.nodes * layout.width * tree.steps * (2 * layout.width + 2)
+    ops = tree.steps * _ops_of_step(layout)
     if ops > _MOST_OPS:
         problem = f"NVLSTree on {layout.nodes} nodes has about {ops:,} ops"
         raise AlgorithmError(f"{problem}: expected at most {_MOST_OPS:,}", kind="too_many_ranks")

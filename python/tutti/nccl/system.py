@@ -97,6 +97,8 @@ class NcclSystem:
             from the graphs.
         nvlink: The bandwidth between a GPU and the others of its node, in GB/s; 0 for that of the
             ring, which is less between nodes.
+        adapter: The bandwidth of a GPU's network interfaces, in GB/s; 0 for its share of the ring,
+            which uses only some interfaces of large NVLink domains.
         source: Where the graphs are from.
         gfx: The architecture of GPUs of AMD, such as ``gfx942``, whose library is RCCL; else empty.
     """
@@ -113,6 +115,7 @@ class NcclSystem:
     collnet_heads: int = 0
     channels: int | None = None
     nvlink: float = 0.0
+    adapter: float = 0.0
     source: str = ""
     gfx: str = ""
 

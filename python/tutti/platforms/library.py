@@ -114,7 +114,9 @@ class LibrarySchedule:
         launch_ps: The latency of the collective in the library's model, which takes the place of
             the launch and of the latency of messages; None if messages have their own.
         predicted: What the library's own model predicts.
-        has_channels: Whether the messages of a step belong to channels, and leave a rank at once.
+        links: The messages whose latency the launch contains, within nodes and between them.
+        interval: The bytes that other channels of a rank send between two messages of a channel; 0
+            for one channel. None if the messages of a step leave a rank at once.
         concurrent: The number of channels that do not wait for each other; 1 if each step waits for
             all messages of the one before. Chunk c belongs to channel c modulo their number.
         hops: The latency and the rate of messages between several nodes; None if they are those of
@@ -126,7 +128,8 @@ class LibrarySchedule:
     model: str
     launch_ps: int | None
     predicted: Prediction
-    has_channels: bool = True
+    links: tuple[int, int] = (0, 0)
+    interval: int | None = None
     concurrent: int = 1
     hops: Hops | None = None
 
@@ -164,8 +167,10 @@ class LibraryModel(Protocol):
     def reason(self, predicted: Prediction, ranks: Ranks, part: str) -> str:
         """Returns what determines the `latency` or the `transfer`, except links; may be empty."""
 
-    def schedule(self, notation: str, collective: str, ranks: Ranks, size: int) -> LibrarySchedule:
-        """Returns the schedule of a notation for a size in bytes."""
+    def schedule(
+        self, notation: str, collective: str, ranks: Ranks, size: int, root: int = 0
+    ) -> LibrarySchedule:
+        """Returns the schedule of a notation for a size in bytes, and a root if it has one."""
 
 
 def is_library(notation: object) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from tutti.training.spans import spans
+from tutti.training.spans import BUBBLE, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -104,7 +104,7 @@ def exposed(tasks: Sequence[Span]) -> list[Exposed]:
     """
     ending: dict[int, list[Span]] = defaultdict(list)
     for one in tasks:
-        if one.lane != "compute" and one.duration_ps:
+        if one.lane != "compute" and one.end_ps > one.start_ps:
             ending[one.end_ps].append(one)
     found: list[Exposed] = []
     for gap in _gaps(tasks):
@@ -116,9 +116,10 @@ def _gaps(tasks: Sequence[Span]) -> Iterator[list[_Piece]]:
     """Yields the pieces of each interval in which the main lane does not compute."""
     changes: dict[int, list[tuple[bool, Span]]] = defaultdict(list)
     for one in tasks:
-        if one.duration_ps and (one.lane == "compute" or one.is_collective):
-            changes[one.start_ps].append((True, one))
-            changes[one.end_ps].append((False, one))
+        _, lane, kind, _, _, _, _, _, start, end = one
+        if end > start and (lane == "compute" if lane else kind != BUBBLE):
+            changes[start].append((True, one))
+            changes[end].append((False, one))
     computing = 0
     flying: dict[int, Span] = {}
     gap: list[_Piece] = []
@@ -161,6 +162,8 @@ def _attributed(gap: Sequence[_Piece], ending: dict[int, list[Span]]) -> list[Ex
 
 def _divided(span: int, flying: Sequence[Span]) -> tuple[tuple[Span, int], ...]:
     """Divides picoseconds equally; the first collectives get the remainder."""
+    if len(flying) == 1:  # most intervals, of steps with many
+        return ((flying[0], span),)
     each, left = divmod(span, len(flying))
     return tuple((one, each + (place < left)) for place, one in enumerate(flying))
 
@@ -185,8 +188,8 @@ def exposed_parts(run: TrainingResult, npus: Sequence[int] | None = None) -> lis
 def _rows(run: TrainingResult, npu: int) -> list[tuple[str, str, int, int, int, int]]:
     belongs: dict[tuple[str, str], int] = defaultdict(int)
     for interval in exposed_on(run, npu):
-        for key, ps in interval.by_collective().items():
-            belongs[key] += ps
+        for one, ps in interval.parts:
+            belongs[one.kind, one.group] += ps
     issued: dict[tuple[str, str], list[Span]] = defaultdict(list)
     for one in spans(run, npu):
         if one.is_collective:

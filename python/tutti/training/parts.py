@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.training.links import link_name
+from tutti.training.spans import spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,20 +88,16 @@ def _layers(run: TrainingResult, npu: int) -> dict[str, dict[str, int]]:
     order = [*run.step.names(run.configuration), NO_LAYER]
     rows = {name: dict.fromkeys(_VALUES, 0) for name in order}
     done = 0
-    tasks = run.program_of(npu).tasks
-    spans = [(span.start_ps, span.end_ps, span.task) for span in run.record.spans(npu)]
-    for start, end, number in sorted(spans):
-        task = tasks[number]
-        row = rows.get(task.layer, rows[NO_LAYER])
-        if task.kind == "background":
-            continue
-        if task.kind == "compute":
-            row[f"{task.during}_ps" if task.during in _PASSES else "other_ps"] += end - start
+    for span in spans(run, npu):
+        _, lane, kind, _, layer, _, _, size, start, end = span
+        row = rows.get(layer, rows[NO_LAYER])
+        if lane == "compute":
+            row[f"{kind}_ps" if kind in _PASSES else "other_ps"] += end - start
             row["waited_ps"] += start - done
             done = end
-        else:
+        elif not lane:
             row["carried_ps"] += end - start
-            row["bytes"] += task.amount
+            row["bytes"] += size
     rows[NO_LAYER]["waited_ps"] += run.record.end_ps - done
     return rows
 

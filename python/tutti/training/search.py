@@ -34,6 +34,7 @@ from tutti.collectives.request import lay_out
 from tutti.platforms.library import is_library
 from tutti.schedules.ir import algorithms as registry
 from tutti.schedules.ir import candidates
+from tutti.training.loads import LinkLoads
 from tutti.training.runs import run_all, run_each
 from tutti.training.shortened import shortened, time_of
 from tutti.workloads.errors import WorkloadError
@@ -105,8 +106,9 @@ class Trial:
         round: The round of the descent, from 1.
         collective: The collective.
         algorithm: The notation.
-        time_ps: The time of the step, of many micro-batches extrapolated; None if it was refused.
+        time_ps: The time of the step, of many micro-batches extrapolated; None if it did not run.
         refused: Why the algorithm does not run on this network.
+        pruned: Why it did not run: its lower bound is at least the time of the best step so far.
     """
 
     round: int
@@ -114,13 +116,22 @@ class Trial:
     algorithm: str
     time_ps: int | None
     refused: str = ""
+    pruned: Pruned | None = None
+
+
+class Pruned(NamedTuple):
+    """The lower bound in ps of a step that did not run, and the time of the best step so far."""
+
+    bound_ps: int
+    best_ps: int
 
 
 class _Outcome(NamedTuple):
-    """What a step gives: its time, or why it was refused."""
+    """What a step gives: its time, why it was refused, or why it did not run."""
 
     time_ps: int | None = None
     refused: str = ""
+    pruned: Pruned | None = None
 
 
 class AlgorithmSearch:
@@ -143,6 +154,7 @@ class AlgorithmSearch:
         algorithms: Sequence[str] | None = None,
         limit: int = 0,
         threads: int = 0,
+        prune: bool = True,
     ) -> None:
         """Lists the collectives and their candidates, and runs the step without changes.
 
@@ -152,6 +164,8 @@ class AlgorithmSearch:
             algorithms: The notations to try; by default all of the registry.
             limit: The most trials; 0 for no limit.
             threads: The most threads; 0 for one per core.
+            prune: Whether steps do not run whose lower bound is at least the time of the best one.
+                The choice is the same without.
 
         Raises:
             AlgorithmError: A given algorithm performs no collective of the step.
@@ -171,6 +185,7 @@ class AlgorithmSearch:
         self.default = self.best = step.run(configuration)
         self._simulated = shortened(step)
         self._least_ps = self._default_ps()
+        self._loads = LinkLoads(self.default) if prune and not self.micro_batches else None
         self._equal: dict[tuple[str, str], str] = {}
         self._known: dict[tuple[str, ...], _Outcome] = {}
 
@@ -272,7 +287,18 @@ class AlgorithmSearch:
             for _, variant in untried:
                 if (key := self._key(variant)) not in self._known:
                     new.setdefault(key, variant)
+            for key, variant in list(new.items()):
+                if pruned := self._pruned(variant):
+                    self._known[key] = _Outcome(pruned=pruned)
+                    del new[key]
+            record()
             self._simulate(new, shorter, record)
+
+    def _pruned(self, chosen: dict[str, str]) -> Pruned | None:
+        """Returns why a step with these algorithms cannot be the best; None if it may be."""
+        given = {key: None if one == DEFAULT else one for key, one in chosen.items()}
+        bound = self._loads.bound_ps(given) if self._loads else 0
+        return Pruned(bound, self._least_ps) if bound >= self._least_ps else None
 
     def _key(self, chosen: dict[str, str]) -> tuple[str, ...]:
         """Returns what the time of a step with these algorithms depends on."""

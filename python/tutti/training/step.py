@@ -33,6 +33,7 @@ from tutti.training.results import StepBound, TrainingResult
 from tutti.training.runs import STABLE_COUNTS
 from tutti.workloads.compute import PassTimes, Roofline, cover, covered, roofline
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.kernels import Kernels
 from tutti.workloads.model import PASSES
 from tutti.workloads.parallel import Parallelism
 from tutti.workloads.trace import NodeRates, programs
@@ -331,8 +332,9 @@ class Step:
     def _stages(self, configuration: Configuration, left: Left) -> list[_core.TrainingProgram]:
         """Returns the program of each stage, with the resources that are left to compute."""
         part = None if self.captured is not None else self.divided(configuration)
-        samples = part.samples if part else 0
-        times = PassTimes(self.compute, samples, self.element, left)
+        times = PassTimes(self.compute, part.samples if part else 0, self.element, left)
+        if part is not None:
+            times = times.within([layer for layer, _ in part.layers], part.recompute)
         if not self.slowdowns:
             return self._at_speed(configuration, part, times)
         found = []
@@ -412,6 +414,8 @@ class Step:
         left = configuration.compute(self.npu)
 
         def cost(layer: ModelLayer, samples: int) -> int:
+            if isinstance(self.compute, Kernels):
+                return layer.macs  # as plans divide stages, for their times and their memory
             times = PassTimes(self.compute, samples, self.element, left)
             return sum(times.of(layer, which) for which in PASSES)
 

@@ -28,11 +28,12 @@ from tutti.base.files.mistakes import mistake
 from tutti.base.files.reader import read_rows
 from tutti.base.units import Frequency, Time
 from tutti.workloads.errors import WorkloadError
+from tutti.workloads.kernels import Kernels
 from tutti.workloads.model import PASSES, Gemm
 from tutti.workloads.transfers import recomputed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tutti.base.units import TimePerByte
@@ -244,6 +245,7 @@ class PassTimes:
         left: The resources left to compute, as in :class:`ComputeModel`.
         slowdown: The factor on the time of every pass.
         known: The times without a slowdown so far, which copies with another one share.
+        repeated: Those of forward passes that the backward pass repeats.
     """
 
     compute: ComputeModel
@@ -252,6 +254,9 @@ class PassTimes:
     left: tuple[int, TimePerByte]
     slowdown: float = 1.0
     known: dict[tuple[ModelLayer, Pass], int] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    repeated: dict[tuple[ModelLayer, Pass], int] = field(
         default_factory=dict, compare=False, repr=False
     )
 
@@ -270,7 +275,20 @@ class PassTimes:
         """
         is_measured = isinstance(self.compute, MeasuredCompute)
         part = None if is_measured and recompute == "selective" else recomputed(layer, recompute)
-        return self.of(part, "forward") if part else 0
+        if part is None or not isinstance(self.compute, Kernels):
+            return self.of(part, "forward") if part else 0
+        again = replace(self, compute=self.compute.in_backward(), known=self.repeated)
+        return again.of(part, "forward")
+
+    def within(self, layers: Sequence[ModelLayer], recompute: Recompute) -> PassTimes:
+        """Returns the times of passes within a step over these layers, from first to last."""
+        if not isinstance(self.compute, Kernels):
+            return self
+        back = [(layer, which) for layer in layers for which in PASSES[1:]]
+        again = (recomputed(layer, recompute) for layer in layers[1:-1])
+        back += [(part, "forward") for part in again if part]
+        forward = [(layer, PASSES[0]) for layer in layers]
+        return replace(self, compute=self.compute.within(forward, back, self.samples, self.left))
 
 
 @dataclass(frozen=True, kw_only=True)

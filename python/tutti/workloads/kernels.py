@@ -7,12 +7,14 @@ and the published peaks, times a coefficient, which measurements determine
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from tutti.base.units import TimePerByte
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from tutti.workloads.model import ModelLayer, Pass
 
     Array = NDArray[np.float64]
+    Work = tuple[ModelLayer, Pass]
 
 Precision = Literal["bf16", "fp8", "mxfp8", "nvfp4"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -141,10 +144,57 @@ class Kernels:
     Attributes:
         rates: The peaks.
         coefficients: A coefficient per term of :data:`TERMS`.
+        shares: Factors on the time of the GPU and on that of launches, in forward and in backward
+            passes of a step; None combines them in each pass over a layer.
     """
 
     rates: Rates
     coefficients: tuple[float, ...]
+    shares: tuple[tuple[float, float], tuple[float, float]] | None = None
+
+    def within(
+        self,
+        forward: Iterable[Work],
+        backward: Iterable[Work],
+        samples: int,
+        left: tuple[int, TimePerByte],
+    ) -> Kernels:
+        """Returns the model for the passes of a step, which together take their combined time.
+
+        Launches run ahead of the GPU across layers, so measured steps determine the combination of
+        complete passes. As :func:`pass_seconds` is homogeneous, its gradient there divides the time
+        among the layers exactly (Euler's theorem).
+
+        Args:
+            forward: The layers of the forward pass, and the passes over them.
+            backward: Those of the backward pass, with what it computes again.
+            samples: Samples of a pass.
+            left: As in :meth:`time`.
+        """
+        found = []
+        for works in (forward, backward):
+            parts = sum(self._parts(layer, which, samples, left) for layer, which in works)
+            gpu, host = (float(np.sum(of)) for of in np.split(parts, [-HOST]))
+            both = (gpu**OVERLAP + host**OVERLAP) ** (1 / OVERLAP) or 1.0
+            power = OVERLAP - 1
+            found.append(((gpu / both) ** power, (host / both) ** power))
+        return replace(self, shares=(found[0], found[1]))
+
+    def in_backward(self) -> Kernels:
+        """Returns the model for forward passes that the backward pass repeats."""
+        return replace(self, shares=self.shares and (self.shares[1],) * 2)
+
+    def _parts(
+        self, layer: ModelLayer, which: Pass, samples: int, left: tuple[int, TimePerByte]
+    ) -> Array:
+        """Returns the seconds of each term."""
+        per_second, memory = left
+        slower = self.rates.flops / per_second
+        slower_memory = self.rates.memory / memory.core.bytes_per_second
+        factors = (*[slower] * 4, *[slower_memory] * 3, 1.0, 1.0)
+        found = np.array(amounts(layer, which, samples, self.rates)) * factors
+        parts: Array = found * np.array(self.coefficients)
+        return parts
 
     def time(
         self,
@@ -160,9 +210,8 @@ class Kernels:
         share that is not left.
         """
         del element
-        per_second, memory = left
-        slower = self.rates.flops / per_second
-        slower_memory = self.rates.memory / memory.core.bytes_per_second
-        factors = (*[slower] * 4, *[slower_memory] * 3, 1.0, 1.0)
-        found = np.array(amounts(layer, which, samples, self.rates)) * factors
-        return round(1e12 * float(pass_seconds(found, np.array(self.coefficients))))
+        parts = self._parts(layer, which, samples, left)
+        if self.shares is None:
+            return round(1e12 * float(pass_seconds(parts, np.ones(len(parts)))))
+        gpu, host = self.shares[which != "forward"]
+        return round(1e12 * float(gpu * parts[:-HOST].sum() + host * parts[-HOST:].sum()))

@@ -30,7 +30,7 @@ class StagePieces(NamedTuple):
     """
 
     pieces: tuple[int, ...]
-    awaited: tuple[int, ...]
+    awaited: tuple[float, ...]
     rounds: int
 
 

@@ -28,6 +28,7 @@ from tutti.measured.advise.view import advice_view
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 SIZES = (64, 65536)
 RD, RING = "recursive_doubling_ompi", "ring_ompi"
@@ -337,3 +338,67 @@ def test_the_order_of_rows_does_not_matter() -> None:
     second = advise(rows.reverse(), AdviceRequest(ranks=[64])).predictions
     assert first["algorithm"].to_list() == second["algorithm"].to_list()
     assert first["predicted_us"].to_list() == pytest.approx(second["predicted_us"].to_list())
+
+
+def test_the_hardware_is_that_of_the_system_or_of_a_named_platform() -> None:
+    request = AdviceRequest(ranks=[64])
+    unknown = advise(measured(), request)
+    assert unknown.hardware.platform is None
+    assert unknown.hardware.description.startswith(
+        "no platform of one known; assumed: latency 2 us"
+    )
+    by_name = advise(measured(system="Leonardo"), request)
+    assert by_name.hardware.platform == "leonardo"
+    assert "leonardo (the system's name): latency 1.8 us; 2 interf" in by_name.hardware.description
+    assert "gamma 0.0468 ns/B, 0.301 above 1 MiB" in by_name.hardware.description
+    named = decided(measured(), ranks=[64], platform="leonardo")
+    assert "platform leonardo (--platform)" in named.hardware.description
+    assert list(named.hardware.of_systems.values()) == list(by_name.hardware.of_systems.values())
+    times = by_name.predictions["predicted_us"].to_list()
+    assert unknown.predictions["predicted_us"].to_list() != pytest.approx(times)
+    facts = {fact.key: fact.value for fact in advice_view(named).facts}
+    assert facts["platform"] == "leonardo"
+    assert facts["hardware"] == named.hardware.description
+
+
+def test_other_systems_have_the_hardware_of_their_platforms() -> None:
+    rows = pl.concat([measured(), measured(system="lumi", ranks=(4, 8))])
+    assert decided(rows, ranks=[64], platform="lumi").scope.system == "lumi"
+    found = decided(rows, ranks=[64], platform="leonardo")
+    assert "warning: the measurements are of one; platform leonardo is of leonardo" in str(
+        found.hardware.remarks
+    )
+    assert sorted(found.hardware.of_systems) == ["lumi", "one"]
+    assert found.hardware.of_systems["one"].interfaces == 2
+    other = decided(rows, ranks=[64], platform="leonardo", system="lumi")
+    assert "warning: the measurements are of lumi, which is platform lumi" in str(
+        other.hardware.remarks
+    )
+
+
+def test_measurements_faster_than_a_platform_are_not_of_it() -> None:
+    fast = measured(sizes=(1 << 30,)).with_columns(pl.lit(9.0).alias("time_us"))
+    with pytest.raises(ConfigError, match="not of platform leonardo: 6 measurements faster"):
+        decided(fast, ranks=[64], platform="leonardo")
+    found = decided(fast.with_columns(pl.lit("leonardo").alias("system")), ranks=[64])
+    assert found.hardware.platform is None
+    assert "platform leonardo of leonardo is not used: 6 measurements" in found.hardware.remarks[0]
+    # Ranks of one host need no interface.
+    host = fast.with_columns(
+        pl.lit(1, pl.Int64).alias("nodes"), pl.col("ranks").alias("ranks_per_node")
+    )
+    placed = decided(host, ranks=[64], ranks_per_node=4, platform="leonardo")
+    assert placed.hardware.platform == "leonardo"
+
+
+def test_a_platform_states_the_ranks_per_node_of_rows_that_do_not(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'name = "own"\n[models.m]\nkind = "postal"\nalpha = "1 us"\nbeta = "9 GB/s"\n[topology]\n'
+        'build = "hierarchical:switch:4/switch:8"\nranks_per_node = 4\n'
+        'links = [{ rate = "9 GB/s", latency = "1 us" }, { rate = "9 GB/s", latency = "1 us" }]\n'
+    )
+    rows = measured().with_columns(pl.lit(None, pl.Int64).alias("nodes"))
+    known = decided(rows, ranks=[64], platform=str(file))
+    assert known.scope.ranks_per_node == 4
+    assert known.hardware.platform == "own"

@@ -309,10 +309,11 @@ def test_allocations_state_the_groups_of_measured_jobs(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(heading + "".join(lines))
     hosts = "".join(f"leo,j,{rank},lrdn{rank // 2 * 200 + 1:04}\n" for rank in range(4))
     (tmp_path / "a.csv").write_text(f"system,timestamp,rank,host\n{hosts}")
-    plain = run(tmp_path, "t.csv", "--ranks", "64")
     text = run(tmp_path, "t.csv", "--ranks", "64", "--allocations", "a.csv")
     assert "a.csv: the network's groups of 2 of 2 rows" in text
-    assert "64" in plain
+    (tmp_path / "a.csv").write_text(f"system,timestamp,rank,host\n{hosts.replace('leo', 'other')}")
+    other = run(tmp_path, "t.csv", "--allocations", "a.csv")
+    assert "warning: a.csv: the network's groups of 0 of 2 rows: no run of the file" in other
     (tmp_path / "a.csv").write_text("system,rank\nleo,0\n")
     wrong = run(tmp_path, "t.csv", "--allocations", "a.csv", code=2)
     assert "lacks the columns timestamp, host" in wrong
@@ -326,3 +327,8 @@ def test_details_of_tuning_need_a_collective(tmp_path: Path) -> None:
     assert "gather: measured on 2, 4, 8 ranks; predicted on 64 (8x)" in output
     failed = run(tmp_path, "detail.out", code=2)
     assert "does not state its collective" in failed
+    best = "#Nnodes Message_size Best_Algorithm Best_Latency\n2 1024 linear 2.5(0.1)\n"
+    (tmp_path / "best.out").write_text(best)
+    assert "only the best algorithm" in run(tmp_path, "best.out", "-c", "gather", code=2)
+    folder = run(tmp_path, ".", "-c", "gather", "--ranks", "64")
+    assert "best.out: left out: states only the best algorithm of each size" in folder

@@ -13,7 +13,8 @@ from synthetic_machines import cases, timed
 from tutti.formats.measurements import read_measurements
 from tutti.measured.predict.curve import _STEP, _TIME, SPREAD, fit_curve
 from tutti.measured.predict.features import features
-from tutti.measured.predict.model import Hardware, calibrate
+from tutti.measured.predict.hardware import Hardware
+from tutti.measured.predict.model import calibrate
 
 if TYPE_CHECKING:
     from pathlib import Path

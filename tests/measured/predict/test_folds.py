@@ -21,7 +21,7 @@ from tutti.measured.predict.folds import (
     model_predictions,
     novelty,
 )
-from tutti.measured.predict.model import Hardware
+from tutti.measured.predict.hardware import Hardware
 
 START = Hardware().prior()
 

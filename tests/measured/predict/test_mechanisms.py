@@ -12,7 +12,8 @@ import pytest
 from synthetic_machines import runs, timed
 from tutti.measured.predict.curve import NAMES, Curve
 from tutti.measured.predict.features import features
-from tutti.measured.predict.model import CalibratedModel, Hardware, calibrate
+from tutti.measured.predict.hardware import Hardware
+from tutti.measured.predict.model import CalibratedModel, calibrate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,8 @@ from synthetic_machines import runs
 from tutti.measured.predict.catalogue import execution
 from tutti.measured.predict.curve import NAMES, CurveFit
 from tutti.measured.predict.features import features
-from tutti.measured.predict.model import Hardware, calibrate
+from tutti.measured.predict.hardware import Hardware
+from tutti.measured.predict.model import calibrate
 from tutti.platforms.files.builder import machine
 from tutti.platforms.files.platform_file import RawPlatform
 

@@ -189,7 +189,7 @@ def test_a_plan_is_disturbed_and_searched(model: str, words: list[str], tmp_path
     run = json.loads(RUNNER.invoke(app, words, catch_exceptions=False).stdout)["result"]
     assert rows["none"]["planned_median_ps"] == pytest.approx(1e12 * run["planned_step_s"], abs=1)
     assert rows["none"]["planned_median_ps"] != rows["none"]["median_ps"]
-    assert rows["slow NPUs"]["planned_slowdown"] > 0.05
+    assert rows["slow NPUs"]["planned_slowdown"] > 0.04
     assert all(row["planned_slowdown"] > -1e-9 for row in rows.values())
     found = ["train", "search", file, "--limit", "2", "--out", str(tmp_path / "s"), "--json"]
     done = RUNNER.invoke(app, found, catch_exceptions=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import scaled
 from tutti.platforms.nodes import domain_of
 from tutti.platforms.npus import npu
+from tutti.training.files.step_file import find_model
 from tutti.training.plan import (
     Cluster,
     FixedDegrees,
@@ -227,13 +229,15 @@ def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -
     model, where = build("llama3_8b:tokens=4096"), cluster(16)
     plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
     quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
-    assert quick.step == pytest.approx(exact.step, rel=0.05)
+    # With ZeRO 3, the closed form adds the least exposed share of each gather.
+    assert quick.step == pytest.approx(exact.step, rel=0.06 if kinds.zero == 3 else 0.05)
+    assert quick.compute == pytest.approx(exact.compute, rel=0.01)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama3_8b:tokens=4096", "mixtral_8x7b"])
 def test_random_plans_are_near_the_simulation(name: str) -> None:
-    """25 plans of each model: 49 of 50 are within 5 %, the worst is at 5.3 %."""
+    """25 plans of each model: all are within 5 %; the worst is at 5.0 %."""
     model, where = build(name), cluster(16)
     pieces = Pieces(model)
     made = [
@@ -243,7 +247,29 @@ def test_random_plans_are_near_the_simulation(name: str) -> None:
     ]
     for one in Random(7).sample(made, 25):
         exact = simulate(pieces, one, where).step
-        assert estimate(pieces, one, where).step == pytest.approx(exact, rel=0.055), one
+        assert estimate(pieces, one, where).step == pytest.approx(exact, rel=0.051), one
+
+
+def test_layers_that_differ_take_the_time_of_the_closed_form(tmp_path: Path) -> None:
+    """Layers of Llama 4: launches of some exceed the GPU's time, and stages are not equal."""
+    text = {
+        "head_dim": 128, "hidden_size": 5120, "interleave_moe_layer_step": 2,
+        "intermediate_size": 8192, "intermediate_size_mlp": 16_384, "model_type": "llama4_text",
+        "num_attention_heads": 40, "num_experts_per_tok": 1, "num_hidden_layers": 12,
+        "num_key_value_heads": 8, "num_local_experts": 16, "vocab_size": 202_048,
+    }  # fmt: skip
+    (tmp_path / "own.json").write_text(json.dumps(text))
+    pieces, where = Pieces(find_model("hf:own.json,tokens=4096", tmp_path)), cluster(16)
+    for kinds, data in (
+        (Parallelism(tensor=4, sequence=True, context=4, micro_batches=8, zero=1), 1),
+        (Parallelism(tensor=2, sequence=True, pipeline=2, micro_batches=4, zero=1), 4),
+        (Parallelism(expert=2, expert_domain=8, pipeline=4, micro_batches=8, zero=1), 2),
+        (Parallelism(tensor=8, sequence=True, pipeline=2, micro_batches=4), 1),
+    ):
+        plan = Plan(kinds=replace(kinds, recompute="selective"), data=data, micro_batch=1)
+        quick, exact = estimate(pieces, plan, where), simulate(pieces, plan, where)
+        assert quick.compute == pytest.approx(exact.compute, rel=0.01)
+        assert quick.step == pytest.approx(exact.step, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +311,9 @@ def test_experts_in_the_closed_form_and_in_the_simulation(given: dict[str, Any])
     kinds = Parallelism(expert=8, expert_domain=8, zero=1, recompute="selective", **given)
     plan = Plan(kinds=kinds, data=2, micro_batch=1)
     quick, exact = estimate(Pieces(model), plan, where), simulate(Pieces(model), plan, where)
-    assert quick.step == pytest.approx(exact.step, rel=0.05)
+    # With ZeRO 3, the closed form adds the least exposed share of each gather.
+    assert quick.step == pytest.approx(exact.step, rel=0.06 if kinds.zero == 3 else 0.05)
+    assert quick.compute == pytest.approx(exact.compute, rel=0.01)
     assert quick.exposed["expert"] == pytest.approx(exact.exposed["expert"], rel=0.1)
 
 

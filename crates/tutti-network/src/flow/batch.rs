@@ -131,8 +131,8 @@ impl FlowNetwork<'_> {
     ) -> bool {
         let known = &self.batches.patterns[pattern as usize];
         let alone = self.alone(&known.route, bytes);
-        let sender = rate_of(self.hands_over.per_byte_of(bytes));
-        if alone == Time::ZERO || self.charged(bytes) != bytes || sender < known.rate_alone {
+        let is_limited = self.sender_rate(bytes) < known.rate_alone;
+        if alone == Time::ZERO || self.charged(bytes) != bytes || is_limited {
             return false;
         }
         let (source, rate_alone, rate) = (known.pairs[0].0, known.rate_alone, known.rate);

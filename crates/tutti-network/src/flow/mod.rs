@@ -8,7 +8,7 @@
 //!
 //! **Ports.** The sender's [`crate::Serialization`] and [`FlowLevel::injection`] limit the flows that leave an NPU
 //! together; the receiver's serialization (in LogGP) or [`FlowLevel::ejection`] those that enter it. A crossbar
-//! without internal contention is a switch of the topology; several rails are several links. If the first byte
+//! without internal contention is a switch of the topology; several rails are several links. [`FlowLevel::per_message`] limits each flow. If the first byte
 //! of a message is free, its flow ends one byte time earlier, but takes the capacity of all its bytes.
 //!
 //! **Routing.** A flow takes the fixed route of its pair ([`FlowRouting::Routed`]), on which a bundle of
@@ -69,6 +69,8 @@ tutti_units::parameters! {
         injection: Option<TimePerByte>,
         /// Rate of the ejection port of each NPU.
         ejection: Option<TimePerByte>,
+        /// The highest rate of a message, such as that of the thread block which copies it.
+        per_message: Option<TimePerByte>,
         /// Whether switches fork a multicast, so that each link of its tree carries one copy; or the names of
         /// the switches that do, with `*` for any characters.
         multicast: Switches = "false",

@@ -175,10 +175,18 @@ impl<'a> FlowNetwork<'a> {
     /// endpoint.
     pub(super) fn alone(&self, route: &[Crossing], bytes: Bytes) -> Time {
         let links = route.iter().map(|crossing| self.resources.time(*crossing, bytes));
-        let ports = [self.ports.injection, self.ports.ejection].into_iter().flatten();
+        let FlowLevel { injection, ejection, per_message, .. } = self.ports;
+        let ports = [injection, ejection, per_message].into_iter().flatten();
         let ports = ports.map(|port| port.of(bytes));
         let endpoints = self.hands_over.of(bytes).max(self.takes.of(bytes));
         links.chain(ports).fold(endpoints, Time::max)
+    }
+
+    /// The highest rate at which a sender transmits a message.
+    pub(super) fn sender_rate(&self, bytes: Bytes) -> f64 {
+        // The port has the rate of the fastest messages.
+        let sender = self.hands_over.per_byte_of(bytes);
+        rate_of(self.ports.per_message.map_or(sender, |limit| limit.max(sender)))
     }
 
     /// The bytes that the endpoints charge; all if they charge none of a short message.
@@ -205,9 +213,7 @@ impl<'a> FlowNetwork<'a> {
         let is_path = !self.trees.contains_key(&id);
         let now = self.events.now();
         let shares = self.resources.join(id, route, is_path, (bytes, charged), now);
-        // The port has the rate of the fastest messages.
-        let sender = rate_of(self.hands_over.per_byte_of(bytes));
-        let rate_alone = self.resources.rate_alone(id).min(sender);
+        let rate_alone = self.resources.rate_alone(id).min(self.sender_rate(bytes));
         self.resources.set_alone(id, rate_alone, shares);
         let flow = &mut self.flows[id];
         flow.rate_alone = rate_alone;

@@ -122,7 +122,8 @@ impl<'a> ReferenceFlows<'a> {
             let rate = self.routing.rate(LinkId(crossing.link));
             times.push(rate.of(crossing.bytes(bytes)));
         }
-        for port in [self.declared.injection, self.declared.ejection].into_iter().flatten() {
+        let FlowLevel { injection, ejection, per_message, .. } = self.declared;
+        for port in [injection, ejection, per_message].into_iter().flatten() {
             times.push(port.of(bytes));
         }
         times.into_iter().max().unwrap_or(Time::ZERO)
@@ -156,7 +157,8 @@ impl<'a> ReferenceFlows<'a> {
         let charged = self.hands_over.charged(bytes).min(self.takes.charged(bytes));
         let charged = if charged == Bytes(0) { bytes } else { charged };
         let mut uses = Vec::new();
-        let (ps, of) = self.hands_over.per_byte_of(bytes).fraction();
+        let limit = self.declared.per_message.unwrap_or(TimePerByte::ZERO);
+        let (ps, of) = self.hands_over.per_byte_of(bytes).max(limit).fraction();
         let mut rate_alone = real(of) / real(ps);
         for (resource, share, is_endpoint) in self.resources_of(&route, sent) {
             let taken = surcharged(share, bytes, charged);

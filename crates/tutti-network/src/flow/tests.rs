@@ -69,13 +69,15 @@ fn arrivals(mut network: impl Carrier, sent: &[Sent], replies: bool) -> Vec<(u32
 fn agree(
     which: usize,
     ports: Option<u64>,
+    per_message: Option<u64>,
     sent: &[Sent],
     replies: bool,
 ) -> Result<(), TestCaseError> {
     let routes = routes(NETWORKS[which], Time::from_ps(if replies { 0 } else { 10 }));
     let routing = FlowRouting::Routed(&routes);
-    let port = ports.map(|ps| TimePerByte::new(ps, 1).unwrap());
-    let level = FlowLevel { injection: port, ejection: port, ..FlowLevel::default() };
+    let [port, per_message] =
+        [ports, per_message].map(|limit| limit.map(|ps| TimePerByte::new(ps, 1).unwrap()));
+    let level = FlowLevel { injection: port, ejection: port, per_message, ..FlowLevel::default() };
     let fast = arrivals(FlowNetwork::new(routing, level.clone(), Ends::FREE), sent, replies);
     let slow = arrivals(ReferenceFlows::new(routing, level, Ends::FREE), sent, replies);
     prop_assert_eq!(fast.len(), sent.len() * if replies { 3 } else { 1 });
@@ -91,7 +93,7 @@ proptest! {
     fn random_messages(
         sent in prop::collection::vec((0_u64..20_000, 0_u32..16, 0_u32..16, 1_u64..2_000), 1..120),
         which in 0..NETWORKS.len(),
-        ports in prop::option::of(4_u64..9),
+        (ports, per_message) in (prop::option::of(4_u64..9), prop::option::of(4_u64..20)),
         (coarse, replies) in any::<(bool, bool)>(),
     ) {
         let step = |value: u64, step: u64| if coarse { value / step * step } else { value };
@@ -99,7 +101,7 @@ proptest! {
             .into_iter()
             .map(|(start, source, offset, bytes)| (step(start, 4_000), source, offset, step(bytes, 500).max(1)))
             .collect();
-        agree(which, ports, &sent, replies)?;
+        agree(which, ports, per_message, &sent, replies)?;
     }
 
     /// Every rank sends to the next ranks in turn, as in a direct exchange.
@@ -114,6 +116,6 @@ proptest! {
             let late = late[source as usize] / 1_000 * 1_000;
             (1..=peers).map(move |offset| (late + u64::from(offset) * gap, source, offset, bytes))
         };
-        agree(which, None, &(0..16).flat_map(each).collect::<Vec<_>>(), replies)?;
+        agree(which, None, None, &(0..16).flat_map(each).collect::<Vec<_>>(), replies)?;
     }
 }

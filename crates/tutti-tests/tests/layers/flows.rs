@@ -89,6 +89,8 @@ fn ports_limit_the_flows_of_an_npu() {
     assert_eq!(arrivals(routing, injection, 10, &[(0, 1), (0, 2), (0, 3)]), [4_500; 3]);
     let ejection = FlowLevel { ejection: rate, ..FlowLevel::default() };
     assert_eq!(arrivals(routing, ejection, 10, &[(0, 1), (2, 1), (0, 3)]), [3_000, 3_000, 1_500]);
+    let each = FlowLevel { per_message: rate, ..FlowLevel::default() };
+    assert_eq!(arrivals(routing, each, 10, &[(0, 1), (0, 2), (2, 1)]), [1_500; 3]);
 }
 
 #[test]
@@ -172,8 +174,13 @@ fn background_flows_take_their_share() {
 }
 
 /// Switches that multicast and reduce.
-const IN_NETWORK: FlowLevel =
-    FlowLevel { injection: None, ejection: None, multicast: Switches::All, reduce: Switches::All };
+const IN_NETWORK: FlowLevel = FlowLevel {
+    injection: None,
+    ejection: None,
+    per_message: None,
+    multicast: Switches::All,
+    reduce: Switches::All,
+};
 
 /// Schedules with multicasts and combines.
 fn in_network_schedules(ranks: u32) -> Vec<Arc<dyn Schedule>> {
@@ -377,7 +384,7 @@ struct Case {
     notation: Notation,
     /// Whether links and ranks are alike, so that events coincide.
     alike: bool,
-    /// Whether NPUs inject, 1, and eject, 2, through ports.
+    /// Whether NPUs inject, 1, and eject, 2, through ports, and messages have a highest rate, 4.
     ports: u8,
     spread: bool,
     /// Whether switches multicast, 1, and reduce, 2.
@@ -413,8 +420,8 @@ impl Case {
             }
         };
         let (multicast, reduce) = (switches(1), switches(2));
-        let (injection, ejection) = (port(1, 883), port(2, 1013));
-        let flows = FlowLevel { injection, ejection, multicast, reduce };
+        let (injection, ejection, per_message) = (port(1, 883), port(2, 1013), port(4, 1499));
+        let flows = FlowLevel { injection, ejection, per_message, multicast, reduce };
         let (shaken, staggered) = (Shaken { seed }, Staggered(Shaken { seed }));
         let disturbance: &dyn Disturbance = if seed % 2 == 0 { &shaken } else { &staggered };
         let conditions =

@@ -303,7 +303,8 @@ fn no_algorithm_in_the_network_is_below_it() {
                     Simulation { schedule: &*schedule, layout, model, costs: costs(), conditions };
                 let stop = AtomicBool::new(false);
                 let outcome = if held % 2 == 0 {
-                    let ports = FlowLevel { injection, ejection, multicast, reduce };
+                    let ports =
+                        FlowLevel { injection, ejection, per_message: None, multicast, reduce };
                     let routing = FlowRouting::Routed(routes);
                     let mut network = FlowNetwork::new(routing, ports, Ends::of(model));
                     run.run_through(&mut network, &stop, &mut Silent)

@@ -50,6 +50,8 @@ class FlowParameters(Parameters):
         injection: Rate of the injection port of each NPU; without it, only the model and the links
             limit injection.
         ejection: Rate of the ejection port of each NPU.
+        per_message: The highest rate of a message, such as that of the thread block which copies
+            it.
         multicast: Whether switches fork a multicast, so that each link of its tree carries one
             copy; or the names of the switches that do, with `*` for any characters.
         reduce: Whether switches reduce the contributions to a combine, so that each link carries
@@ -61,6 +63,10 @@ class FlowParameters(Parameters):
         description="Rate of the injection port of each NPU; without it, only the model and the links limit injection.",
     )
     ejection: TimePerByte | None = Field(None, description="Rate of the ejection port of each NPU.")
+    per_message: TimePerByte | None = Field(
+        None,
+        description="The highest rate of a message, such as that of the thread block which copies it.",
+    )
     multicast: StrictBool | tuple[StrictStr, ...] = Field(
         False,
         description="Whether switches fork a multicast, so that each link of its tree carries one copy; or the names of the switches that do, with `*` for any characters.",

@@ -106,6 +106,8 @@ def _hint(path: Path) -> str:
         return f"{path} is a platform: set `platform` in the file, or --platform {path}"
     if name.partition(":")[0] in {entry.name for entry in models()}:
         return f"{path} is a model: `tutti train list` lists models, `tutti train -h` commands"
+    if name in _core.collectives():
+        return f"{path} is a collective: use --collective {path}"
     known = did_you_mean(name, _algorithm_names())
     return known or "`tutti schema experiment` prints the keys of an experiment file"
 

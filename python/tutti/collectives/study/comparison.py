@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _DRAWN_RANKS = 64
 """Ranks above which no timeline is drawn: it would be unreadable."""
+_DRAWN_MESSAGES = 30_000
+"""Messages above which no timeline is drawn: its trace would take longer than the comparison."""
 _MOST_REPEATED = 500_000
 """Most messages of a run that is repeated for the parts of its time: two runs of up to 1 s."""
 
@@ -84,7 +86,7 @@ def compare(
         experiment.facts(),
         cases=compared,
         plan=laid_out,
-        run=functools.cache(lambda: _run(laid_out, drawn)),
+        run=functools.cache(lambda: _run(laid_out, drawn)) if drawn else None,
         title=experiment.title or "",
         remarks=[_drawn(laid_out, drawn)],
         top=top,
@@ -93,6 +95,7 @@ def compare(
     )
     study.present(view)
     texts = [*_differing_bits(regions, laid_out), *remarks(laid_out, unverified)]
+    texts += [] if drawn else [_drawn(laid_out, None)]
     texts += _multicasts(laid_out, regions[-1].decisions[-1].winner)
     for text in texts + _of_library(laid_out, frame):
         remark(text)
@@ -196,15 +199,22 @@ def _run(plan: ExperimentPlan, drawn: Measurement) -> tuple[pl.DataFrame, pl.Dat
     return run.timeline, run.messages_frame
 
 
-def _example(regions: Sequence[Region]) -> Measurement:
-    """Returns the run to draw: the largest lead on at most 64 ranks, else the fewest ranks."""
-    small = [region for region in regions if region.ranks <= _DRAWN_RANKS]
+def _example(regions: Sequence[Region]) -> Measurement | None:
+    """Returns the run to draw: the largest lead on at most 64 ranks, else the fewest ranks.
+
+    None if all have too many messages.
+    """
+    few = [one for one in regions if (one.clearest.winner.messages or 0) <= _DRAWN_MESSAGES]
+    small = [region for region in few if region.ranks <= _DRAWN_RANKS]
     if small:
         return max(small, key=lambda region: region.clearest.margin or 0.0).clearest.winner
-    return min(regions, key=lambda region: region.ranks).clearest.winner
+    return min(few, key=lambda region: region.ranks).clearest.winner if few else None
 
 
-def _drawn(plan: ExperimentPlan, one: Measurement) -> str:
+def _drawn(plan: ExperimentPlan, one: Measurement | None) -> str:
+    if one is None:
+        most = f"{_DRAWN_MESSAGES:,} messages"
+        return f"no timeline is drawn: each winner has more than {most}; `tutti run` draws them"
     size, case = Size(bytes=one.size_bytes), plan.case(one.schedule, one.ranks, one.size_bytes)
     return f"the timeline shows {case.title} on {one.ranks} ranks with {size}"
 

@@ -57,7 +57,7 @@ class _Absent(NamedTuple):
     collective: str | None
 
 
-NOT_MEASUREMENTS = ("unknown benchmark output", "unknown columns")
+NOT_MEASUREMENTS = ("unknown benchmark output", "unknown columns", tuning.ONLY_BEST)
 """The problems of files that are of another kind."""
 
 _EXPECTED = (

@@ -1,9 +1,10 @@
 """Allocations of jobs: the host of each rank, and the group of the network that the host is in.
 
 A CSV file with the columns `system`, `timestamp` (of the job), `rank`, `host` and, optionally,
-`file` (of one job with several runs) and `position`. Groups follow from the names of hosts where
-docs/machines/facts.md states or infers how: a cell of Leonardo has 180 consecutive nodes, a group
-of LUMI is a cabinet, and the number after `as` is the island of MareNostrum 5 ACC.
+`file` (of one job with several runs), `position` and `group`. Groups that the file does not state
+follow from the names of hosts where docs/machines/facts.md states or infers how. A cell of Leonardo
+has 180 consecutive nodes, a group of LUMI is a cabinet, and the number after `as` is the island of
+MareNostrum 5 ACC.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ ALLOCATIONS: Final[dict[str, type[pl.DataType]]] = {
 
 - ``job``: the timestamp, with which the jobs of measurements start.
 - ``ranks``: number of ranks of the run; a job may have runs with several.
-- ``group``: cell, cabinet or island; null if the name of the host does not state it."""
+- ``group``: cell, cabinet or island; null if neither the file nor the name of the host states
+  it."""
 
 _NEEDED: Final = ("system", "timestamp", "rank", "host")
 _LEONARDO: Final = re.compile(r"lrdn(\d{4})")
@@ -88,8 +90,11 @@ def read_allocations(path: Path) -> pl.DataFrame:
     )
     _check_ranks(frame, path)
     run = ("system", "timestamp", "_part")
-    group = pl.struct("host", "position").map_elements(
+    named = pl.struct("host", "position").map_elements(
         lambda one: group_of(one["host"] or "", one["position"]), return_dtype=pl.String
+    )
+    group = (
+        pl.coalesce(pl.col("group").replace("", None), named) if "group" in raw.columns else named
     )
     return (
         frame.with_columns(group.alias("group"), pl.len().over(run).cast(pl.Int64).alias("ranks"))
@@ -126,6 +131,24 @@ def spanned(allocations: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def without_groups(rows: pl.DataFrame, allocations: pl.DataFrame) -> str:
+    """Returns why no measurement got groups.
+
+    Args:
+        rows: measurements.
+        allocations: as :func:`read_allocations` returns them.
+    """
+    runs = {*allocations.select("system", "job", "ranks").unique().rows()}
+    if not runs.intersection(_runs(rows)):
+        return "no run of the file has the system, the job (timestamp) and the ranks of a row"
+    return "the hosts' names state no group: a column `group` states it"
+
+
+def _runs(rows: pl.DataFrame) -> list[tuple[object, ...]]:
+    """Returns system, timestamp and ranks of each measurement."""
+    return rows.select("system", pl.col("job").str.split("/").list.first(), "ranks").rows()
+
+
 def with_groups(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
     """Adds the groups of the ranks of each measurement, for :mod:`tutti.measured.predict`.
 
@@ -140,7 +163,7 @@ def with_groups(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
         key: _numbered(some.sort("rank")["group"])
         for key, some in allocations.group_by("system", "job", "ranks")
     }
-    keys = rows.select("system", pl.col("job").str.split("/").list.first(), "ranks").rows()
+    keys = _runs(rows)
     return rows.with_columns(pl.Series("rank_groups", map(found.get, keys), dtype=pl.Binary))
 
 

@@ -26,6 +26,10 @@ _HEADING: Final = re.compile(r"#\s*N(?:nodes|procs|ranks)\s+Message_size\s+\S")
 _CELL: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)\(\d{1,12}(?:\.\d{1,9})?\)")
 _DAMAGED: Final = "expected ranks, size and {} times such as 64.3(0.9)"
 _CHOICE: Final = "tuned"
+ONLY_BEST: Final = "states only the best algorithm of each size"
+"""The problem of a file that has no times of the others."""
+_BEST: Final = "Best_Algorithm"
+"""Third column of `best.out` of the same tool."""
 _MOST: Final = 1 << 40
 _SCHEMA: Final = {
     "file": pl.String,
@@ -57,8 +61,14 @@ def parse_detail(text: str, *, source: str, collective: str | None) -> Measureme
         collective: The collective.
 
     Raises:
-        ConfigError: The collective is unknown.
+        ConfigError: The collective is unknown, or the file is `best.out` of the same tool.
     """
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    names = lines[0][1].split()[2:]
+    if names[0] == _BEST:
+        raise mistake(ONLY_BEST, source=source,
+                      expected="detail.out of the same tool, with the times of all algorithms",
+                      hint="name detail.out instead")  # fmt: skip
     if collective is None:
         raise mistake(
             "does not state its collective",
@@ -66,8 +76,6 @@ def parse_detail(text: str, *, source: str, collective: str | None) -> Measureme
             expected="the collective of all rows",
             hint="--collective states it",
         )
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    names = lines[0][1].split()[2:]
     rows, omitted = [], []
     for number, line in lines[1:]:
         found = list(_cells(line, names))

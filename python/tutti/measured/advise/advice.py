@@ -10,6 +10,11 @@ import polars as pl
 
 from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.measured.advise.decide import decisions, default_ratios, predictions, ranges
+from tutti.measured.advise.hardware import (
+    known_hardware,
+    stated_ranks_per_node,
+    stated_system,
+)
 from tutti.measured.advise.next import next_measurements
 from tutti.measured.advise.questions import (
     candidates,
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
 
     from tutti.measured.advise.confidence import Predictor
     from tutti.measured.advise.decide import Decision, DefaultRatio, SizeRange
+    from tutti.measured.advise.hardware import KnownHardware
     from tutti.measured.advise.next import NextMeasurement
     from tutti.measured.advise.questions import Target
     from tutti.measured.advise.scope import Scope
@@ -91,6 +97,7 @@ class Advice:
 
     Attributes:
         scope: the machine.
+        hardware: what the calibration started from.
         usage: what the rows were used for.
         predictions: with the columns of :data:`tutti.measured.advise.decide.PREDICTIONS`.
         decisions: the choice of each collective, rank count and size.
@@ -101,6 +108,7 @@ class Advice:
     """
 
     scope: Scope
+    hardware: KnownHardware
     usage: Usage
     predictions: pl.DataFrame = field(repr=False)
     decisions: Sequence[Decision] = field(repr=False)
@@ -144,6 +152,7 @@ class AdviceRequest:
         system: name of the system; None for the most frequent.
         library: the MPI library, as in :func:`tutti.measured.advise.scope.library_family`.
         memory: `host` or `gpu`.
+        platform: name or path of the platform of the system; None to search by the system's name.
     """
 
     ranks: Sequence[int] | None = None
@@ -157,6 +166,7 @@ class AdviceRequest:
     system: str | None = None
     library: str | None = None
     memory: str | None = None
+    platform: str | None = None
 
 
 def advise(
@@ -176,14 +186,16 @@ def advise(
         ConfigError: No row can be used, or the request does not fit the measurements.
     """
     request = request or AdviceRequest()
-    known = classified(rows, ranks_per_node=request.ranks_per_node, library=request.library or "")
+    per_node = request.ranks_per_node or stated_ranks_per_node(request.platform)
+    known = classified(rows, ranks_per_node=per_node, library=request.library or "")
     usable = _usable(known)
     scope = _scope(known, request)
     jobs = targets(scope, request.ranks, request.shapes)
     collectives = _collectives(scope, request.collectives)
     named = {one: candidates(scope, one, request.algorithms) for one in collectives}
     frame = _questions(scope, named, jobs, request)
-    model = fit(usable) if fit is not None else calibrate(usable)
+    hardware = known_hardware(usable, scope, request.platform)
+    model = fit(usable) if fit is not None else calibrate(usable, hardware=hardware.of_systems)
     ratios = default_ratios(scope)
     predicted = predictions(model, frame, ratios)
     if predicted.is_empty():
@@ -191,6 +203,7 @@ def advise(
     found = _based(decisions(predicted), predicted, scope)
     return Advice(
         scope=scope,
+        hardware=hardware,
         usage=_usage(known, usable, model),
         predictions=predicted,
         decisions=found,
@@ -223,9 +236,11 @@ def _based(found: Sequence[Decision], predicted: pl.DataFrame, scope: Scope) -> 
 
 
 def _scope(known: pl.DataFrame, request: AdviceRequest) -> Scope:
+    usable = known.filter(pl.col("role") == CANDIDATE)
     return choose_scope(
         known,
-        system=request.system,
+        system=request.system
+        or stated_system(request.platform, usable["system"].unique().to_list()),
         library=request.library,
         memory=request.memory,
         ranks_per_node=request.ranks_per_node,

@@ -12,7 +12,11 @@ import polars as pl
 
 from tutti.base.errors import ConfigError, capped
 from tutti.formats.measurements import NOT_MEASUREMENTS, Measurements, read_measurements
-from tutti.formats.measurements.allocations import read_allocations, with_groups
+from tutti.formats.measurements.allocations import (
+    read_allocations,
+    with_groups,
+    without_groups,
+)
 from tutti.formats.measurements.schema import concatenated
 from tutti.measured.advise.advice import Advice, advise
 from tutti.measured.advise.manifest import expanded, read_manifest
@@ -82,9 +86,14 @@ def read_named(
 
 def _placed(rows: pl.DataFrame, allocations: Path) -> pl.DataFrame:
     """Adds the groups of the network of each rank, and reports how many rows have them."""
-    rows = with_groups(rows, read_allocations(allocations))
-    known = rows["rank_groups"].count()
-    remark(f"{allocations}: the network's groups of {known:,} of {rows.height:,} rows")
+    hosts = read_allocations(allocations)
+    placed = with_groups(rows, hosts)
+    known = placed["rank_groups"].count()
+    text = f"{allocations}: the network's groups of {known:,} of {rows.height:,} rows"
+    if known or rows.is_empty():
+        remark(text)
+        return placed
+    remark(f"warning: {text}: {without_groups(rows, hosts)}")
     return rows
 
 

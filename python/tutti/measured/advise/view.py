@@ -86,7 +86,7 @@ def advice_view(
         findings=[(name, _findings(name, advice, colours)) for name in collectives],
         headline=Fact("machine", advice.scope.description, "scope", advice.scope.description),
         inputs=_inputs(advice, collectives),
-        facts=[*_usage(advice.usage, rows), *_facts(advice)],
+        facts=[*_hardware(advice), *_usage(advice.usage, rows), *_facts(advice)],
         tables=[*_tables(advice, collectives), *rule_tables(ruled)],
         data=[
             Data("", lambda: advice.predictions, ["advice.parquet", "advice.csv"]),
@@ -177,6 +177,15 @@ def _inputs(advice: Advice, collectives: Sequence[str]) -> list[Fact]:
     ]
 
 
+def _hardware(advice: Advice) -> list[Fact]:
+    """Returns what the calibration started from."""
+    known = advice.hardware
+    return [
+        Fact("hardware", known.description, "hardware", known.description),
+        Fact("", "", "platform", known.platform),
+    ]
+
+
 def _usage(usage: Usage, rows: Measurements | None) -> list[Fact]:
     """Returns how many rows were used."""
     if rows is None:
@@ -236,7 +245,7 @@ def _of(advice: Advice, collective: str) -> list[SizeRange]:
 
 def _log(advice: Advice, collectives: Sequence[str]) -> Iterator[str]:
     """Yields warnings where predictions have little basis, and what is missing."""
-    yield from map(capped, advice.scope.remarks)
+    yield from map(capped, (*advice.scope.remarks, *advice.hardware.remarks))
     for name in collectives:
         if all(row.runner_up is None for row in advice.decisions if row.collective == name):
             yield f"warning: {name}: only one algorithm was measured: nothing to choose among"
@@ -309,7 +318,10 @@ def _log_of_rows(usage: Usage, rows: Measurements) -> Iterator[str]:
         yield f"not used: {plural(others, 'row')} for other reasons"
     if usage.assumed:
         assumed = plural(usage.assumed, "row")
-        yield f"{assumed} without a number of nodes: --ranks-per-node, or else 1, is assumed"
+        yield (
+            f"{assumed} without a number of nodes: --ranks-per-node, or else that of the platform, "
+            "or 1, is assumed"
+        )
     if rows.rows["emulated"].any():
         yield "distance was emulated: no network was measured"
 

@@ -152,6 +152,20 @@ def prior(
     return np.concatenate([times, *others])
 
 
+def with_gamma(means: Floats, cached: float, beyond: float, cache_bytes: float) -> Floats:
+    """Returns prior means with known times of a reduced byte.
+
+    Args:
+        means: the prior means, which stay unchanged.
+        cached: time per byte of a vector of at most `cache_bytes`, in us.
+        beyond: that of longer ones.
+        cache_bytes: the largest vector in the cache.
+    """
+    found = means.copy()
+    found[_GAMMA] = np.log(np.where(cache_bytes >= _VECTORS, cached, beyond))
+    return found
+
+
 def knot_weights(values: Floats, knots: Floats) -> Floats:
     """Returns weights of knots for linear interpolation on a logarithmic axis.
 

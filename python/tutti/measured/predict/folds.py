@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tutti.measured.predict.discrepancy import Scales
-    from tutti.measured.predict.model import Hardware
+    from tutti.measured.predict.hardware import Hardware
 
 KINDS: Final = ("nodes", "far", "farther", "collective", "machine", "ranks")
 """The kinds of folds."""

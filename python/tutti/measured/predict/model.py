@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from tutti.measured.errors import CalibrationError
-from tutti.measured.predict.curve import DEVIATIONS_90, Curve, CurveFit, fit_curve, prior
+from tutti.measured.predict.curve import DEVIATIONS_90, Curve, CurveFit, fit_curve
 from tutti.measured.predict.discrepancy import Discrepancy, Scales
 from tutti.measured.predict.features import Features, features
+from tutti.measured.predict.hardware import Hardware, least_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,50 +45,6 @@ library, interface, ranks per node and memory. Assumed."""
 _UNKNOWN = 0.3
 """Standard deviation of the logarithm of a time, if the discrepancy is not modelled."""
 _SORTED_BY = ("system", "collective", "library_algorithm", "ranks", "size_bytes", "job", "time_us")
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """What is known of a machine's network before any measurement.
-
-    Attributes:
-        latency_us: time of a small message between two nodes through the MPI library, in us.
-        bytes_per_us: bandwidth of one interface in one direction, in bytes per us.
-        interfaces: interfaces of a node. No prediction moves more than they carry together.
-        link_bytes_per_us: bandwidth of a link that messages of several nodes share; None if that of
-            the node's interfaces is the limit.
-        gap_us: least time between small messages of a rank, sent and received, in us.
-        hop_us: latency of a further hop of a torus, in us.
-        memory_bytes_per_us: peak bandwidth of a node's memory, in bytes per us.
-        taper: how much links between groups limit their messages; 0.01 for a fat tree.
-    """
-
-    latency_us: float = 2.0
-    bytes_per_us: float = 12.5e3
-    interfaces: int = 1
-    link_bytes_per_us: float | None = None
-    gap_us: float = 0.3
-    hop_us: float = 0.1
-    memory_bytes_per_us: float = 2e5
-    taper: float = 1.0
-
-    def prior(self) -> Floats:
-        """Returns the prior means of the structural model."""
-        shared = self.link_bytes_per_us or self.node_bytes_per_us
-        return prior(
-            self.latency_us,
-            self.bytes_per_us,
-            shared,
-            gap_us=self.gap_us,
-            hop_us=self.hop_us,
-            memory_bytes_per_us=self.memory_bytes_per_us,
-            taper=self.taper,
-        )
-
-    @property
-    def node_bytes_per_us(self) -> float:
-        """Bandwidth of a node in one direction, in bytes per us."""
-        return self.bytes_per_us * self.interfaces
 
 
 @dataclass(frozen=True)
@@ -169,12 +126,11 @@ class CalibratedModel:
         return np.asarray(np.maximum(rows.log_nodes - np.array(known), 0.0))
 
     def _least(self, rows: Features) -> Floats:
-        """The time in which the interfaces of a node carry what a rank must at least receive."""
+        """The time in which the interfaces of a node carry what a node must at least receive."""
         known = [self.hardware.get(name) for name in rows.labels["system"]]
         rates = np.array([one.node_bytes_per_us if one else np.inf for one in known])
-        rounds = np.where(rows.labels["collective"] == "all_reduce", 2.0, 1.0)
-        share = 1 - np.exp2(-rows.log_ranks)
-        return np.asarray(rounds * share * np.exp(rows.log_size) / rates)
+        nodes, sizes = np.exp2(rows.log_nodes), np.exp(rows.log_size)
+        return least_us(rows.labels["collective"], nodes, sizes, rates)
 
     def _all(self, rows: Features) -> dict[str, CurveFit]:
         """The curves of the rows' environments: fitted, or of the most similar environment."""
@@ -282,7 +238,7 @@ def _start(
     if difference < _OTHER_SYSTEM + _OTHER_LIBRARY and known is not None:
         other = hardware.get(_parts(nearest)[0], known)
         return np.array(curves[nearest].theta) + known.prior() - other.prior()
-    return (known or Hardware()).prior()
+    return (known or Hardware()).prior("/".join(_parts(environment)[1:]))
 
 
 def _parts(environment: str) -> list[str]:

@@ -20,6 +20,7 @@ from tutti.networks.flit.files.tables import LinksTable
 from tutti.platforms.contention import Flits, FlowLevel, Free, Packets
 from tutti.platforms.files.flits import FlitsTable
 from tutti.platforms.files.mesh import MeshTable
+from tutti.platforms.files.node import NodeTable
 from tutti.platforms.files.package import PackageTable  # noqa: TC001 - pydantic resolves it
 from tutti.topologies.routing import CHOICES
 
@@ -249,6 +250,26 @@ class RawPlatform(Table):
         default=None, description="The communication library; if absent, it is not known."
     )
 
+    node: NodeTable | None = Field(
+        default=None,
+        description="A node and its interfaces, from which fits to measurements start; if absent, "
+        "they start from the default model and the topology.",
+    )
+
+    @model_validator(mode="after")
+    def _environments_have_models(self) -> RawPlatform:
+        environments = self.node.environments if self.node is not None else {}
+        for name, model in environments.items():
+            if model not in self.models:
+                raise refused(
+                    "has no model `{model}`, which `node.environments` names for `{name}`: "
+                    "expected one of {names}",
+                    model=model,
+                    name=name,
+                    names=", ".join(self.models),
+                )
+        return self
+
     @model_validator(mode="after")
     def _one_network(self) -> RawPlatform:
         if self.topology is not None and self.mesh is not None:
@@ -327,3 +348,5 @@ def numbers(platform: RawPlatform) -> Iterator[tuple[str, str, str, bool]]:
                 yield key, str(written(value)), value.source, value.inferred
             else:
                 yield key, str(value), "", False
+    for key, number, source, inferred in platform.node.numbers() if platform.node else ():
+        yield f"node.{key}", str(number), source, inferred

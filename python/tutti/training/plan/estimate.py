@@ -312,7 +312,7 @@ def _part(costs: Array, name: str) -> Array:
     return found if _WIDTHS[name] > 1 else found[..., 0]
 
 
-def _sum(costs: Sequence[tuple[Array, int]]) -> Array:
+def _sum(costs: Sequence[tuple[Array, float]]) -> Array:
     found: Array = sum(cost * count for cost, count in costs)  # type: ignore[assignment]
     return found
 
@@ -328,7 +328,7 @@ class _Amounts:
         kinds, costs = self.plan.kinds, self._pieces
         parts = self.pieces.stages(kinds.pipeline, kinds.interleaved)
 
-        def total(pieces: Sequence[int]) -> Array:
+        def total(pieces: Sequence[float]) -> Array:
             return _sum([(costs[at], n) for at, n in enumerate(pieces) if n] or [(costs[0], 0)])
 
         stages = np.stack([total(one.pieces) for one in parts])

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
 from tutti.training.endpoint import configurations
-from tutti.training.exposed import exposed
+from tutti.training.exposed import exposed_on
 from tutti.training.fabric import Dimension
 from tutti.training.plan.efficiency import NAMES
 from tutti.training.plan.estimate import BLOCKING, ELEMENT, estimate, least_data, update
 from tutti.training.plan.timing import StepTiming
-from tutti.training.spans import spans
 from tutti.training.step import Detail, Step
 
 if TYPE_CHECKING:
@@ -180,7 +179,7 @@ def _timing(run: TrainingResult, kinds: Parallelism) -> StepTiming:
         if set(transfer.rings) <= _CONTEXT
     }
     found: dict[str, float] = {}
-    for interval in exposed(spans(run, npu)):
+    for interval in exposed_on(run, npu):
         for span, ps in interval.parts:
             kind = _kind(span, exchanged)
             found[kind] = found.get(kind, 0.0) + ps * 1e-12

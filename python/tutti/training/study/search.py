@@ -12,7 +12,7 @@ from tutti.training.runs import watched
 from tutti.training.search import AlgorithmSearch
 from tutti.training.study.step import plan_times
 from tutti.training.view.page import steps_view
-from tutti.training.view.search import refusals, search_view
+from tutti.training.view.search import left_out, refusals, search_view
 from tutti.view import folder
 from tutti.view.quantity import plural
 
@@ -64,7 +64,7 @@ def run_search(
             stopped = f"stopped after {plural(len(search.trials), 'trial')}"
             more = "further trials may find a faster step"
             remark(f"{search.configuration.name}: {stopped}; {more}")
-    for text in refusals(searches):
+    for text in (*refusals(searches), *left_out(searches)):
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
     _write(searches, times, training)

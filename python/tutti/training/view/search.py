@@ -83,6 +83,14 @@ SEARCHES: tuple[Column[AlgorithmSearch], ...] = (
 """The quantities of a search."""
 
 
+def _reason(trial: Trial) -> str | None:
+    """Returns why a trial did not run; None if it did, or was refused."""
+    if trial.pruned is None:
+        return None
+    bound, best = map(format_time, trial.pruned)
+    return f"not run: bound {bound} >= best {best}"
+
+
 def _is_chosen(row: TrialOf) -> bool:
     return row.search.chosen[row.trial.collective.key] == row.trial.algorithm
 
@@ -98,9 +106,10 @@ TRIALS: tuple[Column[TrialOf], ...] = (
     Column("algorithm", lambda row: row.trial.algorithm, key="algorithm"),
     Column("time", lambda row: row.trial.time_ps, format_time, key="time_ps"),
     Column("refused", lambda row: row.trial.refused or None, key="refused"),
+    Column("not run", lambda row: _reason(row.trial), key="not_run"),
     Column("chosen", _is_chosen, flag, key="is_chosen"),
 )
-"""The quantities of a trial: the time of the step, or why the algorithm was refused."""
+"""The quantities of a trial: the time of the step, or why it was refused or not run."""
 
 
 def search_view(
@@ -184,4 +193,18 @@ def refusals(searches: Sequence[AlgorithmSearch]) -> list[str]:
     return [
         f"refused for {kind[0]}: {', '.join(names[kind])}: {reason}"
         for kind, reason in reasons.items()
+    ]
+
+
+def left_out(searches: Sequence[AlgorithmSearch]) -> list[str]:
+    """Returns a line per collective with the algorithms that did not run, and the least bound."""
+    trials: dict[str, list[Trial]] = {}
+    for search in searches:
+        for trial in search.trials:
+            if trial.pruned:
+                trials.setdefault(trial.collective.key, []).append(trial)
+    return [
+        f"for {key}, {', '.join(dict.fromkeys(one.algorithm for one in each))}: "
+        f"{_reason(min(each, key=lambda one: one.pruned or ()))}, or more"
+        for key, each in trials.items()
     ]

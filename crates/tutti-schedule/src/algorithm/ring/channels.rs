@@ -3,9 +3,11 @@
 //! Ranks are numbered node by node, G per node. Each of C channels is a ring on 1/C of every shard.
 //! Ring c visits the nodes in order. In even nodes it starts at rank c and goes forward, cyclically;
 //! in odd nodes it starts at rank c - 1 and goes backward. It thus leaves a node where it enters the
-//! next one, except between the last and the first of an odd number of nodes. The C messages of a
-//! rank and step are sent in the order of the channels. Source: NCCL, `src/graph/connect.cc`, where
-//! the rings of odd nodes are exchanged for those through the same network interfaces.
+//! next one: it stays on a rail. If the number of nodes is odd, the last node but one is left at rank
+//! c + 1, and the last one is traversed forward from there to c. Rings through nodes of two ranks
+//! cannot do that, and change rails behind the last node. The C messages of a rank and step are sent
+//! in the order of the channels. Source: NCCL, `src/graph/connect.cc`, where the rings of odd nodes are exchanged
+//! for those through the same network interfaces.
 
 use crate::algorithm::Stage;
 use crate::collective::Collective;
@@ -20,6 +22,18 @@ pub(super) const MOST_CHANNELS: u32 = 1 << 10;
 pub(super) struct Lanes {
     pub(super) node: u32,
     pub(super) channels: u32,
+}
+
+/// How a ring that starts at rank c in the first node traverses a node.
+enum Traversal {
+    /// From c to c - 1.
+    Forward,
+    /// From c - 1 to c.
+    Backward,
+    /// From c - 1 backward to c + 2, then c and c + 1.
+    Turn,
+    /// From c + 1 to c.
+    Last,
 }
 
 pub(super) struct Channels {
@@ -37,19 +51,44 @@ impl Channels {
     /// Returns the rank at a position of a ring.
     fn rank(&self, channel: u32, position: u32) -> RankId {
         let node = self.lanes.node;
-        let (base, after, first) = (position / node * node, position % node, channel % node);
-        let forward = (position / node).is_multiple_of(2);
-        let local = if forward { first + after } else { first + 2 * node - 1 - after };
-        RankId(base + local % node)
+        let (at, after, first) = (position / node, position % node, channel % node);
+        let local = match self.traversal(at) {
+            Traversal::Forward => first + after,
+            Traversal::Backward => first + 2 * node - 1 - after,
+            Traversal::Turn if after < node - 2 => first + 2 * node - 1 - after,
+            Traversal::Turn => first + after + 2 - node,
+            Traversal::Last => first + 1 + after,
+        };
+        RankId(at * node + local % node)
     }
 
     /// Returns the position of a rank in a ring.
     fn position(&self, channel: u32, rank: RankId) -> u32 {
         let node = self.lanes.node;
-        let (base, local, first) = (rank.0 / node * node, rank.0 % node, channel % node);
-        let forward = (rank.0 / node).is_multiple_of(2);
-        let after = if forward { local + node - first } else { first + 2 * node - 1 - local };
-        base + after % node
+        let (at, first) = (rank.0 / node, channel % node);
+        // The rank relative to the one where the ring enters even nodes.
+        let local = (rank.0 + node - first) % node;
+        let after = match self.traversal(at) {
+            Traversal::Forward => local,
+            Traversal::Backward => node - 1 - local,
+            Traversal::Turn if local > 1 => node - 1 - local,
+            Traversal::Turn => local + node - 2,
+            Traversal::Last => (local + node - 1) % node,
+        };
+        at * node + after
+    }
+
+    /// Returns how the rings traverse a node.
+    fn traversal(&self, at: u32) -> Traversal {
+        let node = self.lanes.node;
+        let nodes = self.shape.ranks / node;
+        let turns = node > 2 && nodes > 1 && !nodes.is_multiple_of(2);
+        match at {
+            _ if turns && at + 1 == nodes => Traversal::Last,
+            _ if turns && at + 2 == nodes => Traversal::Turn,
+            _ if at.is_multiple_of(2) => Traversal::Forward,
+            _ => Traversal::Backward,
+        }
     }
 
     /// Adds the ops of a rank in a step of a ring.
@@ -148,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_node_and_number_of_channels_is_proved() {
-        for (ranks, node) in [(2, 1), (4, 2), (8, 8), (8, 4), (12, 4), (15, 3), (24, 8)] {
+        for (ranks, node) in [(2, 1), (6, 2), (8, 8), (8, 4), (12, 4), (15, 3), (24, 8)] {
             for channels in [1, 2, 3, 8, 11] {
                 let notation = format!("ring:node={node},channels={channels}");
                 for collective in KINDS {
@@ -171,14 +210,17 @@ mod tests {
     /// Between nodes, every channel connects equal positions, and every rank sends in one channel.
     #[test]
     fn channels_leave_a_node_at_different_ranks() {
-        let schedule = build("ring:node=4,channels=4", Collective::AllGather, 16).unwrap();
-        let mut out = Step::new();
-        for rank in 0..16 {
-            out.clear();
-            schedule.step(RankId(rank), 0, &mut out);
-            let between: Vec<u32> =
-                out.sends.iter().map(|send| send.peer.0).filter(|to| to / 4 != rank / 4).collect();
-            assert_eq!(between, [(rank + 4) % 16]);
+        for (ranks, node) in [(16, 4), (20, 4), (9, 3), (24, 8)] {
+            let notation = format!("ring:node={node},channels={node}");
+            let schedule = build(&notation, Collective::AllGather, ranks).unwrap();
+            let mut out = Step::new();
+            for rank in 0..ranks {
+                out.clear();
+                schedule.step(RankId(rank), 0, &mut out);
+                let peers = out.sends.iter().map(|send| send.peer.0);
+                let between: Vec<u32> = peers.filter(|to| to / node != rank / node).collect();
+                assert_eq!(between, [(rank + node) % ranks]);
+            }
         }
     }
 
