@@ -119,7 +119,10 @@ RUN: tuple[Column[Run], ...] = (
 """The quantities of a run; those without a text are in `--json` only."""
 
 _CHANNELS = "The time of a rank is the mean of its {} channels, which work at the same time."
-_LATENCY = "Latency: the library's model has no launch for this algorithm, only the sum of both."
+_LATENCY = (
+    "Latency: that of the library's model, which has no separate launch for this algorithm, less "
+    "that of the links."
+)
 OPS: tuple[Column[dict[str, Any]], ...] = (
     Column("op", itemgetter("op"), key="op"),
     Column("minimum", itemgetter("minimum_ps"), _core.format_time, key="minimum_ps"),
