@@ -289,8 +289,8 @@ def test_a_difference_states_its_main_parts_first(
     latency: tuple[int, int], transfer: tuple[int, int], waiting: int, words: str
 ) -> None:
     pairs = {"latency": latency, "transfer": transfer, "waiting": (waiting, 0)}
-    parts = [Part(name, *(time * 10**6 for time in pair)) for name, pair in pairs.items()]
-    found = Difference(*parts, 3, "a > b")
+    one, two, three = (Part(name, a * 10**6, b * 10**6) for name, (a, b) in pairs.items())
+    found = Difference(one, two, three, 3, "a > b")
     assert words in found.text()
     assert 2 * abs(sum(part.ps for part in found.main)) >= abs(found.ps)
 

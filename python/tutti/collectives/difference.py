@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti import _core
+from tutti.collectives.case import make_case
 from tutti.view.quantity import format_time, plural
 
 if TYPE_CHECKING:
-    from tutti.base.units import Size
     from tutti.collectives.result import Run
     from tutti.platforms.library import Prediction
 
@@ -124,13 +125,12 @@ class Difference(NamedTuple):
 def _latency(run: Run) -> int:
     """Returns the time of the schedule with 8 bytes per chunk, in ps."""
     from tutti.base.units import Size
-    from tutti.collectives.simulation import simulate
 
     least = _LEAST_OF_CHUNK * run.schedule.chunks
     if least >= run.size.bytes:
         return run.completion_ps
-    size: Size = Size(bytes=least)
-    return simulate(run.schedule, run.platform, size=size, verify=False).completion_ps
+    case = make_case(run.schedule, run.platform, size=Size(bytes=least), datatype=run.datatype)
+    return _core.simulate(case).completion_ps
 
 
 def _busiest(run: Run) -> tuple[int, str]:
