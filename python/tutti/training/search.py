@@ -164,17 +164,14 @@ class AlgorithmSearch:
             algorithms: The notations to try; by default all of the registry.
             limit: The most trials; 0 for no limit.
             threads: The most threads; 0 for one per core.
-            prune: Whether steps do not run whose lower bound is at least the time of the best one.
-                The choice is the same without.
+            prune: Whether steps that a lower bound excludes do not run; the choice is the same.
 
         Raises:
             AlgorithmError: A given algorithm performs no collective of the step.
             WorkloadError: The step has no fixed number of iterations, or does not fit the network.
             EndpointError: As :meth:`Step.run`.
         """
-        if step.iterations == "stable":
-            message = "the number of iterations of a search is `stable`: expected a number"
-            raise WorkloadError(message, kind="unfixed_iterations")
+        _check_fixed(step)
         self.step = step
         self.configuration = configuration
         self.limit, self.threads = limit, threads
@@ -385,6 +382,12 @@ class AlgorithmSearch:
                 with suppress(TuttiError):
                     self._equal[key] = _steps_of(collective, notation, self.step)
         return self._equal[key]
+
+
+def _check_fixed(step: Step) -> None:
+    if step.iterations == "stable":
+        message = "the number of iterations of a search is `stable`: expected a number"
+        raise WorkloadError(message, kind="unfixed_iterations")
 
 
 def _steps_of(collective: SearchedCollective, notation: str, step: Step) -> str:
