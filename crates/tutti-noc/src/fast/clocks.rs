@@ -1,5 +1,5 @@
-//! Routers with clocks of their own. A cycle of the network visits only routers and nodes of which
-//! a cycle starts.
+//! Routers with different clocks. A cycle of the network visits only routers and nodes of which a
+//! cycle starts.
 
 use super::Network;
 use super::bits::{Members, low};

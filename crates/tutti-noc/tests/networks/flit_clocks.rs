@@ -69,11 +69,11 @@ fn run(
 }
 
 /// Two routers with periods of 1 and 2 ns. Forth: injected at 0, in the buffer at 2, on the link
-/// after 3 cycles at 5, there at 6 and through the synchroniser at 10, on the channel to the node
-/// after 3 cycles of 2 ns at 16, there at 17 and seen at 18. Back: on the channel at 2, there at 3
-/// and seen at 4, on the link at 10, there at 11 and through the synchroniser at 13, on the channel
-/// at 16 and at the node at 17. Flits follow every 2 ns. In the fast router they need no VC, and thus
-/// a cycle less than the head.
+/// after 3 cycles at 5, and there at 6. It is through the synchroniser at 10, on the channel to the
+/// node after 3 cycles of 2 ns at 16, there at 17 and seen at 18. Back: on the channel at 2, there at
+/// 3 and seen at 4. It is on the link at 10, there at 11, through the synchroniser at 13, on the
+/// channel at 16 and at the node at 17. Flits follow every 2 ns. In the fast router they need no VC,
+/// and thus a cycle less than the head.
 #[test]
 fn a_packet_passes_two_clocks_in_the_time_by_hand() {
     let wiring = wiring("mesh:2x1", 1000, 1000);
