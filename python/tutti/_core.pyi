@@ -826,6 +826,7 @@ class _Settings(TypedDict):
     classes: list[tuple[int, int]]
     seed: int
     buffers: list[tuple[int, int]]
+    clocks: list[tuple[int, int, int]]
 
 @final
 class ChannelEnd:
@@ -854,6 +855,8 @@ class FlitChannel:
     def vcs(self) -> int: ...
     @property
     def buffer(self) -> int: ...
+    @property
+    def period_ps(self) -> int: ...
 
 @final
 class ThrottledLink:

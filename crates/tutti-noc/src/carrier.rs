@@ -216,7 +216,11 @@ fn longest_wait(wiring: &Wiring, settings: &Settings) -> u64 {
     let Settings { routing_delay, vc_delay, switch_delay, traversal_delay, credit_delay, .. } =
         *settings;
     let delays = [routing_delay, vc_delay, switch_delay, traversal_delay, credit_delay];
-    channels.max().unwrap_or(0) + delays.into_iter().map(u64::from).sum::<u64>()
+    // Both ends of a channel add up to a cycle until their next edge, and their synchronisers.
+    let synchronisers = settings.clocks.iter().map(|clock| 2 * clock.synchroniser + 2).max();
+    let cycles = delays.into_iter().chain(synchronisers).map(u64::from).sum::<u64>();
+    channels.max().unwrap_or(0)
+        + cycles * settings.longest_period(wiring.cycle()).ps().div_ceil(cycle)
 }
 
 impl Carrier for FlitCarrier<'_> {

@@ -1,18 +1,25 @@
 //! Credit round trips, and the link throughput that they permit.
 
-use super::{Channel, End, Settings, VcRange, Wiring};
+use tutti_units::Time;
+
+use super::{Channel, ChannelParameters, End, Settings, VcRange, Wiring};
 
 /// Cycles from when a flit leaves a buffer to when the next flit can leave for the same downstream
 /// slot, if both routers grant at once. As many flits of buffer space keep a channel of a flit per
 /// cycle busy.
 ///
 /// The flit crosses switch and channel, leaves its slot when it has the switch there, the credit
-/// crosses the channel back, counts, and the next flit requests the switch.
+/// crosses the channel back, counts, and the next flit requests the switch. Between clocks, both
+/// also pass a synchroniser, and wait for an edge of its clock: up to a cycle, not included.
 #[must_use]
-pub fn round_trip(settings: &Settings, channel: &Channel) -> u64 {
-    let there = settings.traversal_delay + channel.parameters.latency + 1;
-    let back = channel.parameters.credit_latency + 1 + settings.credit_delay;
-    u64::from(there) + u64::from(back) + 2 * u64::from(settings.switch_delay - 1)
+pub fn round_trip(settings: &Settings, channel: &Channel, cycle: Time) -> u64 {
+    let [from, to] = settings.clocks_of(channel, cycle).map(|clock| clock.period.ps());
+    let [there, back] = settings.synchronisers(channel, cycle);
+    let ChannelParameters { latency, credit_latency, .. } = channel.parameters;
+    let wires = cycle.ps() * (u64::from(latency) + u64::from(credit_latency));
+    let here = settings.traversal_delay + back + settings.credit_delay + settings.switch_delay;
+    let time = from * u64::from(here) + to * u64::from(there + settings.switch_delay) + wires;
+    time.div_ceil(cycle.ps())
 }
 
 /// A link that cannot reach full throughput, since its downstream buffers are too small.
@@ -45,11 +52,13 @@ pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<T
         let (End::Router { .. }, End::Router { .. }) = (channel.from, channel.to) else {
             return None;
         };
-        let round_trip = round_trip(settings, channel);
+        let round_trip = round_trip(settings, channel, wiring.cycle());
         let (vcs, slots) = slots_behind(settings, channel, longest);
         // A VC sends a flit each time that it has requested the switch.
-        let each = if vcs == 1 { cycle * u64::from(settings.switch_delay) } else { cycle };
-        let flit_time = channel.parameters.flit_time.ps().max(each);
+        let flit_time = settings.flit_time(channel, wiring.cycle()).ps();
+        let [from, _] = settings.clocks_of(channel, wiring.cycle());
+        let each = from.period.ps() * u64::from(settings.switch_delay);
+        let flit_time = if vcs == 1 { flit_time.max(each) } else { flit_time };
         let needs = (round_trip * cycle).div_ceil(flit_time);
         (needs > slots).then_some((needs, slots, vcs, round_trip, channel))
     });

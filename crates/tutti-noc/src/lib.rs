@@ -21,6 +21,7 @@
 pub mod allocator;
 mod carrier;
 mod channel_load;
+mod clocks;
 pub mod credits;
 pub mod deadlock;
 mod endpoints;
@@ -40,6 +41,7 @@ mod wiring;
 
 pub use carrier::{FlitCarrier, Packing};
 pub use channel_load::{Flow, channel_loads};
+pub use clocks::Clock;
 pub use error::FlitError;
 pub use network::{Network, Reason, Waiting};
 pub use packet::{Delivery, Head, Order, Source};

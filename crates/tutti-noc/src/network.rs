@@ -54,6 +54,7 @@ impl Network {
             }
         }
         settings.check_buffers(wiring.routers(), routing.least_vcs())?;
+        settings.check_clocks(wiring)?;
         let ports = |router| wiring.inputs(router).len().max(wiring.outputs(router).len());
         let ports = (0..wiring.routers()).map(ports).max().unwrap_or(0);
         let vcs = ports * settings.vcs as usize;

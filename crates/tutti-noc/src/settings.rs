@@ -2,7 +2,7 @@
 
 use super::LONGEST_DELAY;
 use super::allocator::{AllocatorKind, ArbiterKind};
-use super::{Channel, End, FlitError};
+use super::{Channel, Clock, End, FlitError};
 use tutti_units::Time;
 use tutti_units::parameter::{Kind, ParameterValue};
 
@@ -180,6 +180,8 @@ tutti_units::parameters! {
         /// The buffers of each router, where they differ; none if all have `vcs` and `buffer`, the
         /// most that a router has.
         buffers: Vec<PortBuffers> = Vec::new(),
+        /// The clock of each router, where they differ; none if all have that of the network.
+        clocks: Vec<Clock> = Vec::new(),
     }
 }
 

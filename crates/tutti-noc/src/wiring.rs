@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::FlitError;
+use super::{FlitError, Settings};
 use tutti_topology::{Link, LinkParameters, Topology, VertexKind};
 use tutti_units::ids::{LinkId, VertexId};
 use tutti_units::{Bytes, Length, Time};
@@ -357,21 +357,26 @@ impl Wiring {
         graph.map_or(plain, |(graph, vertex)| graph.vertex_name(vertex).to_owned())
     }
 
-    /// Refuses channels that take longer than a cycle for a flit of that size.
+    /// Refuses channels that take longer for a flit of that size than a cycle of their slower end.
     ///
     /// # Errors
     /// When there is one.
-    pub fn check_widths(&self, flit: Bytes) -> Result<(), FlitError> {
-        let narrow = |channel: &&Channel| channel.parameters.flit_time > self.cycle;
+    pub fn check_widths(&self, flit: Bytes, settings: &Settings) -> Result<(), FlitError> {
+        let cycle_of = |channel: &Channel| {
+            let [from, to] = settings.clocks_of(channel, self.cycle);
+            from.period.max(to.period)
+        };
+        let narrow = |channel: &&Channel| channel.parameters.flit_time > cycle_of(channel);
         let Some(channel) = self.channels.iter().find(narrow) else { return Ok(()) };
+        let cycle = cycle_of(channel);
         let time = u128::from(channel.parameters.flit_time.ps());
-        let carried = u128::from(flit.0) * u128::from(self.cycle.ps()) / time;
+        let carried = u128::from(flit.0) * u128::from(cycle.ps()) / time;
         Err(FlitError::TooWide {
             flit,
             from: self.name(channel.from),
             to: self.name(channel.to),
             carries: Bytes(u64::try_from(carried).unwrap_or(flit.0)),
-            cycle: self.cycle,
+            cycle,
         })
     }
 

@@ -12,8 +12,8 @@ use tutti_noc::measure::{
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::traffic::{PacketSize, Pattern, Process, Trace};
 use tutti_noc::{
-    ChannelParameters, End, FlitError, Flow, Network, PortBuffers, Settings, Speculation, VcRange,
-    Wiring,
+    ChannelParameters, Clock, End, FlitError, Flow, Network, PortBuffers, Settings, Speculation,
+    VcRange, Wiring,
 };
 use tutti_topology::Family;
 use tutti_units::{Bytes, Length, Time};
@@ -26,7 +26,8 @@ use crate::schedule::Number;
 use crate::topology::Topology;
 
 /// The routers of a network: their parameters, those of speculation, the VCs of each class, a seed,
-/// and VCs and depth of the buffers of each router, none if they do not differ.
+/// and the buffers and clocks of each router, none if they do not differ. Buffers are VCs and depth;
+/// clocks are a number, the period in ps and the cycles of the synchroniser.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenSettings {
@@ -35,6 +36,7 @@ pub(crate) struct GivenSettings {
     classes: Vec<(Number, Number)>,
     seed: u64,
     buffers: Vec<(Number, Number)>,
+    clocks: Vec<(Number, u64, Number)>,
 }
 
 impl GivenSettings {
@@ -42,6 +44,9 @@ impl GivenSettings {
         let vcs = |&(Number(first), Number(last)): &(Number, Number)| VcRange { first, last };
         let buffers =
             |&(Number(vcs), Number(buffer)): &(Number, Number)| PortBuffers { vcs, buffer };
+        let clock = |&(Number(domain), period, Number(synchroniser)): &(Number, u64, Number)| {
+            Clock { domain, period: Time::from_ps(period), synchroniser }
+        };
         let speculation = self.speculation.as_ref();
         let speculation = speculation.map(|given| Speculation::from_texts(pairs(given)));
         let read = || -> Result<Settings, FlitError> {
@@ -50,6 +55,7 @@ impl GivenSettings {
                 speculation: speculation.transpose()?,
                 seed: self.seed,
                 buffers: self.buffers.iter().map(buffers).collect(),
+                clocks: self.clocks.iter().map(clock).collect(),
                 ..Settings::from_texts(pairs(&self.router))?
             })
         };
@@ -104,28 +110,32 @@ pub(crate) struct FlitChannel {
     latency: u32,
     /// Cycles of a credit.
     credit_latency: u32,
-    /// How long it is busy with a flit.
+    /// How long it is busy with a flit; at least a cycle of its slower end.
     flit_time_ps: u64,
     /// Its length, where it is known.
     length_um: Option<u64>,
     /// VCs at its target, and the flits that the buffer of each holds.
     vcs: u32,
     buffer: u32,
+    /// The period of the clock there.
+    period_ps: u64,
 }
 
 impl FlitChannel {
-    fn of(channel: &tutti_noc::Channel, settings: &Settings) -> FlitChannel {
-        let ChannelParameters { latency, credit_latency, flit_time, length } = channel.parameters;
+    fn of(channel: &tutti_noc::Channel, settings: &Settings, cycle: Time) -> FlitChannel {
+        let ChannelParameters { latency, credit_latency, length, .. } = channel.parameters;
+        let [_, clock] = settings.clocks_of(channel, cycle);
         let PortBuffers { vcs, buffer } = settings.buffers_behind(channel);
         FlitChannel {
             source: channel.from.into(),
             target: channel.to.into(),
             latency,
             credit_latency,
-            flit_time_ps: flit_time.ps(),
+            flit_time_ps: settings.flit_time(channel, cycle).ps(),
             length_um: length.map(Length::um),
             vcs,
             buffer,
+            period_ps: clock.period.ps(),
         }
     }
 }
@@ -180,7 +190,7 @@ impl FlitNetwork {
             let port = port_channel(&settings, cycle);
             let mut wiring = Wiring::with_ports(topology, cycle, Bytes(flit), port, ports)?;
             if !narrow_links {
-                wiring.check_widths(Bytes(flit))?;
+                wiring.check_widths(Bytes(flit), &settings)?;
             }
             wiring.limit_ports(into, out);
             let wiring = Arc::new(wiring);
@@ -271,7 +281,7 @@ impl FlitNetwork {
 
     /// Every channel.
     fn channels(&self) -> Vec<FlitChannel> {
-        let of = |channel| FlitChannel::of(channel, &self.settings);
+        let of = |channel| FlitChannel::of(channel, &self.settings, self.wiring.cycle());
         self.wiring.channels().iter().map(of).collect()
     }
 

@@ -85,11 +85,12 @@ impl Flits {
     fn by_link(&self, graph: &Topology, sent: &[u64]) -> Vec<LinkUse> {
         let of = |channel: u32| {
             let flits = sent[channel as usize];
-            let time = self.wiring.channels()[channel as usize].parameters.flit_time;
+            let channel = &self.wiring.channels()[channel as usize];
+            let time = self.settings.flit_time(channel, self.wiring.cycle());
             LinkUse {
                 packets: flits,
                 bytes: flits.saturating_mul(self.packing.flit().0),
-                busy: Time::from_ps(flits.saturating_mul(time.max(self.wiring.cycle()).ps())),
+                busy: Time::from_ps(flits.saturating_mul(time.ps())),
             }
         };
         let link = |link| self.wiring.channel_of(link).map(of).unwrap_or_default();

@@ -5,6 +5,8 @@
 
 use super::Network;
 use super::bits::{Bits, low, low_from};
+use super::clocks::Clocks;
+use super::general::General;
 use super::state::{NONE, Router, Stage, index, low_half};
 
 impl<const W: usize> Network<W> {
@@ -12,6 +14,10 @@ impl<const W: usize> Network<W> {
     pub(super) fn allocate_all(&mut self) {
         if self.general.is_some() {
             self.allocate_generally();
+            return;
+        }
+        if self.clocks.is_some() {
+            self.allocate_clocked();
             return;
         }
         for index in 0..self.active.words() {
@@ -26,7 +32,7 @@ impl<const W: usize> Network<W> {
 
     /// Allocates in a router. An input VC that wins a VC now requests the switch in the next cycle.
     #[inline]
-    fn allocate(&mut self, number: usize) {
+    pub(super) fn allocate(&mut self, number: usize) {
         let router = self.routers[number];
         if router.vc_requests.any() {
             self.allocate_vcs(&router);
@@ -248,7 +254,8 @@ impl<const W: usize> Network<W> {
     /// Whether the channel of an output port can take a flit now.
     #[inline]
     pub(super) fn can_send(&self, port: usize) -> bool {
-        self.serial[port].free_at < (self.now + 1) * self.cycle
+        let ends = self.clocks.as_ref().map(|clocks| clocks.end(port));
+        self.serial[port].free_at < ends.unwrap_or((self.now + 1) * self.cycle)
     }
 
     /// A flit leaves its buffer for its output VC, `sooner` cycles before it would if this were the
@@ -260,8 +267,9 @@ impl<const W: usize> Network<W> {
         vc.front = if u32::from(vc.front) + 1 == self.settings.buffer { 0 } else { vc.front + 1 };
         vc.length -= 1;
         let mut counts = self.now + u64::from(vc.credit_after);
-        if let Some(general) = &mut self.general {
-            counts += general.credit_waits(in_vc / self.vcs, self.now);
+        if self.late_credits {
+            let port = in_vc / self.vcs;
+            counts = late_credit(&self.clocks, &mut self.general, port, self.now, counts);
         }
         self.events.credits.push(counts, vc.credits_to);
         let out_vc = &mut self.out_vcs[vc.out as usize];
@@ -282,7 +290,12 @@ impl<const W: usize> Network<W> {
         self.routers[vc.router as usize].ready.put(usize::from(vc.local), goes_on);
         let mut arrives = self.now - sooner + u64::from(port.after);
         if self.slow {
-            arrives = self.serial[out_vc.port as usize].send(self.now, self.cycle, arrives);
+            let number = out_vc.port as usize;
+            let serial = &mut self.serial[number];
+            arrives = match &mut self.clocks {
+                Some(clocks) => clocks.send(number, serial),
+                None => serial.send(self.now, self.cycle, arrives),
+            };
         }
         if port.ejects {
             self.events.ejections.push(arrives, (flit, vc.out));
@@ -290,6 +303,21 @@ impl<const W: usize> Network<W> {
             self.events.arrivals.push(arrives, (flit, out_vc.to));
         }
         !flit.is_tail()
+    }
+}
+
+/// When a credit counts that may leave later than in the cycle that frees it, as `counts` assumes.
+fn late_credit(
+    clocks: &Option<Box<Clocks>>,
+    general: &mut Option<Box<General>>,
+    in_port: usize,
+    now: u64,
+    counts: u64,
+) -> u64 {
+    match (clocks, general) {
+        (Some(clocks), _) => clocks.credit_of_input(in_port),
+        (None, Some(general)) => counts + general.credit_waits(in_port, now),
+        (None, None) => counts,
     }
 }
 

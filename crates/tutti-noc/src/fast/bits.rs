@@ -121,6 +121,15 @@ impl Members {
         self.0[number / 64] &= !(1 << (number % 64));
     }
 
+    /// Adds the members of a set for as many numbers.
+    pub(super) fn extend(&mut self, others: &Members) {
+        self.0.iter_mut().zip(&others.0).for_each(|(word, others)| *word |= others);
+    }
+
+    pub(super) fn empty(&mut self) {
+        self.0.fill(0);
+    }
+
     pub(super) fn any(&self) -> bool {
         self.0.iter().any(|&word| word != 0)
     }

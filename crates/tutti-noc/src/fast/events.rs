@@ -1,5 +1,6 @@
 //! What is scheduled for later cycles.
 
+use super::clocks::Clocks;
 use super::state::{Flit, NetworkState};
 use super::wheel::Wheel;
 use crate::settings::Settings;
@@ -21,17 +22,29 @@ impl Events {
         layout: &NetworkState<W>,
         settings: &Settings,
         serial: bool,
+        clocks: Option<&Clocks>,
     ) -> Events {
         let flits = layout.out_ports.iter().map(|port| u64::from(port.after)).max();
         let credits = layout.in_vcs.iter().map(|vc| u64::from(vc.credit_after)).max();
         let ejections = layout.out_ports.iter().map(|port| u64::from(port.credit_after)).max();
+        let behind = u64::from(settings.vcs) * u64::from(settings.buffer);
         // Flits that may wait behind a switch, and credits that may wait for earlier credits.
-        let queued = if serial { u64::from(settings.vcs) * u64::from(settings.buffer) } else { 0 };
+        let queued = if serial { behind } else { 0 };
+        let routing = u64::from(settings.routing_delay);
+        let [flits, credits, routed] = match clocks {
+            // Flits may wait in synchronisers, too.
+            Some(clocks) => clocks.longest(behind, routing),
+            None => [
+                flits.unwrap_or(1) + queued,
+                credits.max(ejections).unwrap_or(1) + queued,
+                routing + 1,
+            ],
+        };
         Events {
-            arrivals: Wheel::new(flits.unwrap_or(1) + queued),
-            ejections: Wheel::new(flits.unwrap_or(1) + queued),
-            credits: Wheel::new(credits.max(ejections).unwrap_or(1) + queued),
-            routed: Wheel::new(u64::from(settings.routing_delay) + 1),
+            arrivals: Wheel::new(flits),
+            ejections: Wheel::new(flits),
+            credits: Wheel::new(credits),
+            routed: Wheel::new(routed),
             fresh: Vec::new(),
         }
     }

@@ -8,6 +8,7 @@
 
 mod allocate;
 mod bits;
+mod clocks;
 mod events;
 mod general;
 mod nodes;
@@ -18,6 +19,7 @@ mod wheel;
 use std::sync::Arc;
 
 use self::bits::{Bits, Members};
+use self::clocks::Clocks;
 use self::events::Events;
 use self::general::General;
 use self::nodes::Nodes;
@@ -56,8 +58,10 @@ pub(super) struct Network<const W: usize> {
     out_ports: Vec<OutPort>,
     serial: Vec<Serial>,
     channels: Vec<u32>,
-    /// Whether some output port cannot send a flit in each cycle.
+    /// Whether some output port or node cannot send a flit in each cycle.
     slow: bool,
+    /// Whether credits may leave later than in the cycle that frees them.
+    late_credits: bool,
     /// Whether some free VCs cannot be allocated, since they lack buffer space.
     restricts_vcs: bool,
     /// Whether VCs request the switch even without a credit, since delays count from the request.
@@ -70,6 +74,8 @@ pub(super) struct Network<const W: usize> {
     /// The port of a VC counted from a router's first.
     port_of: Vec<u32>,
     general: Option<Box<General>>,
+    /// The clocks of routers, if they differ.
+    clocks: Option<Box<Clocks>>,
     packets: Vec<Packet>,
     unused: Vec<u32>,
     events: Events,
@@ -113,22 +119,27 @@ impl<const W: usize> Network<W> {
         let most_vcs = layout.most_ports() * settings.vcs;
         let cycle = wiring.cycle().ps();
         let serial = settings.queues_behind_switch();
+        let clocks = Clocks::if_needed(wiring, settings, &layout);
+        let general = General::if_needed(&layout, settings)?;
+        let is_narrow = layout.serial.iter().any(|port| port.flit_time > cycle);
         Ok(Network {
             vcs: settings.vcs as usize,
             table: table(wiring, &*routing),
             allowed: settings.classes.iter().map(|vcs| vcs.mask()).collect(),
             routing,
-            slow: serial || layout.serial.iter().any(|port| port.flit_time > cycle),
+            slow: serial || is_narrow || clocks.is_some(),
+            late_credits: general.is_some() || clocks.is_some(),
             restricts_vcs: settings.busy_when_full || settings.cut_through,
             always_requests: settings.switch_delay > 1 || settings.hold_switch,
             cycle,
             slots: vec![Flit::new(0, false, false); in_vcs * settings.buffer as usize],
             candidates: vec![Vec::new(); in_vcs],
             port_of: (0..most_vcs).map(|vc| vc / settings.vcs).collect(),
-            general: General::if_needed(&layout, settings)?,
+            general,
             packets: Vec::new(),
             unused: Vec::new(),
-            events: Events::new(&layout, settings, serial),
+            events: Events::new(&layout, settings, serial, clocks.as_deref()),
+            clocks,
             active: Members::new(layout.routers.len()),
             nodes: Nodes::new(wiring, settings, &layout),
             now: 0,
@@ -215,6 +226,9 @@ impl<const W: usize> Network<W> {
 
     /// One cycle.
     pub(super) fn step<S: Source>(&mut self, source: &mut S) {
+        if let Some(clocks) = &mut self.clocks {
+            clocks.advance(self.now);
+        }
         self.take_credits();
         self.take_arrivals();
         self.take_ejections(source);
@@ -286,6 +300,9 @@ impl<const W: usize> Network<W> {
         if self.events.fresh.is_empty() {
             return;
         }
+        if self.clocks.is_some() {
+            return self.route_fresh_clocked();
+        }
         // Routing makes no packet the first of a VC; the list's memory is reused.
         let mut fresh = std::mem::take(&mut self.events.fresh);
         for &in_vc in &fresh {
@@ -349,7 +366,10 @@ impl<const W: usize> Network<W> {
     fn delay_request(&mut self, in_vc: u32) {
         self.in_vcs[in_vc as usize].stage = Stage::Routing;
         let delay = u64::from(self.settings.routing_delay);
-        if let Some(general) = &mut self.general {
+        if let Some(clocks) = &self.clocks {
+            let router = self.in_vcs[in_vc as usize].router;
+            self.events.routed.push(clocks.ahead(router, delay), in_vc);
+        } else if let Some(general) = &mut self.general {
             general.route_until(self.now, delay, in_vc);
         } else {
             self.events.routed.push(self.now + delay, in_vc);
@@ -405,8 +425,10 @@ impl<const W: usize> Network<W> {
         // In order of the nodes, whatever the order in which routers sent them.
         ejections.sort_unstable_by_key(|&(_, out)| self.out_vcs[out as usize].to);
         for &(flit, out) in &ejections {
-            let after = self.out_ports[self.out_vcs[out as usize].port as usize].credit_after;
-            self.events.credits.push(self.now + u64::from(after), out);
+            let port = self.out_vcs[out as usize].port as usize;
+            let after = u64::from(self.out_ports[port].credit_after);
+            let counts = self.clocks.as_ref().map(|clocks| clocks.credit_of_node(port));
+            self.events.credits.push(counts.unwrap_or(self.now + after), out);
             let packet = &mut self.packets[flit.packet() as usize];
             if flit.is_head() {
                 packet.head_arrived = self.now;

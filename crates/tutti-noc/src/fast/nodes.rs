@@ -42,6 +42,10 @@ pub(super) struct Nodes {
     first_port: usize,
     serial: u64,
     started: bool,
+    /// Whether nodes inject before the cycle of the network starts, and the queues whose next
+    /// packet is due in it.
+    early: bool,
+    pub(super) reloaded: Vec<u32>,
 }
 
 impl Nodes {
@@ -62,7 +66,13 @@ impl Nodes {
             first_port: layout.out_ports.len() - nodes,
             serial: 0,
             started: false,
+            early: false,
+            reloaded: Vec::new(),
         }
+    }
+
+    pub(super) fn set_early(&mut self, early: bool) {
+        self.early = early;
     }
 
     /// The number of nodes.
@@ -87,12 +97,21 @@ impl<const W: usize> Network<W> {
     pub(super) fn inject<S: Source>(&mut self, source: &mut S) {
         let mut due = self.nodes.due.take(self.now);
         self.begin(source, &mut due);
+        if self.clocks.is_some() {
+            self.inject_before(source, &mut due);
+        }
         // Packets are numbered in the order of nodes and classes.
         due.sort_unstable();
         for &queue in &due {
             self.load(queue, source);
         }
         self.nodes.due.restore(self.now, due);
+        self.inject_active(source);
+    }
+
+    /// Nodes with packets inject.
+    #[inline]
+    pub(super) fn inject_active<S: Source>(&mut self, source: &mut S) {
         for index in 0..self.nodes.active.words() {
             let mut word = self.nodes.active.word(index);
             while word != 0 {
@@ -174,7 +193,7 @@ impl<const W: usize> Network<W> {
     #[inline]
     fn inject_at<S: Source>(&mut self, node: usize, source: &mut S) {
         let port = self.nodes.first_port + node;
-        if self.slow && !self.can_send(port) {
+        if self.slow && !self.may_inject(node, port) {
             return;
         }
         let Some((class, vc)) = self.choose(node, port) else { return };
@@ -195,15 +214,20 @@ impl<const W: usize> Network<W> {
         out_vc.credits -= 1;
         out_vc.sent = out_vc.sent.wrapping_add(1);
         out.sent += 1;
-        self.events.arrivals.push(self.now + u64::from(out.after), (flit, out_vc.to));
+        let mut arrives = self.now + u64::from(out.after);
+        if self.slow {
+            let serial = &mut self.serial[port];
+            match &mut self.clocks {
+                Some(clocks) => arrives = clocks.send(port, serial),
+                None => serial.occupy(self.now * self.cycle, self.cycle),
+            }
+        }
+        self.events.arrivals.push(arrives, (flit, out_vc.to));
         if tail {
             out_vc.owner = NONE;
             out.free |= u64::from(!self.settings.wait_for_tail_credit) << vc;
         }
         self.nodes.last_class[node] = class;
-        if self.slow {
-            self.serial[port].occupy(self.now * self.cycle, self.cycle);
-        }
         if tail {
             self.finish(node, class, index, source);
         }
@@ -216,7 +240,14 @@ impl<const W: usize> Network<W> {
         if self.nodes.open[node] == 0 {
             self.nodes.active.clear(node);
         }
-        self.expect(node, class, self.now + 1, source);
+        let from = self.now + u64::from(!self.nodes.early);
+        let due = self.expect(node, class, from, source);
+        self.nodes.reloaded.extend(due);
+    }
+
+    /// Whether the channel of a node, and its clock, permit a flit now.
+    fn may_inject(&self, node: usize, port: usize) -> bool {
+        self.clocks.as_ref().is_none_or(|clocks| clocks.may_inject(node)) && self.can_send(port)
     }
 
     /// The class that injects next, and its VC.

@@ -6,11 +6,15 @@
 //! input-queued routers of BookSim 2 (N. Jiang et al., "A detailed and flexible cycle-accurate
 //! network-on-chip simulator", ISPASS 2013), and recorded runs of that are reproduced to the cycle.
 //!
+//! Routers, the ends of channels and nodes count the cycles of their clocks, and act in a cycle of
+//! the network only if one of theirs has started since the one before.
+//!
 //! A cycle has rounds, as many as [`Settings::rounds_in`]; rounds are numbered through all cycles,
 //! with [`Settings::most_rounds`] numbers for each. A stage of one cycle that starts in a round is over in that round, and the next stage
 //! starts in the round after. A stage of more cycles is over in the first round of its last cycle.
 
 mod audit;
+mod clock;
 mod matching;
 mod node;
 mod parts;
@@ -22,6 +26,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use self::clock::Ends;
 use self::node::Node;
 use self::parts::{Flit, Output, Packet, Wire};
 use self::router::Router;
@@ -47,8 +52,9 @@ pub struct ReferenceNetwork {
 struct Rules<'a> {
     settings: &'a Settings,
     routing: &'a dyn Routing,
+    /// The cycle of the network.
     now: u64,
-    /// When this cycle starts.
+    /// When this cycle of the router or node starts.
     picoseconds: u64,
     /// The number of this round, and of the one after it.
     round: u64,
@@ -75,7 +81,9 @@ impl ReferenceNetwork {
     ) -> Result<ReferenceNetwork, FlitError> {
         settings.check()?;
         settings.check_buffers(wiring.routers(), routing.least_vcs())?;
-        let wires = wiring.channels().iter().map(|channel| wire(channel, settings)).collect();
+        settings.check_clocks(wiring)?;
+        let wire = |channel| wire(channel, wiring, settings);
+        let wires = wiring.channels().iter().map(wire).collect();
         let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings));
         let routers = routers.collect::<Result<_, _>>()?;
         let classes = settings.classes.len();
@@ -139,41 +147,42 @@ impl ReferenceNetwork {
 
     /// One cycle.
     pub fn step(&mut self, source: &mut impl Source) {
+        let time = self.now * self.cycle;
+        self.wires.iter_mut().for_each(|wire| wire.clocks.tick(time));
+        self.routers.iter_mut().for_each(|router| router.clock.tick(time));
         self.receive_credits();
         self.receive_flits(source);
         self.inject(source);
-        let (most, rounds) = (self.settings.most_rounds(), self.settings.rounds_in(self.now));
-        for round in 0..rounds {
-            let next = if round + 1 < rounds { round + 1 } else { most };
-            let start = self.now * most;
-            let (rules, routers, packets) = self.rules(start + round, start + next);
-            for router in routers {
-                router.round(&rules, packets);
+        for router in 0..self.routers.len() {
+            if let Some(cycle) = self.routers[router].clock.started {
+                self.run_router(router, cycle);
             }
         }
         self.send();
         self.now += 1;
     }
 
-    fn rules(
-        &mut self,
-        round: u64,
-        next: u64,
-    ) -> (Rules<'_>, &mut Vec<Router>, &mut BTreeMap<u64, Packet>) {
-        let rules = Rules {
-            settings: &self.settings,
-            routing: &*self.routing,
-            now: self.now,
-            picoseconds: self.now * self.cycle,
-            round,
-            next,
-        };
-        (rules, &mut self.routers, &mut self.packets)
+    /// All rounds of a cycle of a router.
+    fn run_router(&mut self, router: usize, cycle: u64) {
+        let router = &mut self.routers[router];
+        let (most, rounds) = (self.settings.most_rounds(), self.settings.rounds_in(cycle));
+        for round in 0..rounds {
+            let next = if round + 1 < rounds { round + 1 } else { most };
+            let rules = Rules {
+                settings: &self.settings,
+                routing: &*self.routing,
+                now: self.now,
+                picoseconds: cycle * router.clock.period,
+                round: cycle * most + round,
+                next: cycle * most + next,
+            };
+            router.round(&rules, &mut self.packets);
+        }
     }
 
     fn receive_credits(&mut self) {
         for wire in &mut self.wires {
-            for vc in wire.take_credits(self.now) {
+            for vc in wire.take_credits() {
                 let output = match wire.channel.from {
                     End::Router { router, port } => {
                         &mut self.routers[router as usize].outputs[port as usize]
@@ -189,13 +198,13 @@ impl ReferenceNetwork {
     fn receive_flits(&mut self, source: &mut impl Source) {
         let mut ejected = BTreeMap::new();
         for wire in &mut self.wires {
-            let Some(flit) = wire.take_flit(self.now) else { continue };
+            let Some(flit) = wire.take_flit() else { continue };
             match wire.channel.to {
                 End::Router { router, port } => {
                     self.routers[router as usize].receive(port as usize, flit);
                 }
                 End::Node(node) => {
-                    wire.send_credits(self.now, vec![flit.vc]);
+                    wire.send_credits(vec![flit.vc]);
                     ejected.insert(node, flit);
                 }
             }
@@ -217,17 +226,29 @@ impl ReferenceNetwork {
         }
     }
 
+    /// Nodes whose cycle started before that of the network do not know packets created in it.
     fn inject(&mut self, source: &mut impl Source) {
         self.ask(source);
+        self.inject_started(source, |start, now| start < now);
         for node in &mut self.nodes {
             node.load(self.now, &mut self.serial, &mut self.packets, source);
         }
+        self.inject_started(source, |start, now| start == now);
+    }
+
+    /// Nodes inject of which a cycle starts at some time.
+    fn inject_started(&mut self, source: &mut impl Source, injects: impl Fn(u64, u64) -> bool) {
         for node in 0..self.nodes.len() {
+            let clock = self.wires[self.nodes[node].output.channel].clocks.from;
+            let Some(start) = clock.start().filter(|&start| injects(start, self.now * self.cycle))
+            else {
+                continue;
+            };
             let rules = Rules {
                 settings: &self.settings,
                 routing: &*self.routing,
                 now: self.now,
-                picoseconds: self.now * self.cycle,
+                picoseconds: start,
                 round: 0,
                 next: 0,
             };
@@ -235,7 +256,7 @@ impl ReferenceNetwork {
             let Some((flit, class)) = node.inject(&rules, &mut self.packets) else { continue };
             let wire = &mut self.wires[node.output.channel];
             node.output.occupy(rules.picoseconds);
-            wire.send(self.now, flit);
+            wire.send(flit);
             if flit.tail {
                 node.expect(class, source);
             }
@@ -263,29 +284,31 @@ impl ReferenceNetwork {
     /// Sends what has crossed the switches: a flit for each output and a credit message for each
     /// input.
     fn send(&mut self) {
-        for router in &mut self.routers {
+        for router in self.routers.iter_mut().filter(|router| router.clock.started.is_some()) {
             for output in &mut router.outputs {
                 if let Some(flit) = output.queue.pop_front() {
-                    self.wires[output.channel].send(self.now, flit);
+                    self.wires[output.channel].send(flit);
                 }
             }
             for input in &mut router.inputs {
                 if let Some(credits) = input.credits.pop_front() {
-                    self.wires[input.channel].send_credits(self.now, credits);
+                    self.wires[input.channel].send_credits(credits);
                 }
             }
         }
     }
 }
 
-fn wire(channel: &Channel, settings: &Settings) -> Wire {
+fn wire(channel: &Channel, wiring: &Wiring, settings: &Settings) -> Wire {
     let credit_delay = match channel.from {
         End::Router { .. } => settings.credit_delay,
         End::Node(_) => 0,
     };
     let (flits, credits) = Default::default();
     let sent = vec![0; settings.vcs as usize];
-    Wire { channel: *channel, flits, credits, credit_delay, sent }
+    let clocks = Ends::new(channel, wiring, settings);
+    let cycle = wiring.cycle().ps();
+    Wire { channel: *channel, clocks, cycle, flits, credits, credit_delay, sent }
 }
 
 fn delivery(packet: &Packet, now: u64) -> Delivery {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::clock::{Ends, Ticks};
 use crate::packet::{Head, Order};
 use crate::{Channel, PortBuffers, Priority, Settings, Wiring};
 
@@ -62,6 +63,7 @@ pub(super) struct Output {
     pub(super) free_at: u64,
     /// How long the channel is busy with a flit, if that is longer than a cycle, else 0.
     slow_by: u64,
+    /// The period of its clock.
     cycle: u64,
 }
 
@@ -79,7 +81,7 @@ impl Output {
             queue: VecDeque::new(),
             free_at: 0,
             slow_by: if flit_time > wiring.cycle() { flit_time.ps() } else { 0 },
-            cycle: wiring.cycle().ps(),
+            cycle: Ends::new(wire, wiring, settings).from.period,
         }
     }
 
@@ -127,10 +129,14 @@ impl Output {
     }
 }
 
-/// The flits and credits in flight on a channel, by arrival.
+/// The flits and credits in flight on a channel, with the time in picoseconds at which they are at
+/// its other end.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     pub(super) channel: Channel,
+    pub(super) clocks: Ends,
+    /// A cycle of the network, in picoseconds.
+    pub(super) cycle: u64,
     pub(super) flits: VecDeque<(u64, Flit)>,
     /// Credits that were sent together: for several VCs.
     pub(super) credits: VecDeque<(u64, Vec<u32>)>,
@@ -141,27 +147,44 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn send(&mut self, now: u64, flit: Flit) {
+    /// A flit is on the wire when this cycle of the sender ends.
+    pub(super) fn send(&mut self, flit: Flit) {
         self.sent[flit.vc as usize] += 1;
-        self.flits.push_back((now + u64::from(self.channel.parameters.latency) + 1, flit));
+        let arrives = self.crossed(self.clocks.from, self.channel.parameters.latency);
+        self.flits.push_back((arrives, flit));
     }
 
-    pub(super) fn send_credits(&mut self, now: u64, vcs: Vec<u32>) {
-        let delay = self.channel.parameters.credit_latency + 1 + self.credit_delay;
-        self.credits.push_back((now + u64::from(delay), vcs));
+    /// Credits are on the wire when this cycle of the receiver of flits ends.
+    pub(super) fn send_credits(&mut self, vcs: Vec<u32>) {
+        let arrives = self.crossed(self.clocks.to, self.channel.parameters.credit_latency);
+        self.credits.push_back((arrives, vcs));
     }
 
-    pub(super) fn take_flit(&mut self, now: u64) -> Option<Flit> {
-        due(&mut self.flits, now)
+    fn crossed(&self, sender: Ticks, latency: u32) -> u64 {
+        let cycle = sender.started.expect("a part acts when a cycle of its clock starts");
+        (cycle + 1) * sender.period + u64::from(latency) * self.cycle
     }
 
-    pub(super) fn take_credits(&mut self, now: u64) -> Vec<u32> {
-        due(&mut self.credits, now).unwrap_or_default()
+    /// The first flit in the synchroniser, if the receiver can take one now.
+    pub(super) fn take_flit(&mut self) -> Option<Flit> {
+        first_through(&mut self.flits, self.clocks.to, self.clocks.flits_wait)
+    }
+
+    /// All credits that count now.
+    pub(super) fn take_credits(&mut self) -> Vec<u32> {
+        let waits = self.clocks.credits_wait + u64::from(self.credit_delay);
+        let mut taken = Vec::new();
+        while let Some(vcs) = first_through(&mut self.credits, self.clocks.from, waits) {
+            taken.extend(vcs);
+        }
+        taken
     }
 }
 
-fn due<T>(line: &mut VecDeque<(u64, T)>, now: u64) -> Option<T> {
-    if line.front()?.0 > now {
+/// The first item, if it was there so many cycles of the receiver ago.
+fn first_through<T>(line: &mut VecDeque<(u64, T)>, receiver: Ticks, waits: u64) -> Option<T> {
+    let sampled = receiver.started?.checked_sub(waits)?;
+    if line.front()?.0 > sampled * receiver.period {
         return None;
     }
     line.pop_front().map(|(_, item)| item)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::clock::Ticks;
 use super::matching::{Entry, Matching, Matrix, no_requests};
 use super::parts::{Flit, Output, Packet};
 use super::switch::Switch;
@@ -63,6 +64,7 @@ pub(super) struct VcGrant {
 #[derive(Clone, Debug)]
 pub(super) struct Router {
     id: u32,
+    pub(super) clock: Ticks,
     pub(super) inputs: Vec<Input>,
     pub(super) outputs: Vec<Output>,
     vc_matching: Matching,
@@ -93,6 +95,7 @@ impl Router {
         let (ins, outs) = (inputs.len() * vcs, outputs.len() * vcs);
         Ok(Router {
             id,
+            clock: Ticks::of(id, wiring, settings),
             vc_matching: Matching::new(settings.vc_allocator, id, ins, outs, settings)?,
             vc_grants: VecDeque::new(),
             switch: Switch::new(id, inputs.len(), outputs.len(), settings)?,

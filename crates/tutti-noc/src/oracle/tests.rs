@@ -137,8 +137,8 @@ fn buffers_of_a_round_trip_fill_a_link() {
             ..Settings::new(1, buffer)
         };
         let links = channel(latency, latency);
-        let longest = row(5, links).channels()[0];
-        let round_trip = round_trip(&with(1), &longest);
+        let wiring = row(5, links);
+        let round_trip = round_trip(&with(1), &wiring.channels()[0], wiring.cycle());
         let took = |buffer, flits| {
             let (head, tail) = alone(&with(buffer), links, flits);
             tail - head

@@ -9,7 +9,7 @@ use tutti_noc::allocator::AllocatorKind;
 use tutti_noc::oracle::ReferenceNetwork;
 use tutti_noc::routing::{self, Routing};
 use tutti_noc::{
-    ChannelParameters, Delivery, FlitError, Network, Order, PortBuffers, Priority, Settings,
+    ChannelParameters, Clock, Delivery, FlitError, Network, Order, PortBuffers, Priority, Settings,
     Source, Speculation, VcRange, Wiring,
 };
 use tutti_topology::LinkParameters;
@@ -48,6 +48,8 @@ struct Case {
     latency: u64,
     /// Whether routers have fewer VCs, where the routing needs one only, and smaller buffers.
     smaller: bool,
+    /// Clocks, numbered by domain; routers take turns. None where flits queue behind the switch.
+    clocks: Vec<Clock>,
     /// Of a flit on a link, in picoseconds; a cycle is 1000.
     flit_time: u64,
     /// Node, class, created, destination, flits, priority.
@@ -173,20 +175,35 @@ fn settings() -> impl Strategy<Value = Settings> {
     ]
 }
 
+/// Periods that divide each other and periods that do not, and equal ones of other domains.
+fn clocks() -> impl Strategy<Value = Vec<Clock>> {
+    let period = prop::sample::select(vec![1000, 1000, 1001, 1250, 1333, 1500, 2000, 2700, 5000]);
+    let clock = (0..3_u32, period, 0..4_u32).prop_map(|(domain, period, synchroniser)| Clock {
+        domain,
+        period: Time::from_ps(period),
+        synchroniser,
+    });
+    prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec(clock, 1..4)]
+}
+
 fn cases() -> impl Strategy<Value = Case> {
     let packet = (any::<u32>(), any::<usize>(), 0..200_u64, any::<u32>(), 1..6_u32, 0..3_i64);
     let packets = prop::collection::vec(packet, 1..250);
     let flit_time = prop_oneof![2 => Just(1000_u64), 1 => 500..2600_u64];
     let kind = 0..NETWORKS.len();
-    let settings = (settings(), prop::bool::weighted(0.4));
+    let settings = (settings(), prop::bool::weighted(0.4), clocks());
     (kind, 0..6_usize, 0..60_usize, settings, 1..4_u64, flit_time, packets).prop_map(
-        |(kind, network, routing, (settings, smaller), latency, flit_time, packets)| {
+        |(kind, network, routing, (settings, smaller, clocks), latency, flit_time, packets)| {
             let (networks, routings) = NETWORKS[kind];
+            let queues = settings.output_speedup > 1
+                || settings.internal_speedup > 1.0
+                || settings.output_buffer.is_some();
             Case {
                 network: networks[network % networks.len()],
                 routing: routings[routing % routings.len()],
                 settings,
                 smaller,
+                clocks: if queues { Vec::new() } else { clocks },
                 latency: latency * 1000,
                 flit_time,
                 packets,
@@ -206,6 +223,9 @@ fn settings_of(case: &Case, routers: u32, least_vcs: u32) -> Settings {
                 buffer: 1 + (router * 5 + vcs) % buffer,
             })
             .collect();
+    }
+    if !case.clocks.is_empty() {
+        settings.clocks = case.clocks.iter().copied().cycle().take(routers as usize).collect();
     }
     settings
 }

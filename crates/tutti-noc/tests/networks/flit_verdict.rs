@@ -196,8 +196,8 @@ fn classes_that_share_vcs_can_introduce_a_cycle() {
 
 #[test]
 fn a_flit_wider_than_a_link_is_rejected() {
-    assert_eq!(wiring("ring:3", 16).check_widths(Bytes(16)), Ok(()));
-    let narrow = wiring("ring:3", 40).check_widths(Bytes(40)).unwrap_err();
+    assert_eq!(wiring("ring:3", 16).check_widths(Bytes(16), &Settings::default()), Ok(()));
+    let narrow = wiring("ring:3", 40).check_widths(Bytes(40), &Settings::default()).unwrap_err();
     let FlitError::TooWide { carries, .. } = &narrow else { panic!("{narrow}") };
     assert_eq!(*carries, Bytes(16));
     let expected =

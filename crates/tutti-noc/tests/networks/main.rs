@@ -2,6 +2,7 @@
 
 mod common;
 mod flit_booksim;
+mod flit_clocks;
 mod flit_deadlock;
 mod flit_fast_slow;
 mod flit_measure;

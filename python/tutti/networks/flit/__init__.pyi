@@ -18,6 +18,7 @@ from .settings import MeasurementPlan as MeasurementPlan
 from .settings import Reply as Reply
 from .settings import Router as Router
 from .settings import RouterBuffers as RouterBuffers
+from .settings import RouterClock as RouterClock
 from .settings import Speculation as Speculation
 from .settings import Trace as Trace
 from .settings import Traffic as Traffic

@@ -134,9 +134,9 @@ def events_of(channels: Sequence[Sent], vc_grants: int) -> Events:
 class Powered:
     """The hardware and event counts of a network, for energy and area models.
 
-    Routers with the same number of ports and the same buffers form a group. A link belongs to the
-    router that drives it, or to the receiving router if an NPU drives it. VC grants are known in
-    total only, and are distributed over routers in proportion to the flits sent.
+    Routers with the same number of ports, the same buffers and the same period form a group. A link
+    belongs to the router that drives it, or to the receiving router if an NPU drives it. VC grants
+    are known in total only, and are distributed over routers in proportion to the flits sent.
 
     Attributes:
         network: The network.
@@ -223,7 +223,8 @@ class Powered:
         groups = self._by_hardware()
         sent = [sum(router.out for router in group) for group in groups.values()]
         grants = _distribute(self.vc_grants, sent)
-        for (hardware, group), out, granted in zip(groups.items(), sent, grants, strict=True):
+        for (key, group), out, granted in zip(groups.items(), sent, grants, strict=True):
+            *hardware, period = key
             by_length: dict[int, list[int]] = {}
             for one in group:
                 for length, count, ends in one.wires:
@@ -237,10 +238,10 @@ class Powered:
                 router=self._router(*hardware),
                 routers=len(group),
                 links=links,
-                cycle=Time.of_any(self.network.cycle),
+                cycle=Time(ps=period),
             )
             events = EventCounts(
-                cycles=self.cycles,
+                cycles=round(self.cycles * self.network.cycle_ps / period),
                 buffer_writes=sum(router.into for router in group),
                 buffer_reads=out,
                 crossbar_traversals=(out,),
@@ -261,8 +262,8 @@ class Powered:
             flit_bits=8 * Size.of_any(self.network.flit).bytes,
         )
 
-    def _by_hardware(self) -> dict[tuple[int, int, int], list[_Router]]:
-        """Returns the routers by number of ports, VCs and buffer depth."""
+    def _by_hardware(self) -> dict[tuple[int, int, int, int], list[_Router]]:
+        """Returns the routers by number of ports, VCs, buffer depth and clock period in ps."""
         routers = [_Router() for _ in self.made.router_names()]
         for channel, sent in zip(self.made.channels(), self.channels, strict=True):
             a, b = channel.source, channel.target
@@ -271,6 +272,7 @@ class Powered:
                 routers[b.number].inputs += 1
                 routers[b.number].into += count
                 routers[b.number].buffers = (channel.vcs, channel.buffer)
+                routers[b.number].period = channel.period_ps
             if a.is_router:
                 routers[a.number].outputs += 1
                 routers[a.number].out += count
@@ -281,20 +283,21 @@ class Powered:
                 raise EnergyError(message, kind="no_length")
             home = a.number if a.is_router else b.number
             routers[home].wires.append((channel.length_um, count, (source, target)))
-        groups: dict[tuple[int, int, int], list[_Router]] = {}
+        groups: dict[tuple[int, int, int, int], list[_Router]] = {}
         for router in routers:
-            key = (max(router.inputs, router.outputs), *router.buffers)
+            key = (max(router.inputs, router.outputs), *router.buffers, router.period)
             groups.setdefault(key, []).append(router)
         return groups
 
 
 class _Router:
-    """Ports, buffers and flits of a router, and the length and flits of each of its links."""
+    """Ports, buffers, clock and flits of a router, and length and flits of each of its links."""
 
-    __slots__ = ("buffers", "inputs", "into", "out", "outputs", "wires")
+    __slots__ = ("buffers", "inputs", "into", "out", "outputs", "period", "wires")
 
     def __init__(self) -> None:
         self.buffers = (0, 0)
+        self.period = 0
         self.inputs = self.outputs = self.into = self.out = 0
         self.wires: list[tuple[int, int, tuple[str, str]]] = []
 

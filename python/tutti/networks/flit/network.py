@@ -10,11 +10,13 @@ from tutti.base.units import Size, Time
 from tutti.networks.errors import NocError
 from tutti.networks.flit.default_routing import default_routing
 from tutti.networks.flit.router_buffers import buffers_of
+from tutti.networks.flit.router_clocks import clocks_of
 from tutti.networks.flit.settings import (
     Deadlock,
     NarrowLinks,
     Router,
     RouterBuffers,
+    RouterClock,
     Trace,
     Traffic,
 )
@@ -43,7 +45,10 @@ class Network:
             that of the family (`default_routing`), such as dimension order on a mesh.
         router: Parameters of the routers.
         routers: Routers with fewer VCs or smaller buffers.
-        cycle: Cycle time, such as ``"1 ns"``.
+        clocks: Clock domains: routers with slower clocks. Other routers have the clock of the
+            network.
+        cycle: Cycle time of the network, such as ``"1 ns"``: the unit of latencies and loads, and
+            the shortest period of a clock.
         flit: Flit size, such as ``"16 B"``.
         grid: Nodes in each dimension, for patterns on a grid; default: the dimensions of the mesh
             or torus.
@@ -58,6 +63,7 @@ class Network:
     routing: str = ""
     router: Router = field(default_factory=Router)
     routers: tuple[RouterBuffers, ...] = ()
+    clocks: tuple[RouterClock, ...] = ()
     cycle: str | Time = "1 ns"
     flit: str | Size = "16 B"
     grid: tuple[int, ...] | None = None
@@ -180,20 +186,25 @@ class Network:
     def _build(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         every = (0, max(self.router.vcs - 1, 0))
         ranges = [every if given is None else given for given in classes]
-        built = self._build_with(self.router.core_settings(ranges, self.seed))
-        if not self.routers:
-            return built
-        buffers = buffers_of(built.router_names(), self.router, self.routers)
-        return self._build_with(self.router.core_settings(ranges, self.seed, buffers))
+        if not (self.routers or self.clocks):
+            return self._build_with(self.router.core_settings(ranges, self.seed))
+        # Whether links are narrow depends on clocks, which need the names of routers.
+        plain = self.router.core_settings(ranges, self.seed)
+        names = self._build_with(plain, narrow_links=True).router_names()
+        buffers = buffers_of(names, self.router, self.routers) if self.routers else None
+        clocks = clocks_of(names, self.cycle_ps, self.clocks) if self.clocks else None
+        return self._build_with(self.router.core_settings(ranges, self.seed, buffers, clocks))
 
-    def _build_with(self, settings: _core._Settings) -> _core.FlitNetwork:
+    def _build_with(
+        self, settings: _core._Settings, *, narrow_links: bool = False
+    ) -> _core.FlitNetwork:
         return _core.FlitNetwork(
             self.topology.core,
             self.routing,
             settings,
             cycle_ps=self.cycle_ps,
             flit=Size.of_any(self.flit).bytes,
-            narrow_links=self.narrow_links == "serialize",
+            narrow_links=narrow_links or self.narrow_links == "serialize",
             grid=None if self.grid is None else list(self.grid),
         )
 

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from tutti import _core
 from tutti.base.declared.groups import RouterParameters, Speculation
 from tutti.base.files.described import Count, beyond_bounds, key
+from tutti.base.units import Time
 from tutti.networks.errors import NocError
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Reply",
     "Router",
     "RouterBuffers",
+    "RouterClock",
     "Speculation",
     "Trace",
     "Traffic",
@@ -83,6 +85,7 @@ class Router(RouterParameters):
         classes: list[tuple[int, int]],
         seed: int,
         buffers: list[tuple[int, int]] | None = None,
+        clocks: list[tuple[int, int, int]] | None = None,
     ) -> _core._Settings:
         """Returns the settings for the core.
 
@@ -90,6 +93,8 @@ class Router(RouterParameters):
             classes: The first and the last VC of each traffic class.
             seed: Seed of the random numbers.
             buffers: VCs and buffer depth of each router; `None` if all have the same.
+            clocks: Number, period in ps and cycles of the synchroniser of each router's clock;
+                `None` if all have that of the network.
         """
         speculation = self.speculation
         return {
@@ -98,6 +103,7 @@ class Router(RouterParameters):
             "classes": classes,
             "seed": seed,
             "buffers": buffers or [],
+            "clocks": clocks or [],
         }
 
 
@@ -125,6 +131,36 @@ class RouterBuffers:
         for name, value, least, most in beyond_bounds(self):
             message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterClock:
+    """A clock domain: routers with a clock that differs from that of the network.
+
+    Attributes:
+        at: Names of routers, or patterns with `*`, `?` and `[...]`, such as ``"0,*"``.
+        period: The period, such as ``"2 ns"``; at least `cycle` of the network.
+    """
+
+    at: tuple[str, ...]
+    period: str | Time
+    synchroniser: int = key(
+        2,
+        ge=0,
+        le=64,
+        description="Cycles of this clock that flits and credits from other clocks wait.",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuses values out of range."""
+        for name, value, least, most in beyond_bounds(self):
+            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
+            raise NocError(message, kind="out_of_range", fields={"what": name})
+
+    @property
+    def period_ps(self) -> int:
+        """The period in picoseconds."""
+        return Time.of_any(self.period).ps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 //! Requests for the switch: of VCs that have an output VC, and of speculative heads.
 
-use super::{Bid, Decision, General, LAST};
+use super::{Bid, Decision, General, LAST, enter};
 use crate::allocator::Request;
 use crate::fast::Network;
 use crate::fast::bits::{Bits, low};
@@ -31,20 +31,22 @@ impl<const W: usize> Network<W> {
             }
         }
         self.match_bids(general, router);
-        let due = general.end_of(general.round, u64::from(self.settings.switch_delay));
+        let due = self.ends(general, router, self.settings.switch_delay);
         let mut rest = ready;
         while let Some(local) = rest.pop() {
             let in_vc = self.routers[router].first_in as usize * self.vcs + local;
             self.in_vcs[in_vc].switch_pending = true;
             if !general.bids.iter().any(|bid| bid.local == local && !bid.speculative) {
                 let router = count(router);
-                general.switch_decisions.push_back(Decision { due, router, local, granted: None });
+                let decision = Decision { due, router, local, granted: None };
+                enter(&mut general.switch_decisions, decision);
             }
         }
         general.bids.sort_unstable_by_key(|bid| bid.input);
         for bid in &general.bids {
             let (router, granted) = (count(router), Some(bid.output));
-            general.switch_decisions.push_back(Decision { due, router, local: bid.local, granted });
+            let decision = Decision { due, router, local: bid.local, granted };
+            enter(&mut general.switch_decisions, decision);
         }
     }
 

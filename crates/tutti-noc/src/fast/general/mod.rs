@@ -217,7 +217,7 @@ impl<const W: usize> Network<W> {
             self.begin_round(self.now * most + round);
             let Some(mut general) = self.general.take() else { return };
             for index in 0..self.active.words() {
-                let mut word = self.active.word(index);
+                let mut word = self.active.word(index) & self.due_routers(index);
                 while word != 0 {
                     self.ask(&mut general, index * 64 + low(word));
                     word &= word - 1;
@@ -243,6 +243,14 @@ impl<const W: usize> Network<W> {
         {
             general.routing.pop_front();
             self.request_vc(in_vc);
+        }
+    }
+
+    /// The last round of a stage of a router that starts now.
+    fn ends(&self, general: &General, router: usize, cycles: u32) -> u64 {
+        match &self.clocks {
+            Some(clocks) => clocks.ahead(count(router), u64::from(cycles.max(1) - 1)),
+            None => general.end_of(general.round, u64::from(cycles)),
         }
     }
 
@@ -280,7 +288,7 @@ impl<const W: usize> Network<W> {
             });
         }
         general.vc[router].allocate(&general.requests, &mut general.fresh_grants);
-        let due = general.end_of(general.round, u64::from(self.settings.vc_delay));
+        let due = self.ends(general, router, self.settings.vc_delay);
         let mut rest = vc_requests;
         let mut grants = general.fresh_grants.iter().peekable();
         while let Some(local) = rest.pop() {
@@ -288,7 +296,8 @@ impl<const W: usize> Network<W> {
             let granted = granted.map(|grant| grant.1 as usize);
             self.in_vcs[self.routers[router].first_in as usize * self.vcs + local].stage =
                 Stage::Pending;
-            general.vc_decisions.push_back(Decision { due, router: count(router), local, granted });
+            let decision = Decision { due, router: count(router), local, granted };
+            enter(&mut general.vc_decisions, decision);
         }
     }
 
@@ -452,4 +461,10 @@ impl<const W: usize> Network<W> {
         general.holders[first_in as usize * switch.ins + switch.input(local)].is_some()
             || general.held[first_out as usize * switch.outs + output] > 0
     }
+}
+
+/// Adds a decision after all that are due no later; those of routers with slower clocks are later.
+fn enter(decisions: &mut VecDeque<Decision>, decision: Decision) {
+    let after = decisions.iter().rev().take_while(|other| other.due > decision.due).count();
+    decisions.insert(decisions.len() - after, decision);
 }

@@ -17,7 +17,14 @@ from tutti.networks.flit.files.energy_table import check_links, technology_of
 from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
 from tutti.networks.flit.files.tables import MeasureTable, RawNoc
 from tutti.networks.flit.network import Network, classes_of, longest_of
-from tutti.networks.flit.settings import Reply, Router, RouterBuffers, Trace, mean_flits
+from tutti.networks.flit.settings import (
+    Reply,
+    Router,
+    RouterBuffers,
+    RouterClock,
+    Trace,
+    mean_flits,
+)
 from tutti.networks.flit.traces import plan_of_trace
 from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.topologies.table import topology_of
@@ -155,6 +162,14 @@ def _network(raw: RawNoc, topology: Topology) -> Network:
             RouterBuffers(at=tuple(table.at), **table.model_dump(exclude={"at"}))
             for table in raw.routers
         ),
+        clocks=tuple(
+            RouterClock(
+                at=tuple(table.at),
+                period=table.period,
+                **table.model_dump(exclude={"at", "period"}),
+            )
+            for table in raw.clocks
+        ),
         cycle=raw.cycle,
         flit=raw.flit,
         grid=tuple(raw.topology.grid) if raw.topology.grid else None,
@@ -291,7 +306,9 @@ def _check(found: Noc) -> None:
         check(found.network, found.traffic, found.plan)
     except TuttiError as error:
         key = keys_of_errors("flit").get(error.kind, "")
-        if error.kind == "out_of_range":
+        if error.fields.get("what") == "clocks":
+            key = "clocks"
+        elif error.kind == "out_of_range":
             what = str(error.fields.get("what", ""))
             key = f"measure.{what}" if what in MeasureTable.model_fields else f"router.{what}"
             key = key if what in {*MeasureTable.model_fields, *Router.model_fields} else ""

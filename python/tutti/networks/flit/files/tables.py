@@ -18,6 +18,7 @@ from tutti.networks.flit.settings import (
     Reply,
     Router,
     RouterBuffers,
+    RouterClock,
     Traffic,
 )
 
@@ -102,14 +103,28 @@ class NocTopology(Table):
         return self
 
 
+RouterNames = Annotated[
+    list[str],
+    Field(
+        min_length=1,
+        description='Names of routers, or patterns with `*`, `?` and `[...]`, such as `"0,*"`.',
+    ),
+]
+
+
 @described_by(RouterBuffers)
 class RouterBuffersTable(Table):
     """Routers with fewer VCs or smaller buffers than `[router]` states."""
 
-    at: list[str] = Field(
-        min_length=1,
-        description='Names of routers, or patterns with `*`, `?` and `[...]`, such as `"0,*"`.',
-    )
+    at: RouterNames
+
+
+@described_by(RouterClock)
+class RouterClockTable(Table):
+    """A clock domain: routers with a clock that differs from that of the network."""
+
+    at: RouterNames
+    period: Time = Field(description="The period; at least `cycle`, at most 64 times that.")
 
 
 @described_by(Reply)
@@ -156,7 +171,11 @@ class RawNoc(Table):
     """A network of routers, simulated flit by flit, and its traffic."""
 
     title: str = Field(default="", description="Title of reports.")
-    cycle: Time = Field(default=Time(ps=1000), description="The clock period.")
+    cycle: Time = Field(
+        default=Time(ps=1000),
+        description="The clock period of the network: the unit of latencies and loads, and the "
+        "shortest period of `clocks`.",
+    )
     flit: Size = Field(default=Size(bytes=16), description="The size of a flit.")
     seed: int = Field(default=1, ge=0, lt=1 << 63, description="The random seed.")
     topology: NocTopology = Field(description="Routers, links and routing.")
@@ -164,6 +183,10 @@ class RawNoc(Table):
     routers: list[RouterBuffersTable] = Field(
         default_factory=list,
         description="Routers with fewer VCs or smaller buffers than `[router]` states.",
+    )
+    clocks: list[RouterClockTable] = Field(
+        default_factory=list,
+        description="Clock domains: routers with slower clocks than the network.",
     )
     traffic: Annotated[
         Annotated[TrafficTable, Tag("table")]

@@ -26,6 +26,7 @@ from .quantities import (
 )
 from .text import (
     channel,
+    clocks,
     counts,
     describe_network,
     describe_traffic,
@@ -185,6 +186,7 @@ def _inputs(run: NocRun) -> list[Fact]:
         Fact("measured", _NOTHING if run.ending == "deadlocked" else phases(run)),
         Fact("simulated", f"{run.cycles:,} cycles"),
         Fact("seed", str(run.network.seed)),
+        *([Fact("clocks", clocks(run.network))] if run.network.clocks else []),
         *([Fact("slow channels", slow)] if slow else []),
     ]
 

@@ -29,7 +29,24 @@ def describe_network(network: Network) -> str:
     buffers = f"{plural(router.vcs, 'VC')} of {plural(router.buffer, 'flit')}{_smaller(network)}"
     return (
         f"{network.topology.name}, {network.routing_name}, {buffers}, flit size {network.flit}, "
-        f"cycle time {network.cycle}"
+        f"cycle time {network.cycle}{_slower(network)}"
+    )
+
+
+def _slower(network: Network) -> str:
+    """Returns the clocks of routers that differ."""
+    texts = [f"{clock.period} at {', '.join(clock.at)}" for clock in network.clocks]
+    return f" ({'; '.join(texts)})" if texts else ""
+
+
+def clocks(network: Network) -> str:
+    """Returns the unit of times and loads of a network with several clocks."""
+    waits = [clock.synchroniser for clock in network.clocks]
+    least, most = min(waits), max(waits)
+    spread = str(least) if least == most else f"{least} to {most}"
+    return (
+        f"cycles are those of the network, {network.cycle}: latencies and loads count them; "
+        f"synchronisers take {spread} cycles of the receiver"
     )
 
 
