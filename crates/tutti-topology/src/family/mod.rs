@@ -256,6 +256,10 @@ fn count(
             Ok(u64::from(value))
         }
         Ok(_) => Err(wrong(family, argument, text, problem(format!("`{text}` is too small")))),
+        Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => {
+            let problem = format!("`{text}` is too large; expected at most {}", u32::MAX);
+            Err(wrong(family, argument, text, problem))
+        }
         Err(_) => Err(wrong(family, argument, text, problem(format!("found `{text}`")))),
     }
 }

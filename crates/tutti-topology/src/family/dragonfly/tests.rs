@@ -151,6 +151,7 @@ fn parameters_that_do_not_fit_say_why() {
         ("p=0,a=4,h=2", "`0` is too small; expected an integer of at least 1"),
         ("p=2,a=4,h=2,g=0", "`0` is too small"),
         ("p=2,a=four,h=2", "found `four`; expected an integer of at least 1"),
+        ("p=2,a=4294967296,h=2", "`4294967296` is too large; expected at most 4294967295"),
         ("p=2,a=4x,h=2", "a number is missing"),
         ("p=2,a=4,h=2,p=1", "`p` is given twice"),
         ("p=2,a=4,h=2,rows=4", "found `rows=4`; expected any of `p=...`, `a=...`"),
