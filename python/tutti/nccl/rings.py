@@ -95,10 +95,10 @@ def rotated(width: int, nodes: int, channels: int) -> list[_Order]:
     found = []
     for channel in range(channels):
         up = [(channel + by) % width for by in range(width)]
-        ways = [up if node % 2 == 0 else up[::-1] for node in range(nodes)]
+        paths = [up if node % 2 == 0 else up[::-1] for node in range(nodes)]
         if nodes % 2 and nodes > 1 and width > 2:
-            ways[-2:] = [*up[:0:-1][:-1], up[0], up[1]], [*up[1:], up[0]]
-        found.append(tuple(node * width + gpu for node, way in enumerate(ways) for gpu in way))
+            paths[-2:] = [*up[:0:-1][:-1], up[0], up[1]], [*up[1:], up[0]]
+        found.append(tuple(node * width + gpu for node, path in enumerate(paths) for gpu in path))
     return found
 
 
