@@ -128,20 +128,13 @@ def schedule_of(
     if algorithm == "Ring" and collective in CHAINED:
         return _chains(collective, layout, size, root)
     if algorithm == "Ring" and collective in _SHARDED and not _is_notated(layout):
-        return rings(collective, _orders(layout._replace(rings=0)))
+        return rings(collective, paired(layout.width, layout.nodes))
     return notation_of(algorithm, collective, layout)
 
 
 def _is_notated(layout: Layout) -> bool:
-    """Returns whether the notation `ring` has the rings of NCCL.
-
-    On an odd number of nodes, its rings change rails between the last node and the first.
-    """
-    width, nodes = layout.width, layout.nodes
-    if nodes == 1:
-        return not layout.pairs
-    stays = nodes % 2 == 0 or width <= 2 or 6 * width * (width * nodes) ** 2 > _MOST_OPS
-    return _rotates(layout) and stays
+    """Returns whether the notation `ring` has the rings of NCCL."""
+    return _rotates(layout) if layout.nodes > 1 else not layout.pairs
 
 
 def _orders(layout: Layout) -> list[tuple[int, ...]]:
