@@ -138,6 +138,7 @@ def test_unknown_keys_are_listed_at_once(tmp_path: Path) -> None:
         ("packaging", {"link_latency_type": "constant"}, "is not a number from 0"),
         ("packaging", {"latency_irouter": 0}, "latency_irouter: is 0"),
         ("packaging", {"bump_pitch": 5.0}, "data wires"),
+        ("packaging", {"bump_pitch": 1e-200}, "1e-05 to 100000.0"),
         ("placement", {"interposer_routers": []}, "there is no irouter 0"),
         ("technologies", {"logic": {"phy_latency": -1}}, "technologies.json: logic: phy_latency"),
         ("routing_table", {"table": {'__tuple__:["chiplet", true]': {}}}, "is not a node"),

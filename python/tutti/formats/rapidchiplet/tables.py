@@ -15,6 +15,8 @@ from tutti.base.files.tables import Table
 MOST_CYCLES = 1 << 16
 """The longest latency of a router, a PHY or a link."""
 _MOST_MM = 1e5
+_LEAST_PITCH_MM = 1e-5
+"""10 nm, far below hybrid bonding."""
 
 
 class Point(Table):
@@ -107,7 +109,7 @@ class Packaging(Table):
     link_latency: float | str
     link_power_type: Literal["constant", "function"] = "constant"
     link_power: float | str = 0.0
-    bump_pitch: float = Field(gt=0, le=_MOST_MM)
+    bump_pitch: float = Field(ge=_LEAST_PITCH_MM, le=_MOST_MM)
     non_data_wires: float = Field(ge=0)
     is_active: bool = False
     latency_irouter: float | None = Field(default=None, ge=0, le=MOST_CYCLES)
