@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import polars as pl
 import pytest
 
 import tutti
@@ -295,6 +296,16 @@ def test_a_difference_states_its_main_parts_first(
     assert 2 * abs(sum(part.ps for part in found.main)) >= abs(found.ps)
 
 
+def test_each_size_of_a_broadcast_has_a_row() -> None:
+    """The intervals between messages differ between sizes, the names of schedules do not."""
+    where, sizes = platform("mare_nostrum_5_gpus"), ["2 MiB", "4 MiB"]
+    frame = tutti.compare(
+        where, collective="broadcast", ranks=[12], sizes=sizes, algorithms=["nccl"], verify=False
+    )
+    rows = frame.filter(pl.col("algorithm") == "nccl")
+    assert rows["size_bytes"].to_list() == [Size.parse(size).bytes for size in sizes]
+
+
 def test_a_difference_states_which_time_to_use(tmp_path: Path) -> None:
     arguments = ("-c", "all_gather", "-p", "mi300x_cluster", "-r", "16", "-s", "1MiB")
     text = " ".join(call("run", "rccl", *arguments, cwd=tmp_path).stderr.split())
@@ -384,7 +395,7 @@ def test_short_broadcasts_agree_from_any_root(size: int) -> None:
 @pytest.mark.parametrize("collective", ["broadcast", "reduce"])
 @pytest.mark.parametrize(("width", "nodes", "count"), [(4, 2, 4), (3, 3, 2), (1, 3, 1), (2, 3, 2)])
 def test_chains_use_every_adapter(collective: str, width: int, nodes: int, count: int) -> None:
-    laid_out = chains(collective, rotated(width, nodes, count), 3, root=1)
+    laid_out = chains(collective, tuple(rotated(width, nodes, count)), 3, root=1)
     assert laid_out.verify().messages == 3 * count * (width * nodes - 1)
     across: Counter[tuple[int, str]] = Counter()
     for rank in range(width * nodes):

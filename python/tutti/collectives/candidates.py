@@ -291,7 +291,8 @@ class _Planner:
             if reason:
                 self._left_out.append(LeftOut(case.name, ranks, reason))
             else:
-                self._cases[ranks, (case.name, case.schedule.name)] = case
+                # Sizes may differ in the costs of the protocol, with equal names.
+                self._cases[ranks, (case.name, case.schedule.name, case.sizes)] = case
 
     def tune(self, ranks: int) -> None:
         """Adds each algorithm with its best arguments, at the sizes at which they are best."""

@@ -6,18 +6,18 @@ while it receives the next.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tutti.schedules.builder import ScheduleBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tutti.schedules.builder import RankProgram
     from tutti.schedules.ir import Schedule
 
 
-def chains(collective: str, rings: Sequence[Sequence[int]], pieces: int, root: int) -> Schedule:
+@lru_cache(maxsize=4)
+def chains(collective: str, rings: tuple[tuple[int, ...], ...], pieces: int, root: int) -> Schedule:
     """Returns a broadcast or a reduce along rings, which share the payload equally.
 
     Args:

@@ -12,7 +12,13 @@ from tutti.measured.errors import TuningError
 from tutti.nccl.p2p import P2P, P2P_COLLECTIVES, simulated
 from tutti.nccl.presets import partial_system, preset_of
 from tutti.nccl.rccl import rccl_version
-from tutti.nccl.schedules import CHAINED, Layout, concurrent_channels, schedule_of
+from tutti.nccl.schedules import (
+    CHAINED,
+    Layout,
+    concurrent_channels,
+    has_rings,
+    schedule_of,
+)
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
 from tutti.nccl.versions import version
@@ -264,7 +270,8 @@ class NcclLibrary:
                 raise
             # No rank count helps, but the model of the library has the time.
             other = "another algorithm"
-            if row.algorithm == "Tree" and error.kind == "wrong_ranks":
+            is_tree = row.algorithm == "Tree" and error.kind == "wrong_ranks"
+            if is_tree and has_rings(layout):
                 other = f"`{self.name}:ring`, which has a schedule"
             hint = f"{self._explanation(collective, layout, size)}, or name {other}"
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None

@@ -137,6 +137,15 @@ def _is_notated(layout: Layout) -> bool:
     return _rotates(layout) if layout.nodes > 1 else not layout.pairs
 
 
+def has_rings(layout: Layout) -> bool:
+    """Returns whether rings through GPUs have a schedule."""
+    try:
+        _orders(layout)
+    except AlgorithmError:
+        return False
+    return True
+
+
 def _orders(layout: Layout) -> list[tuple[int, ...]]:
     """Returns the rings of channels, in which each link or network adapter has an equal share."""
     if layout.nodes == 1 and not layout.pairs:
@@ -231,7 +240,7 @@ def _chains(collective: str, layout: Layout, size: int, root: int) -> str | Sche
     pieces = max(1, min(most, size // (count * _LINE)))
     if count == 1:
         return notation_of("Ring", collective, layout, pieces=pieces)
-    return chains(collective, orders, pieces, root)
+    return chains(collective, tuple(orders), pieces, root)
 
 
 def _nvls(collective: str, layout: Layout, size: int) -> str:
