@@ -94,10 +94,13 @@ def test_checkpoints_are_not_written(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
         "import torch\n"
-        "layer = torch.nn.Linear(8, 8).to(torch.accelerator.current_accelerator())\n"
+        "found = getattr(torch, 'accelerator', None)\n"
+        "layer = torch.nn.Linear(8, 8).to(found.current_accelerator() if found else 'cuda')\n"
         "optimizer = torch.optim.SGD(layer.parameters())\n"
         "for _ in range(2):\n"
         "    layer(torch.zeros(2, 8, device='cuda')).sum().backward()\n"
+        "    layer.weight.record_stream(torch.cuda.Stream())\n"
+        "    with torch.cuda.device(0): print(torch.cuda.memory_summary())\n"
         "    optimizer.step()\n"
         f"    torch.save(layer.state_dict(), {str(file)!r})\n",
         encoding="utf-8",

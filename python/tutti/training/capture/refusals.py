@@ -75,7 +75,7 @@ def _is_wrapped(error: BaseException) -> bool:
 
 
 def refusal_of(  # noqa: PLR0911 - a case each
-    error: Exception, script: str
+    error: BaseException, script: str
 ) -> CaptureError | None:
     """Returns why a program cannot be captured; None for errors of the program itself."""
     while error.__cause__ is not None and _is_wrapped(error):
@@ -110,7 +110,7 @@ def refusal_of(  # noqa: PLR0911 - a case each
         hint = ("call it in an operator of `torch.library.custom_op`, and register the shapes of "
                 "its results with `register_fake`")  # fmt: skip
         return CaptureError(message, kind="no_fake", hint=hint, fields={"place": place})
-    if "Cannot access data pointer" in text or "data is not allocated yet" in text:
+    if any(part in text for part in _DATA):
         return no_values(place)
     if "Default process group has not been initialized" in text:
         message = f"{place}: the program has no process group: expected one until its step ends"
@@ -134,15 +134,18 @@ def _needs_gpu(error: BaseException) -> str:
     return next((what for name, what in _TOOLS.items() if name in parts), "")
 
 
-def _is_of_torch(error: Exception) -> bool:
+def _is_of_torch(error: BaseException) -> bool:
     """Returns whether PyTorch raises an error, or lacks a name that the program uses."""
     if isinstance(error, ImportError):
         return (error.name or "").partition(".")[0] == "torch"
     frames = traceback.extract_tb(error.__traceback__)
     folder = str(Path(torch.__file__).parent)
-    return frames[-1].filename.startswith(folder) or "torch" in str(error)
+    last = frames[-1].filename if frames else ""
+    return last.startswith(folder) or "torch" in str(error)
 
 
+_DATA = ("Cannot access data pointer", "data is not allocated yet",
+         ".numpy() is not supported for tensor subclasses")  # fmt: skip
 _MISSING = ("has no fake impl", "no fake impl registered", "There was no fake impl",
             "Could not run", "doesn't have a fake", "does not have a fake")  # fmt: skip
 
