@@ -275,6 +275,7 @@ for _ in range(2):
 
 BAD = {
     "    print(loss.item())": ("values", "line 11"),
+    "    loss.detach().cpu().numpy()": ("values", "line 11"),
     "    layer.weight.nonzero()": ("shapes", "line 11"),
     "    dist.recv_object_list([None], src=1)": ("peer", "line 11"),
     "    undefined": ("program", "line 11: NameError"),
@@ -311,6 +312,13 @@ def test_values_can_be_assumed(tmp_path: Path) -> None:
     script.write_text(PRELUDE + "    assert loss.item() == 1.0\n", encoding="utf-8")
     step = capture_script(script, [], 8, values=1.0)
     assert any("values that the program reads are 1" in line for line in step.roles[0].remarks)
+
+
+def test_a_step_without_a_gpu_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(PRELUDE.replace('"cuda"', '"cpu"'), encoding="utf-8")
+    with pytest.raises(CaptureError, match="no operator on a GPU"):
+        capture_script(script, [], 8)
 
 
 def test_a_program_without_a_step_is_refused(tmp_path: Path) -> None:

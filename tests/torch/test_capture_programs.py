@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.distributed import fsdp
 from torch.utils.data import DataLoader, TensorDataset
 
 import tutti
 from tutti.training.capture.capturing import capture_script
+from tutti.training.capture.refusals import refusal_of
+from tutti.training.capture.view import capture_view
 from tutti.training.errors import CaptureError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -81,3 +85,46 @@ def test_truncated_normal_values_are_not_drawn_again() -> None:
         layer(torch.zeros(2, 16, device="cuda")).sum().backward()
         optimizer.step()
     assert capturing.result.roles[0].parameters == 16 * 17
+
+
+def test_checkpoints_are_not_written(tmp_path: Path) -> None:
+    """The accelerator is the named GPU; a captured rank that exchanges nothing is remarked."""
+    file = tmp_path / "weights.pt"
+    file.write_bytes(b"earlier")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\n"
+        "found = getattr(torch, 'accelerator', None)\n"
+        "layer = torch.nn.Linear(8, 8).to(found.current_accelerator() if found else 'cuda')\n"
+        "optimizer = torch.optim.SGD(layer.parameters())\n"
+        "for _ in range(2):\n"
+        "    layer(torch.zeros(2, 8, device='cuda')).sum().backward()\n"
+        "    layer.weight.record_stream(torch.cuda.Stream())\n"
+        "    with torch.cuda.device(0): print(torch.cuda.memory_summary())\n"
+        "    optimizer.step()\n"
+        f"    torch.save(layer.state_dict(), {str(file)!r})\n",
+        encoding="utf-8",
+    )
+    step = capture_script(script, [], 8)
+    assert file.read_bytes() == b"earlier"
+    assert any("exchange nothing" in line for line in capture_view(step).log)
+
+
+def test_fsdp_needs_no_mesh() -> None:
+    with tutti.capture(world_size=8) as capturing:
+        dist.init_process_group("nccl")
+        layer = fsdp.fully_shard(nn.Linear(64, 64, device="cuda"))
+        optimizer = torch.optim.SGD(layer.parameters())
+        layer(torch.zeros(2, 64, device="cuda")).sum().backward()
+        optimizer.step()
+    names = [to.collective for _, to in capturing.result.roles[0].exchanges]
+    assert names == ["all_gather", "reduce_scatter"]
+
+
+def test_errors_of_stages_are_their_causes() -> None:
+    """Pipelining wraps errors in one whose text starts with an empty line."""
+    wrapped = RuntimeError("\n  Failed to run stage backward")
+    wrapped.__cause__ = RuntimeError("no gradient")
+    refusal = refusal_of(wrapped, "train.py")
+    assert refusal is not None
+    assert "RuntimeError: no gradient" in str(refusal)

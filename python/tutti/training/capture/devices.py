@@ -47,6 +47,10 @@ class _Stream:
         """Returns True: the host never waits."""
         return True
 
+    def is_capturing(self) -> bool:
+        """Returns False: no CUDA graph is recorded."""
+        return False
+
     def __enter__(self) -> _Stream:
         """Makes the stream the current one."""
         self.devices.pushed.append(self.devices.stream)
@@ -169,7 +173,10 @@ class Devices:
                              "max_memory_reserved"), zero),
             **dict.fromkeys(("synchronize", "empty_cache", "reset_peak_memory_stats", "_lazy_init",
                              "init", "manual_seed", "manual_seed_all", "set_rng_state",
-                             "reset_max_memory_allocated", "ipc_collect"), none),
+                             "reset_max_memory_allocated", "ipc_collect",
+                             "set_per_process_memory_fraction"), none),
+            "memory_summary": _returns(""),
+            **dict.fromkeys(("device", "device_of"), lambda *_: contextlib.nullcontext()),
             "get_rng_state": lambda *_, **__: torch.zeros(16, dtype=torch.uint8),
             **dict.fromkeys(("CUDAGraph", "graph", "graph_pool_handle",
                              "make_graphed_callables"), _Graphs),
@@ -179,6 +186,23 @@ class Devices:
             "default_stream": lambda *_, **__: _Stream(self, 0),
             "stream": self._within,
             "set_stream": self._set_stream,
+        }  # fmt: skip
+
+    def of_accelerator(self) -> dict[str, Any]:
+        """Returns what replaces names of `torch.accelerator`."""
+        return {
+            "is_available": _returns(True),
+            "current_accelerator": _returns(torch.device("cuda")),
+            "device_count": _returns(self.count),
+            **dict.fromkeys(("current_device_index", "current_device_idx"), _returns(self.local)),
+            **dict.fromkeys(("set_device_index", "set_device_idx"), self._set_device),
+            **dict.fromkeys(("synchronize", "empty_cache", "reset_peak_memory_stats"),
+                            _returns(None)),
+            "current_stream": lambda *_, **__: _Stream(self, self.stream),
+            "set_stream": self._set_stream,
+            **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved",
+                             "max_memory_reserved"), _returns(0)),
+            "memory_stats": lambda *_, **__: _Zeros(),
         }  # fmt: skip
 
     def _set_stream(self, stream: _Stream) -> None:

@@ -69,14 +69,21 @@ def no_peer(place: str, call: str) -> CaptureError:
                         fields={"place": place, "call": call})  # fmt: skip
 
 
+def _is_wrapped(error: BaseException) -> bool:
+    """Returns whether the cause of an error says more: pipelining adds operands, line by line."""
+    return isinstance(error.__cause__, CaptureError) or str(error)[:1] in {"", "\n"}
+
+
 def refusal_of(  # noqa: PLR0911 - a case each
-    error: Exception, script: str
+    error: BaseException, script: str
 ) -> CaptureError | None:
     """Returns why a program cannot be captured; None for errors of the program itself."""
+    while error.__cause__ is not None and _is_wrapped(error):
+        error = error.__cause__
     if isinstance(error, CaptureError):
         return error
     place, kind = _line_of(error, script), type(error).__name__
-    text = (str(error).splitlines() or [""])[0]
+    text = (str(error).strip().splitlines() or [""])[0]
     if kind in {"DataDependentOutputException", "GuardOnDataDependentSymNode"}:
         return no_values(place)
     if kind == "DynamicOutputShapeException":
@@ -97,7 +104,13 @@ def refusal_of(  # noqa: PLR0911 - a case each
         hint = "call `scaled_dot_product_attention` in place of `flex_attention`"
         return CaptureError(f"{message}: expected operators of tensors", kind="no_fake",
                             hint=hint, fields={"place": place})  # fmt: skip
-    if "Cannot access data pointer" in text or "data is not allocated yet" in text:
+    kernel = _needs_gpu(error)
+    if kernel:
+        message = f"{place}: the program {kernel}: {kind}: {text}"
+        hint = ("call it in an operator of `torch.library.custom_op`, and register the shapes of "
+                "its results with `register_fake`")  # fmt: skip
+        return CaptureError(message, kind="no_fake", hint=hint, fields={"place": place})
+    if any(part in text for part in _DATA):
         return no_values(place)
     if "Default process group has not been initialized" in text:
         message = f"{place}: the program has no process group: expected one until its step ends"
@@ -109,15 +122,30 @@ def refusal_of(  # noqa: PLR0911 - a case each
     return None
 
 
-def _is_of_torch(error: Exception) -> bool:
+_TOOLS = {"triton": "launches a Triton kernel", "cpp_extension.py": "compiles an extension"}
+"""What needs a GPU or its compiler, by folder or file of those that raise errors."""
+
+
+def _needs_gpu(error: BaseException) -> str:
+    """Returns what a program does that needs the driver or the compiler of a GPU, or ""."""
+    frames = traceback.extract_tb(error.__traceback__)
+    parts = {part for one in frames if any(name in one.filename for name in _LIBRARIES)
+             for part in Path(one.filename).parts}  # fmt: skip
+    return next((what for name, what in _TOOLS.items() if name in parts), "")
+
+
+def _is_of_torch(error: BaseException) -> bool:
     """Returns whether PyTorch raises an error, or lacks a name that the program uses."""
     if isinstance(error, ImportError):
         return (error.name or "").partition(".")[0] == "torch"
     frames = traceback.extract_tb(error.__traceback__)
     folder = str(Path(torch.__file__).parent)
-    return frames[-1].filename.startswith(folder) or "torch" in str(error)
+    last = frames[-1].filename if frames else ""
+    return last.startswith(folder) or "torch" in str(error)
 
 
+_DATA = ("Cannot access data pointer", "data is not allocated yet",
+         ".numpy() is not supported for tensor subclasses")  # fmt: skip
 _MISSING = ("has no fake impl", "no fake impl registered", "There was no fake impl",
             "Could not run", "doesn't have a fake", "does not have a fake")  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 import warnings
@@ -79,6 +80,8 @@ class Captured:
 
     def _role(self) -> Role:
         recorder = self.recorder
+        if not recorder.operators:
+            raise _without_operators()
         states = {key for key in map(_key, _states(self.modules.optimizers.values())) if key}
         parameters = [one for root in self.modules.roots for one in root.parameters()]
         local = [one.to_local() if hasattr(one, "to_local") else one for one in parameters]
@@ -93,6 +96,11 @@ class Captured:
             memory=recorder.storages.changes(keys, states),
             remarks=remarks,
         )
+
+
+def _without_operators() -> CaptureError:
+    message = "the step issues no operator on a GPU: expected a model and batches on `cuda`"
+    return CaptureError(message, kind="no_step", hint="move both: `model.cuda()`, `batch.cuda()`")
 
 
 def _key(tensor: Any) -> int:  # noqa: ANN401 - torch is optional
@@ -206,7 +214,7 @@ def _replace(
         captured.compiled = True
 
     targets = [(torch.cuda, name, value) for name, value in devices.replacements().items()]
-    targets += [*distributed, *named.replacements(devices.device)]
+    targets += [*_around_steps(devices), *distributed, *named.replacements(devices.device)]
     targets += [
         (torch, "compile", compiled),
         (torch.nn.Module, "compile", compiled_module),
@@ -222,6 +230,26 @@ def _replace(
     for target, name, value in targets:
         if hasattr(target, name):
             stack.enter_context(patch.object(target, name, value))
+
+
+def _around_steps(devices: Devices) -> list[tuple[Any, str, Any]]:
+    """Returns what replaces names that programs use around a step."""
+    accelerator = getattr(torch, "accelerator", None)  # PyTorch 2.5 has none
+    return [
+        *((accelerator, name, value) for name, value in devices.of_accelerator().items()),
+        # FSDP2 without a mesh shards over all accelerators.
+        (torch._C, "_get_accelerator", lambda *_: torch.device("cuda")),
+        # A checkpoint without data would replace one with data.
+        (torch, "save", _nothing),
+        # The allocator asks for it; the core refuses streams that are only named.
+        (torch.Tensor, "record_stream", _nothing),
+        # It logs tracebacks of errors that are raised, too.
+        (logging.getLogger("torch._subclasses.fake_tensor"), "disabled", True),
+    ]
+
+
+def _nothing(*_: object, **__: object) -> None:
+    """Does nothing: a capture writes no files, and allocates nothing."""
 
 
 def _keep_parameters(stack: contextlib.ExitStack) -> None:

@@ -97,5 +97,10 @@ def capture_view(step: CapturedStep) -> View:
 
 def _remarks(step: CapturedStep) -> Iterator[str]:
     yield from dict.fromkeys(line for role in step.roles for line in role.remarks)
+    if step.world_size > 1 and not any(one for role in step.roles for one in role.exchanges):
+        yield (
+            "the captured ranks exchange nothing: wrap the model in DDP or FSDP, or name ranks of "
+            "the process groups with --only-ranks"
+        )
     if step.compiled:
         yield "the program calls torch.compile: operators between products count as fused"
