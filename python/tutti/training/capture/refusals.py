@@ -70,7 +70,7 @@ def no_peer(place: str, call: str) -> CaptureError:
 
 
 def _is_wrapped(error: BaseException) -> bool:
-    """Returns whether the cause of an error says more: pipelining adds operands, line by line."""
+    """Returns whether the cause of an error is clearer: pipelining adds operands, line by line."""
     return isinstance(error.__cause__, CaptureError) or str(error)[:1] in {"", "\n"}
 
 

@@ -241,7 +241,7 @@ def _around_steps(devices: Devices) -> list[tuple[Any, str, Any]]:
         (torch._C, "_get_accelerator", lambda *_: torch.device("cuda")),
         # A checkpoint without data would replace one with data.
         (torch, "save", _nothing),
-        # The allocator asks for it; the core refuses streams that are only named.
+        # The allocator requests it; the core refuses streams that are only named.
         (torch.Tensor, "record_stream", _nothing),
         # It logs tracebacks of errors that are raised, too.
         (logging.getLogger("torch._subclasses.fake_tensor"), "disabled", True),
