@@ -60,6 +60,13 @@ def test_files_options_and_python_have_one_default_routing(
         assert routing in done.stdout
 
 
+def test_an_output_that_is_given_is_no_default(tmp_path: Path) -> None:
+    done = call("noc", "run", "--mesh", "2x2", "--rate", "0.1", "--no-report", "-o", "here",
+                cwd=tmp_path)  # fmt: skip
+    assert "router.buffer 8" in " ".join(done.stderr.split())
+    assert "output out/noc" not in " ".join(done.stderr.split())
+
+
 def test_a_file_with_a_routing_has_no_remark_on_it(tmp_path: Path) -> None:
     routed = "topology.routing=o1_turn"
     file = write(tmp_path, measure=100, warmup=10)

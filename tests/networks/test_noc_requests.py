@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -157,6 +158,13 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     assert load_noc(file).plan.warmup == 0
     done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)
     assert "makespan:" in done.stdout
+    found = re.search(r"of its cycles follow the last arrival; .* measure = (\d+) covers",
+                      " ".join(done.stdout.split()))  # fmt: skip
+    assert found
+    change = f"measure.measure={found[1]}"
+    fitted = call("noc", "run", "n.toml", "-o", "out", "--set", change, cwd=tmp_path)
+    assert "makespan:" in fitted.stdout
+    assert "covers the makespan" not in fitted.stdout
 
 
 def test_reports_can_be_left_out_and_tables_have_coordinates(tmp_path: Path) -> None:

@@ -72,3 +72,16 @@ def test_truncated_tables_have_a_note() -> None:
         == f"Shows the first {MOST_ROWS:,} of {2 * MOST_ROWS:,} rows; r.csv has all."
     )
     assert not ReportTable(COLUMNS, RUNS).cut("r.csv")
+
+
+def test_a_narrow_terminal_omits_spare_columns_instead_of_digits() -> None:
+    table = ReportTable([*COLUMNS, Column("spare", lambda _: "12345", spare=True)], RUNS)
+    shown = {}
+    for width in (30, 20):
+        console = Console(width=width, file=io.StringIO())
+        with console.capture() as captured:
+            console.print(table)
+        shown[width] = captured.get()
+    assert "12345" in shown[30]
+    assert "spare" not in shown[20]
+    assert "1340000" in shown[20]

@@ -178,6 +178,7 @@ def network(
         raise mistake("excludes --out", source="--no-files", expected="one of them")
     groups = [of, *([at] if at else [])]
     tables = define(of.file, lambda kind: keyed(*groups, kind=kind), of.changes or (),
-                    is_smart=of.design is not None, varying=varying, files=files)  # fmt: skip
+                    is_smart=of.design is not None, varying=varying,
+                    files=files and of.to is None)  # fmt: skip
     output = {} if of.to is None else {"output": str(of.to)}
     return replace(tables, tables=tables.tables | output)

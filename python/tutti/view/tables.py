@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from .breakable import Breakable, unbroken
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Row = TypeVar("Row")
+_UNLIMITED = 10_000
+"""A width in characters that no table exceeds."""
 MOST_ROWS = 3000
 """Maximum number of rows of a table on a page; the results file has all rows."""
 _UNITS: dict[Any, str] = {
@@ -87,6 +89,7 @@ class Column(Generic[Row]):
         short: The heading in the terminal, if it is narrower than on a page; may have markup.
         terminal: Formats the value for the terminal, or states whether the terminal shows the
             column.
+        spare: Whether a terminal that is too narrow omits the column; the last ones first.
     """
 
     name: str
@@ -99,6 +102,7 @@ class Column(Generic[Row]):
     soft: Callable[[Row], str] | None = None
     short: str = ""
     terminal: Callable[[Any], str] | bool = True
+    spare: bool = False
     exported: str = ""
     key: str = ""
     scope: Literal["", "run", "runs", "file"] = ""
@@ -183,9 +187,23 @@ class ReportTable(Generic[Row]):
         width = options.max_width
         if self.heading:
             yield from _wrapped(f"\n{self.heading}", "bold", console, width)
-        yield self.terminal()
+        yield self._fitted(console, width)
         if self.caption:
             yield from _wrapped(self.caption, "table.caption", console, width)
+
+    def _fitted(self, console: Console, width: int) -> TerminalTable:
+        """Returns the table without the spare columns that do not fit: rich would cut digits."""
+        from rich.measure import Measurement
+
+        table = self.terminal()
+        options = console.options.update(width=_UNLIMITED)
+        spare = [column for column in self.narrow if column.spare]
+        for omitted in range(1, len(spare) + 1):
+            if Measurement.get(console, options, table).maximum <= width:
+                break
+            left = [column for column in self.columns if column not in spare[-omitted:]]
+            table = replace(self, columns=left).terminal()
+        return table
 
     def cells(self, most: int = MOST_ROWS) -> list[tuple[bool, list[Cell]]]:
         """Returns the first `most` rows: whether each is bold, and its cells."""

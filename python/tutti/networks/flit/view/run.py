@@ -150,6 +150,24 @@ def phases(run: NocRun) -> str:
     return f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
 
 
+def _uncovered(run: NocRun) -> str:
+    """Returns how the window of a trace or batch differs from the run; empty if it does not."""
+    last = run.makespan
+    end = run.plan.warmup + run.window
+    if last is None or last + 1 == end:
+        return ""
+    differs = (
+        f"it ends {last + 1 - end:,} cycles before"
+        if last >= end
+        else f"{end - last - 1:,} of its cycles follow"
+    )
+    from_start = " with warmup = 0" if run.plan.warmup else ""
+    return (
+        f"{differs} the last arrival; throughput, utilisation, events and energy are those of "
+        f"the window: measure = {last + 1}{from_start} covers the makespan"
+    )
+
+
 def deadlock(run: NocRun) -> str:
     """Returns how a deadlocked run ended, and which VC waits for which, in a sentence."""
     shown = _waiting_vcs(run)
@@ -184,6 +202,7 @@ def _inputs(run: NocRun) -> list[Fact]:
     return [
         *(Fact("traffic", line) for line in describe_traffic(run.traffic)),
         Fact("measured", _NOTHING if run.ending == "deadlocked" else phases(run)),
+        *([Fact("window", uncovered)] if (uncovered := _uncovered(run)) else []),
         Fact("simulated", f"{run.cycles:,} cycles"),
         Fact("seed", str(run.network.seed)),
         *([Fact("clocks", clocks(run.network))] if run.network.clocks else []),
