@@ -278,10 +278,10 @@ def test_no_schedule_beats_the_bound_of_used_switches(name: str, ranks: int) -> 
 @pytest.mark.parametrize(
     ("latency", "transfer", "waiting", "words"),
     [
-        ((9, 2), (5, 5), 0, "Of +7 us, mainly latency +7 us (9 us for 3 steps of a rank, 2 us in"),
-        ((2, 2), (3, 9), 1, "Of -5 us, mainly transfer -6 us (3 us on a > b, 9 us in the model); "),
-        ((2, 2), (9, 9), -3, "Of -3 us, mainly overlap of latency and transfer -3 us"),
-        ((3, 2), (9, 9), 4, "Of +5 us, mainly messages wait for others +4 us; latency +1 us (3"),
+        ((9, 2), (5, 5), 0, "Of +7 us: latency +7 us (9 us for 3 steps of a rank, 2 us in"),
+        ((2, 2), (3, 9), 1, "Of -5 us, mainly transfer -6 us (3 us on a > b, 9 us in the model). "),
+        ((2, 2), (9, 9), -3, "Of -3 us: overlap of latency and transfer -3 us"),
+        ((3, 2), (9, 9), 4, "Of +5 us, mainly messages wait for others +4 us. Other parts: "),
         # Each of three equal parts is a third.
         ((3, 2), (9, 8), 1, "Of +3 us, mainly latency +1 us (3 us for 3 steps of a rank, 2 us in"),
     ],

@@ -280,6 +280,16 @@ def test_the_command_prints_a_decision() -> None:
     printed = " ".join(run(*COMMAND, "--ranks", "8,16").split())
     assert "16 ranks: use normal, which saves" in printed
     assert "16 ranks take" in printed
+    assert "lower bounds" not in printed
+
+
+def test_bounds_and_simulations_are_not_compared() -> None:
+    mixed = " ".join(run(*COMMAND, "--ranks", "8,16", "--simulate-up-to", "8").split())
+    bounds = " ".join(run(*COMMAND, "--ranks", "8,16", "--simulate-up-to", "0").split())
+    assert "16 ranks: the times are lower bounds by link capacities, without latency" in mixed
+    assert "8, 16 ranks: the times are lower bounds" in bounds
+    (factor,) = re.findall(r"16 ranks take .*? by lower bounds", mixed)
+    assert factor in bounds
 
 
 def test_json_has_times_bytes_and_bottlenecks() -> None:

@@ -14,6 +14,7 @@ from tutti.base.errors import ExitCode
 from tutti.cli.app import app
 from tutti.training.files.step_file import load_training
 from tutti.training.loads import LinkLoads
+from tutti.training.plan.timing import StepTiming
 from tutti.training.search import DEFAULT, AlgorithmSearch
 from tutti.training.step import Step
 from tutti.training.view.search import search_view
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tutti.training.endpoint import Configuration
+    from tutti.training.results import TrainingResult
 
 RUNNER = CliRunner()
 
@@ -220,6 +222,41 @@ def test_a_gain_below_a_thousandth_is_no_recommendation(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "keep the default" in done.output
     assert "[algorithms]" not in done.output
+
+
+def test_a_gain_that_the_plan_does_not_have_is_no_recommendation(tmp_path: Path) -> None:
+    path = tmp_path / "step.toml"
+    path.write_text(FILE.format(network=PLATFORM), encoding="utf-8")
+    read = load_training(path)
+    slow = replace(read.step, algorithms={"all_reduce": "knomial"})
+    ideal = replace(read.configurations[1], name="ideal")
+    found = AlgorithmSearch(slow, ideal, algorithms=["ring"])
+    found.run()
+    assert found.changes
+    equal = StepTiming(compute=1.0)
+    assert "keep the default" in str(search_view([found], lambda _: equal).below[0])
+
+    def faster(run: TrainingResult) -> StepTiming:
+        return StepTiming(compute=1.0 if run is found.default else 0.9)
+
+    assert "[algorithms]" in search_view([found], faster).below
+
+
+def test_only_named_algorithms_have_remarks_of_refusals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "step.toml"
+    path.write_text(FILE.format(network=PLATFORM), encoding="utf-8")
+    names = ["ring", "multi_ring:2x2"]  # the second one does not fit 2 ranks
+    monkeypatch.setattr("tutti.training.search._candidates", lambda *_: names)
+    monkeypatch.setattr("tutti.training.study.search._write", lambda *_: None)
+    words = ["train", "search", str(path), "--out", str(tmp_path / "out")]
+    unnamed = RUNNER.invoke(app, words)
+    assert unnamed.exit_code == 0, unnamed.output
+    assert pl.read_parquet(tmp_path / "out" / "search.parquet")["refused"].count()
+    assert "refused" not in unnamed.output
+    named = RUNNER.invoke(app, [*words, *(word for name in names for word in ("-a", name))])
+    assert "refused for all_reduce:tensor: multi_ring:2x2" in " ".join(named.output.split())
 
 
 def test_trials_of_many_micro_batches_simulate_few(tmp_path: Path) -> None:

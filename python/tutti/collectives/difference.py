@@ -106,8 +106,10 @@ class Difference(NamedTuple):
         """Returns the parts with their times, the main ones first, without tiny ones."""
         main, least = self.main, _LEAST_SHARE * abs(self.ps)
         others = [part for part in self.parts if part not in main and abs(part.ps) > least]
-        ordered = [self._times(part) for part in main] + [self._times(part) for part in others]
-        return f"Of {_signed(self.ps)}, mainly {'; '.join(ordered)}"
+        first, rest = ("; ".join(map(self._times, parts)) for parts in (main, others))
+        if not rest:
+            return f"Of {_signed(self.ps)}: {first}"
+        return f"Of {_signed(self.ps)}, mainly {first}. Other parts: {rest}"
 
     def _times(self, part: Part) -> str:
         difference, simulated = _signed(part.ps), format_time(abs(part.simulated_ps))

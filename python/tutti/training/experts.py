@@ -99,6 +99,16 @@ class ExpertTimes:
         """The median of dispatch plus that of combine."""
         return self.dispatch.best_ps.median + self.combine.best_ps.median
 
+    @property
+    def bound_ps(self) -> float:
+        """The median of the lower bound of dispatch plus that of combine."""
+        return self.dispatch.bound_ps.median + self.combine.bound_ps.median
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether :attr:`total_ps` is simulated, not a lower bound."""
+        return self.dispatch.time_ps is not None
+
 
 class Links:
     """The links of a platform, and the pairs of ranks whose routes use them."""

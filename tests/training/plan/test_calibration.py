@@ -182,6 +182,39 @@ def test_a_row_has_the_exchange_of_experts(tmp_path: Path) -> None:
         list(measured_steps(file))
 
 
+def test_implausible_times_are_refused_and_the_assumed_plan_is_stated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rate of all GPUs, milliseconds, and rows without `zero`."""
+    file = tmp_path / "steps.csv"
+    head = "model,platform,gpus,global_batch,"
+    start = "llama3_8b,dgx_h100_cluster,16,64,"
+    file.write_text(f"{head}tokens_per_s_per_gpu\n{start}141000000\n")
+    done = call("train", "calibrate", "steps.csv", cwd=tmp_path)
+    assert done.returncode == ExitCode.MISTAKE
+    assert "steps.csv, line 2: tokens_per_s_per_gpu: the step takes 1 / 15," in done.stderr
+    assert "expected: 1,807 to 45,185 tokens/s" in done.stderr
+    assert "divide a total by its 16 GPUs" in done.stderr
+    assert not (tmp_path / "calibration.toml").exists()
+    file.write_text(f"{head}seconds\n{start}3600\n")
+    with pytest.raises(ConfigError, match=r"takes 993 times the model's time[^$]*0.725 to 18.1 s"):
+        list(measured_steps(file))
+    file.write_text(f"{head}seconds\n{start}3.6\n{start}3.7\n")
+    assert len(list(measured_steps(file))) == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert "line 2 and 1 more: `zero` is not given: the plan is assumed to be data 16, ZeRO" in text
+
+
+def test_undetermined_coefficients_that_moved_are_not_near() -> None:
+    found = calibrate(steps({"products": 2.0}, 1))
+    near, moved = [text for text in unknown(found) if text.startswith("not determined")]
+    assert near.endswith("near the fitted values")
+    assert moved.endswith("measure plans that separate them")
+    for one in found.factors:
+        if one.name in found.undetermined:
+            assert one.name in (near if 0.95 < one.factor < 1.05 else moved)
+
+
 def test_a_plan_is_read_back(tmp_path: Path) -> None:
     words = ["train", "plan", "mixtral_8x7b", "-p", "dgx_h100_cluster", "-g", "16"]
     fixed = ["--global-batch", "64", "--expert", "8", "--tensor", "1", "--simulate", "0"]

@@ -62,6 +62,17 @@ def test_json_has_the_plans() -> None:
     assert first["memory_bytes"]["total"] < found["capacity_bytes"]
 
 
+@pytest.mark.parametrize(("degrees", "names"), [("8", "CP"), ("4", "DP")])
+def test_exposed_gradients_have_the_name_of_their_group(degrees: str, names: str) -> None:
+    """With context parallelism alone, its groups reduce gradients."""
+    fixed = ["--context", degrees, "--tensor", "1", "--pipeline", "1", "--simulate", "0"]
+    text = plan(*fixed, "--global-batch", "16", "--top", "1")
+    exposed = text.splitlines()[2].split("%")[1]
+    assert f"{names} " in exposed
+    assert ("DP" in exposed) is (names == "DP")
+    assert ("with DP 1, groups of CP and EP reduce" in " ".join(text.split())) is (names == "CP")
+
+
 def test_tokens_of_a_batch_are_sequences() -> None:
     short = plan("--batch-tokens", "131072", "--simulate", "0", "--tensor", "2", "--pipeline", "1")
     assert "16 sequences of 8,192 tokens" in short

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tutti.training.plan.interval import Spread
     from tutti.training.plan.search import PlanSearch, Ranked
+    from tutti.training.plan.space import Plan
     from tutti.workloads.memory import Memory
 
 _NEAR = 1.5
@@ -44,9 +45,8 @@ def exceeds(used: Memory, capacity: int) -> str:
     return f"exceeds {capacity / 1e9:.1f} GB by {more:.1f} GB: {by_use(used)}"
 
 
-def described(one: Ranked) -> str:
+def described(plan: Plan) -> str:
     """Returns the degrees of a plan, such as `tensor 8 x pipeline 16 x data 8`."""
-    plan = one.plan
     degrees = [f"{kind} {plan.degree(kind)}" for kind in plan.kinds.order if plan.degree(kind) > 1]
     if plan.kinds.undivided_experts:
         degrees = [part for part in degrees if not part.startswith("expert")]
@@ -72,8 +72,8 @@ def explained(found: PlanSearch) -> Iterator[str]:
         if best.plan.degree(kind) > 1 and kind not in best.plan.inside(cluster.domain)
     ]
     yield (
-        f"best: {described(best)}. Within {cluster.domain} GPUs of a scale-up domain: {inside}; "
-        f"across domains: {', '.join(outside) or 'no kind'}"
+        f"best: {described(best.plan)}. Within {cluster.domain} GPUs of a scale-up domain: "
+        f"{inside}; across domains: {', '.join(outside) or 'no kind'}"
     )
     yield _compute(found)
     if spread := found.spread(best):
@@ -139,7 +139,7 @@ def _exceeding(found: PlanSearch) -> Iterator[str]:
     if fastest is None:
         return
     yield (
-        f"the fastest that exceeds it by at most half, {described(fastest)}, is estimated at "
+        f"the fastest that exceeds it by at most half, {described(fastest.plan)}, is estimated at "
         f"{fastest.estimated.step:.2f} s and {exceeds(fastest.memory, found.cluster.capacity)}"
     )
 

@@ -283,12 +283,12 @@ def _nothing(
     needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
     message = (
         f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
-        f"{described(least)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
-        f"most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
+        f"{described(least.plan)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): "
+        f"expected at most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
     )
     fastest = exceeding[0]
     step = fastest.estimated.step
-    message += f"; with more memory, {described(fastest)} would take {step:.2f} s"
+    message += f"; with more memory, {described(fastest.plan)} would take {step:.2f} s"
     return WorkloadError(message, kind="no_plan", hint=_relief(model, cluster, least))
 
 

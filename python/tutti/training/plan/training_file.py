@@ -53,7 +53,7 @@ def training_file(
     return document(
         _comments(search, ranked),
         {
-            "title": f"{model} on {cluster.gpus:,} {cluster.npu.name}: {described(ranked)}",
+            "title": f"{model} on {cluster.gpus:,} {cluster.npu.name}: {described(ranked.plan)}",
             "model": model,
             "batch": plan.samples,
             "precision": "bf16",

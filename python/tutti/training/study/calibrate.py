@@ -16,6 +16,7 @@ from tutti.training.files.planned import Planned, read_planned
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import FixedDegrees, plans
 from tutti.training.plan.calibration import Calibration, MeasuredStep, calibrate
+from tutti.training.plan.explain import described
 from tutti.training.plan.view.calibration import calibration_view
 from tutti.workloads.pieces import Pieces
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tutti.training.files.measured import MeasuredRow
 
 _PROFILES = (".json", ".gz")
+_FARTHEST = 5
+"""Most times by which a measured step is slower or faster than the model (published: 1.86)."""
 
 
 def calibrate_logs(logs: Sequence[Path], plan: Path | None, file: Path) -> None:
@@ -61,6 +64,7 @@ def measured_steps(log: Path, planned: Planned | None = None) -> Iterator[Measur
     if log.suffix in _PROFILES:
         yield from _profiled(log, planned)
         return
+    assumed: dict[str, list[str]] = {}
     for source, row in read_measured(log):
         try:
             model, plan, cluster = _planned(row, log.parent, planned, source)
@@ -71,7 +75,53 @@ def measured_steps(log: Path, planned: Planned | None = None) -> Iterator[Measur
         tokens = Pieces(model).decoder.tokens * plan.samples * plan.data * plan.kinds.expert
         rate = row.tokens_per_s_per_gpu
         seconds = tokens / (rate * cluster.gpus) if rate else float(row.seconds or 0)
-        yield MeasuredStep(source=source, model=model, cluster=cluster, plan=plan, seconds=seconds)
+        step = MeasuredStep(source=source, model=model, cluster=cluster, plan=plan, seconds=seconds)
+        _check_plausible(step, row)
+        if row.model and row.zero is None:
+            zero = "" if plan.kinds.zero else ", without ZeRO"
+            assumed.setdefault(f"{described(plan)}{zero}", []).append(source)
+        yield step
+    for text, sources in assumed.items():
+        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+        remark(f"{sources[0]}{more}: `zero` is not given: the plan is assumed to be {text}")
+
+
+def _check_plausible(step: MeasuredStep, row: MeasuredRow | None = None) -> None:
+    """Refuses a time that no efficiency explains, such as one in another unit.
+
+    Args:
+        step: The measured step.
+        row: Its row; None for a profile.
+
+    Raises:
+        ConfigError: The time differs from the model's by more than a factor of :data:`_FARTHEST`.
+    """
+    model, gpus = step.predicted(), step.cluster.gpus
+    ratio = step.seconds / model
+    if 1 / _FARTHEST <= ratio <= _FARTHEST:
+        return
+    key, given, middle, unit = "seconds", step.seconds, model, "s"
+    hint = "`seconds` is the time of one step in seconds; check the plan and the global batch"
+    if row is None:
+        key, hint = "", "check that --plan is the plan of the profile"
+    elif rate := row.tokens_per_s_per_gpu:
+        key, given, middle, unit = "tokens_per_s_per_gpu", rate, rate * ratio, "tokens/s"
+        hint = f"the rate is that of one GPU: divide a total by its {gpus:,} GPUs; check the plan"
+    far = f"{_rounded(ratio)} times the" if ratio > 1 else f"1 / {_rounded(1 / ratio)} of the"
+    raise mistake(
+        f"the step takes {far} model's time",
+        source=step.source,
+        key=key,
+        value=f"{given:,.12g} {unit}",
+        expected=f"{_rounded(middle / _FARTHEST)} to {_rounded(middle * _FARTHEST)} {unit}, "
+        f"within a factor of {_FARTHEST} of the model",
+        hint=hint,
+    )
+
+
+def _rounded(value: float) -> str:
+    """Returns a number with at least three digits, without an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _profiled(log: Path, planned: Planned | None) -> Iterator[MeasuredStep]:
@@ -82,7 +132,9 @@ def _profiled(log: Path, planned: Planned | None) -> Iterator[MeasuredStep]:
     found = read_step(log)
     model, plan, cluster = planned
     measured = partial(MeasuredStep, source=str(log), model=model, cluster=cluster, plan=plan)
-    yield measured(seconds=found.seconds)
+    step = measured(seconds=found.seconds)
+    _check_plausible(step)
+    yield step
     if plan.kinds.pipeline > 1:
         remark(f"{log}: the kernels of one pipeline stage are not those of the slowest: unused")
         return

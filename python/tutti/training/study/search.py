@@ -64,7 +64,8 @@ def run_search(
             stopped = f"stopped after {plural(len(search.trials), 'trial')}"
             more = "further trials may find a faster step"
             remark(f"{search.configuration.name}: {stopped}; {more}")
-    for text in (*refusals(searches), *left_out(searches)):
+    # Of algorithms that the user did not name, search.parquet has the refusals.
+    for text in (*(refusals(searches) if algorithms else ()), *left_out(searches)):
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
     _write(searches, times, training)

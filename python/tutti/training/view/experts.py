@@ -11,7 +11,7 @@ from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.view import Data, Fact, View, json_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tutti.training.experts import ExpertTimes, StageTimes
     from tutti.workloads.experts import ExpertLayer
@@ -63,7 +63,7 @@ QUANTITIES: tuple[Column[ExpertTimes], ...] = (
     Column("imba-\nlance", lambda row: row.imbalance, key="imbalance", kind="number",
            terminal=lambda imbalance: f"{imbalance.median:.2f}"),
     Column("bound/\neven", _over_even, "{:.2f}".format),
-    Column("from", lambda row: "flow" if row.dispatch.time_ps else "bound", kind="number",
+    Column("from", lambda row: "flow" if row.is_simulated else "bound", kind="number",
            short="from\n"),
 )  # fmt: skip
 """The quantities of a kernel on a number of ranks."""
@@ -102,15 +102,32 @@ def _decisions(results: Sequence[ExpertTimes]) -> list[str]:
         first, *others = kernels
         best.append(first)
         lines += [_choice(first, other) for other in others]
-    least = min(best, key=attrgetter("total_ps"))
+    return [*lines, *_bounds(best), *_more_ranks(best)]
+
+
+def _bounds(best: Sequence[ExpertTimes]) -> Iterator[str]:
+    """Yields a sentence on the numbers of ranks whose times are lower bounds."""
+    bounds = [times.ranks for times in best if not times.is_simulated and times.ranks > 1]
+    if bounds:
+        ranks = ", ".join(f"{one:,}" for one in bounds)
+        yield (
+            f"{ranks} ranks: the times are lower bounds by link capacities, without latency and "
+            "contention: --simulate-up-to simulates more ranks"
+        )
+
+
+def _more_ranks(best: Sequence[ExpertTimes]) -> Iterator[str]:
+    """Yields the cost of more ranks: of simulations if all are, otherwise of lower bounds."""
+    simulated = all(times.is_simulated for times in best)
+    how, time_of = ("", "total_ps") if simulated else (", by lower bounds", "bound_ps")
+    ps: Callable[[ExpertTimes], float] = attrgetter(time_of)
+    least = min(best, key=ps)
     for times in best:
-        if times is not least:
-            factor = times.total_ps / least.total_ps
-            lines.append(
-                f"{times.ranks:,} ranks take {factor:.2f} times as long as {least.ranks:,} "
-                f"({format_time(times.total_ps)} and {format_time(least.total_ps)})"
+        if times is not least and ps(least):
+            yield (
+                f"{times.ranks:,} ranks take {ps(times) / ps(least):.2f} times as long as "
+                f"{least.ranks:,} ({format_time(ps(times))} and {format_time(ps(least))}){how}"
             )
-    return lines
 
 
 def _choice(first: ExpertTimes, second: ExpertTimes) -> str:
@@ -125,7 +142,7 @@ def _choice(first: ExpertTimes, second: ExpertTimes) -> str:
             f"{first.ranks:,} ranks: either kernel: {second.kernel} is {margin} slower, within "
             "the intervals"
         )
-    how = "" if first.dispatch.time_ps else ", by lower bounds"
+    how = "" if first.is_simulated else ", by lower bounds"
     extra = "its launches and exchange of counts" if first.kernel == "normal" else "its launches"
     return (
         f"{first.ranks:,} ranks: use {first.kernel}, which saves {margin} "

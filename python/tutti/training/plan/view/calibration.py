@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.training.plan.calibration import DETERMINED
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _FAR = 1.9
 """A measured time over the model's that no published run reaches (worst: 1.86)."""
+_NEAR = 0.05
+"""The logarithm of a factor below which a coefficient is near its fitted value."""
 _FEW = 8
 """Coefficients that a sentence names."""
 
@@ -110,11 +113,17 @@ def unknown(found: Calibration) -> Iterator[str]:
             "communication: measure plans that differ in micro-batch, tensor and data parallelism, "
             "or add a profile (kineto)"
         )
-    if names := found.undetermined:
-        yield (
-            f"not determined (less than {100 * DETERMINED:.0f} % of the variance): {_few(names)}. "
-            "These stay near the fitted values"
-        )
+    for are_near, what in (
+        (True, "These stay near the fitted values"),
+        (False, "These changed with the others: measure plans that separate them"),
+    ):
+        names = [name for name in found.undetermined
+                 if (abs(math.log(found.values[name])) < _NEAR) is are_near]  # fmt: skip
+        if names:
+            yield (
+                f"not determined (less than {100 * DETERMINED:.0f} % of the variance): "
+                f"{_few(names)}. {what}"
+            )
     if names := found.absent:
         yield f"without effect on these steps, and unchanged: {_few(names)}"
 

@@ -17,7 +17,8 @@ from tutti.workloads.pieces import Pieces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.training.plan import PlanSearch, Ranked
+    from tutti.training.plan import Plan, PlanSearch, Ranked
+    from tutti.workloads.parallel import Kind
 
 _SHORT = {"tensor": "TP", "context": "CP", "expert": "EP", "pipeline": "PP", "data": "DP"}
 _DEGREES = ("tensor", "context", "pipeline", "expert", "data")
@@ -28,6 +29,7 @@ _CAPTION = (
     "bubble, UP update, communication by kind); ~ closed form, not simulated"
 )
 _ISOLATED = "; ^ each collective simulated once, in all groups, and not with the others"
+_REPLICAS = "; with DP 1, groups of CP and EP reduce gradients"
 _EXPERTS = (
     "; EP GPUs with different experts, as Megatron-Core counts them: `expert` of the file x TP; DP "
     "copies of the experts: Megatron-Core's data parallelism is DP x EP / TP"
@@ -67,11 +69,24 @@ def _step(row: Row) -> str:
 def _shares(row: Row) -> str:
     """Returns the largest shares of the step that compute does not hide, in per cent."""
     timing = row.ranked.timing
-    parts = {_SHORT[kind]: timing.exposed.get(kind, 0.0) for kind in KINDS}
-    parts |= {"PB": timing.idle, "UP": timing.update}
+    parts = {"PB": timing.idle, "UP": timing.update}
+    for kind in KINDS:
+        name = _SHORT[kind] if kind != "data" else _replicas(row.ranked.plan)
+        parts[name] = parts.get(name, 0.0) + timing.exposed.get(kind, 0.0)
     shares = {name: 100 * seconds / timing.step for name, seconds in parts.items()}
     ordered = sorted(shares.items(), key=lambda part: -part[1])
     return " ".join(f"{name} {share:.0f}" for name, share in ordered[:3] if share >= 0.5) or "-"
+
+
+def _replicas(plan: Plan) -> str:
+    """Returns the groups that reduce gradients, by the name that `tutti train run` has for them.
+
+    Without data parallelism these are groups of context and expert parallelism.
+    """
+    if plan.data > 1:
+        return _SHORT["data"]
+    kinds: tuple[Kind, ...] = ("context", "expert")
+    return "x".join(_SHORT[kind] for kind in kinds if plan.degree(kind) > 1) or _SHORT["data"]
 
 
 def _memory(row: Row) -> dict[str, int]:
@@ -146,6 +161,7 @@ def plan_view(search: PlanSearch, top: int) -> View:
     rows = [Row(search, ranked) for ranked in _distinct(search.fitting)[:top]]
     texts = list(explained(search))
     caption = _CAPTION + _ISOLATED * any(row.ranked.timing.isolated for row in rows)
+    caption += _REPLICAS * any(_replicas(row.ranked.plan) != _SHORT["data"] for row in rows)
     caption += _EXPERTS * any(row.ranked.plan.kinds.undivided_experts for row in rows)
     return View(
         headline=Fact("", f"{model.name} on {cluster.gpus:,} {cluster.npu.name}, {sequences}"),
