@@ -32,7 +32,7 @@ def test_the_table_fits_80_columns_and_names_the_best() -> None:
     assert lines[1].split()[:4] == ["TP", "CP", "PP", "EP"]
     assert len([line for line in lines[2:5] if line.split()[0] == "2"]) == 3
     assert "~" not in lines[2]
-    assert "~" in lines[3]
+    assert "~" in lines[4]
     assert all(len(line) <= 80 for line in lines)
     assert "best: tensor 2" in text
     assert "[parallelism]\ntensor = 2\n" in text
@@ -92,7 +92,10 @@ def test_tokens_of_a_batch_are_sequences() -> None:
         (["--gpus", "296"], "such as 288 or 304"),
         (["--platform", "dgx_h200", "--gpus", "64"], "such as dgx_h200_cluster"),
         (["--platform", "leonardo"], "does not name its GPU"),
-        (["--micro-batch", "3", "--global-batch", "64"], "use --global-batch 63 or 66"),
+        (
+            ["--micro-batch", "3", "--global-batch", "64"],
+            "expected --micro-batch 1, 2, 4 or 8, or --global-batch 63 or 66",
+        ),
         (["--tensor", "3"], "tensor 3 = 3 GPUs: expected a divisor of 8"),
         (["--gpu", "a100", "--precision", "fp8"], "a100 has no fp8"),
         (["--memory-fraction", "0.05", "--tensor", "8"], "llama3_8b does not fit 8 GPUs"),
@@ -104,6 +107,38 @@ def test_errors(arguments: list[str], words: str) -> None:
     done = RUNNER.invoke(app, given, env={"COLUMNS": "300"})
     assert done.exit_code == ExitCode.MISTAKE
     assert words in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        # Neither the batch nor the replicas exclude all plans.
+        (
+            "--pipeline 1 --chunks 4",
+            "expected --pipeline 2, 4 or 8, or --chunks 1 hint: model chunks",
+        ),
+        # 8 replicas of 2 stages have 4 micro-batches of 2 sequences; ZeRO 2 needs 2.
+        (
+            "--pipeline 2 --chunks 3 --micro-batch 2 --zero 2",
+            "expected --micro-batch 4 or 8, or --zero 0 or 1, or --global-batch 16",
+        ),
+        (
+            "--pipeline 8 --chunks 8 --context 1",
+            "expected --pipeline 2 or 4, or --chunks 1, 2 or 4",
+        ),
+        (
+            "--pipeline 1 --chunks 4 --zero 2 --micro-batch 3",
+            "expected --pipeline 2 with --micro-batch 4",
+        ),
+    ],
+)
+def test_options_that_exclude_all_plans_are_named(words: str, expected: str) -> None:
+    given = ["train", "plan", *SMALL, "--simulate", "0", "--global-batch", "32", *words.split()]
+    done = RUNNER.invoke(app, given, env={"COLUMNS": "400"})
+    assert done.exit_code == ExitCode.MISTAKE
+    shown = " ".join(done.output.split())
+    assert "no plan of 32 sequences on 8 GPUs with " in shown
+    assert expected in shown
 
 
 def test_models_that_are_no_decoders_are_refused() -> None:

@@ -388,6 +388,16 @@ def test_a_model_that_does_not_fit_is_refused() -> None:
     assert "states alone need 96 GPUs" in str(refused.value)
 
 
+def test_errors_of_the_closed_form_apply_to_plans_of_the_same_kind() -> None:
+    listed = ranked(build("llama3_8b:tokens=2048"), cluster(8), 8)
+    first = listed.fitting[0]
+    shown = replace(first, simulated=first.estimated.times(1.2))
+    others = listed.with_simulated([shown]).fitting
+    corrected = {one.kind for one in others if one.correction != 1.0}
+    assert corrected == {first.kind}
+    assert sorted({one.correction for one in others}) == pytest.approx([1.0, 1.2])
+
+
 def test_a_batch_without_plans_is_refused() -> None:
     with pytest.raises(WorkloadError, match="no plan of 3 sequences on 16 GPUs"):
         search(build("llama3_8b"), cluster(16), 3, fixed=FixedDegrees(data=16), simulated=0)

@@ -1,9 +1,9 @@
 from .cluster import Cluster as Cluster
 from .estimate import amounts as amounts
 from .estimate import estimate as estimate
+from .refusal import least_gpus as least_gpus
 from .search import PlanSearch as PlanSearch
 from .search import Ranked as Ranked
-from .search import least_gpus as least_gpus
 from .search import ranked as ranked
 from .search import search as search
 from .search import simulate_fastest as simulate_fastest

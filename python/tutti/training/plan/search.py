@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from tutti.base.errors import TuttiError
 from tutti.training.plan.estimate import Known, estimate
-from tutti.training.plan.explain import by_use, described
 from tutti.training.plan.interval import spread_of
+from tutti.training.plan.refusal import no_plans, over_memory
 from tutti.training.plan.simulate import simulate
-from tutti.training.plan.space import plans
+from tutti.training.plan.space import FixedDegrees, plans
 from tutti.training.runs import threads_for
-from tutti.workloads.errors import WorkloadError
 from tutti.workloads.memory import Memory, States, memory
+from tutti.workloads.parallel import KINDS
 from tutti.workloads.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 
     from tutti.training.plan.cluster import Cluster
     from tutti.training.plan.interval import Spread
-    from tutti.training.plan.space import FixedDegrees, Plan
+    from tutti.training.plan.space import Plan
     from tutti.training.plan.timing import StepTiming
     from tutti.workloads.compute import ComputeModel
     from tutti.workloads.model import Model
 
 _VARIANTS = 2
 """Simulated plans with the same degrees, which differ in placement, interleaving or ZeRO."""
+
+
+_MORE = 6
+"""Plans simulated at least until the first of all is one of them: plans of few kinds are nearly as
+fast as the best."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +47,8 @@ class Ranked:
         memory: The memory of a GPU of the stage that needs the most.
         estimated: The closed-form time.
         simulated: The simulated time, or None.
-        correction: The factor on the closed-form time that simulations of other plans showed.
+        correction: The factor on the closed-form time that simulations of plans of the same
+            kind showed.
         problem: Why the simulation failed; empty if it did not.
     """
 
@@ -58,6 +64,14 @@ class Ranked:
         """The simulated time if there is one, else the corrected closed form."""
         return self.simulated or self.estimated.times(self.correction)
 
+    @property
+    def kind(self) -> tuple[bool, ...]:
+        """Which dimensions the plan uses, and whether it shards weights (ZeRO 3).
+
+        The errors of the closed form are those of its collectives: plans of a kind share them.
+        """
+        return (*(self.plan.degree(kind) > 1 for kind in KINDS), self.plan.kinds.zero == 3)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlanSearch:
@@ -68,7 +82,7 @@ class PlanSearch:
         model: The model.
         batch: The global batch, in sequences.
         fitting: The plans within memory, fastest first: by simulated time, or by the closed form
-            times the mean error of the closed form in simulated plans.
+            times its median error in simulated plans of the same kind.
         exceeding: The plans that exceed the memory, fastest first.
     """
 
@@ -79,14 +93,24 @@ class PlanSearch:
     exceeding: Sequence[Ranked]
 
     def with_simulated(self, simulated: Sequence[Ranked]) -> PlanSearch:
-        """Returns the plans by time; unsimulated ones with the closed form's error in these."""
+        """Returns the plans by time.
+
+        Others have the closed form times its median error in simulated plans of the same kind.
+        Without such plans, it is not corrected: other kinds have other errors.
+        """
         known = {one.plan for one in simulated}
-        rest = [one for one in self.fitting if one.plan not in known]
-        ratios = [one.simulated.step / one.estimated.step for one in simulated if one.simulated]
-        correction = median(ratios) if ratios else 1.0
-        corrected = [*simulated, *(replace(one, correction=correction) for one in rest)]
-        corrected.sort(key=lambda one: (one.timing.step, one.memory.total))
-        return replace(self, fitting=corrected)
+        ratios: dict[tuple[bool, ...], list[float]] = {}
+        for one in simulated:
+            if one.simulated:
+                ratio = one.simulated.step / one.estimated.step
+                ratios.setdefault(one.kind, []).append(ratio)
+        factors = {kind: median(found) for kind, found in ratios.items()}
+        rest = (one for one in self.fitting if one.plan not in known)
+        corrected = (replace(one, correction=factors.get(one.kind, 1.0)) for one in rest)
+        fitting = sorted(
+            [*simulated, *corrected], key=lambda one: (one.timing.step, one.memory.total)
+        )
+        return replace(self, fitting=fitting)
 
     def mfu(self, timing: StepTiming) -> float:
         """Returns the model FLOPs utilisation: FLOPs without recomputation over the peak."""
@@ -160,7 +184,9 @@ def ranked(
     """
     fitting, exceeding = _ranked(Pieces(model), cluster, batch, fixed)
     if not fitting:
-        raise _nothing(model, cluster, batch, exceeding, fixed)
+        if exceeding:
+            raise over_memory(model, cluster, exceeding)
+        raise no_plans(Pieces(model).decoder, cluster, batch, fixed or FixedDegrees())
     return PlanSearch(
         cluster=cluster, model=model, batch=batch, fitting=fitting, exceeding=exceeding
     )
@@ -176,8 +202,9 @@ def simulate_fastest(
 ) -> list[Ranked]:
     """Simulates the fastest plans that fit the memory.
 
-    Then it simulates the first of all plans until that one is simulated, at most `count` times: the
-    simulations may show that the closed form favours other plans.
+    Then it simulates the first of all plans until that one is simulated, at most `count` times, or
+    :data:`_MORE` if that is more: the simulations may show that the closed form favours other
+    plans.
 
     Args:
         found: The plans, by the closed form.
@@ -200,7 +227,7 @@ def simulate_fastest(
     try:
         for one in pool.map(simulation, _chosen(found.fitting, count)):
             add(one)
-        for _ in range(count):
+        for _ in range(max(count, _MORE) if count else 0):
             first = found.with_simulated(best).fitting[0]
             if first.simulated or first.problem:
                 break
@@ -249,69 +276,3 @@ def _simulated(
         return replace(one, simulated=simulate(pieces, one.plan, cluster, compute))
     except TuttiError as error:
         return replace(one, problem=error.problem)
-
-
-def least_gpus(model: Model, capacity: float) -> int:
-    """Returns the number of GPUs whose memory of `capacity` bytes holds the training states."""
-    states = States()
-    each = states.weights + states.gradients + states.optimizer
-    return int(-(-model.parameters * each // capacity))
-
-
-def _nothing(
-    model: Model,
-    cluster: Cluster,
-    batch: int,
-    exceeding: Sequence[Ranked],
-    fixed: FixedDegrees | None,
-) -> WorkloadError:
-    """Returns the error of a search without a result, with the least memory."""
-    if not exceeding:
-        message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs: expected a global "
-        size = fixed.micro_batch if fixed is not None else None
-        if size is not None and batch % size:
-            message += f"batch that micro-batches of {size} sequences divide"
-            lower = batch // size * size
-            near = f"{lower} or {lower + size}" if lower else f"{size}"
-            hint = f"use --global-batch {near}, or another --micro-batch"
-            return WorkloadError(message, kind="no_plan", hint=hint)
-        message += "batch that the data-parallel replicas divide"
-        hint = "raise the batch, or fix more of the tensor, context and pipeline degrees; "
-        hint += "interleaved stages need a multiple of as many micro-batches"
-        return WorkloadError(message, kind="no_plan", hint=hint)
-    least = min(exceeding, key=lambda one: one.memory.total)
-    needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
-    message = (
-        f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
-        f"{described(least.plan)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): "
-        f"expected at most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
-    )
-    fastest = exceeding[0]
-    step = fastest.estimated.step
-    message += f"; with more memory, {described(fastest.plan)} would take {step:.2f} s"
-    return WorkloadError(message, kind="no_plan", hint=_relief(model, cluster, least))
-
-
-def _relief(model: Model, cluster: Cluster, least: Ranked) -> str:
-    """Returns what reduces the memory of the plan that needs the least."""
-    domain = cluster.domain
-    gpus = -(-least_gpus(model, cluster.capacity) // domain) * domain
-    if gpus > cluster.gpus:
-        return f"states alone need {gpus:,} GPUs of this memory; use more"
-    kinds, used = least.plan.kinds, least.memory
-    if used.activations + used.working > used.states:
-        possible = {
-            "--micro-batch 1": least.plan.micro_batch > 1,
-            "--recompute full": kinds.recompute != "full",
-            "a larger --tensor, --context or --pipeline": True,
-        }
-        what = "activations"
-    else:
-        possible = {
-            "--zero 1": kinds.zero == 0,
-            "--zero 3": kinds.zero < 3 and kinds.pipeline == 1,
-            "a larger --tensor, --pipeline or --expert": True,
-        }
-        what = "states"
-    changes = [option for option, is_possible in possible.items() if is_possible]
-    return f"{what} use the most: {', '.join(changes)}; or more GPUs"
