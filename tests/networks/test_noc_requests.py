@@ -158,10 +158,10 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     assert load_noc(file).plan.warmup == 0
     done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)
     assert "makespan:" in done.stdout
-    found = re.search(r"of its cycles follow the last arrival; .* measure = (\d+) covers",
+    covering = re.search(r"of its cycles follow the last arrival; .* measure = (\d+) covers",
                       " ".join(done.stdout.split()))  # fmt: skip
-    assert found
-    change = f"measure.measure={found[1]}"
+    assert covering
+    change = f"measure.measure={covering[1]}"
     fitted = call("noc", "run", "n.toml", "-o", "out", "--set", change, cwd=tmp_path)
     assert "makespan:" in fitted.stdout
     assert "covers the makespan" not in fitted.stdout

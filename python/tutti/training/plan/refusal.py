@@ -59,8 +59,8 @@ def no_plans(shape: Decoder, cluster: Cluster, batch: int, fixed: FixedDegrees) 
     message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs"
     message += f" with {stated}" * bool(stated)
     batches = f"--global-batch {_or(fitting)}" if fitting else ""
-    ways = [*changes, *([batches] if batches else [])]
-    message += f": expected {', or '.join(ways) or 'other fixed options'}"
+    expected = [*changes, *([batches] if batches else [])]
+    message += f": expected {', or '.join(expected) or 'other fixed options'}"
     return WorkloadError(message, kind="no_plan", hint=_rules(shape, fixed))
 
 
@@ -141,8 +141,8 @@ def over_memory(model: Model, cluster: Cluster, found: Sequence[Ranked]) -> Work
     needed, limit = least.memory.total / 1e9, cluster.capacity / 1e9
     message = (
         f"{model.name} does not fit {cluster.gpus:,} GPUs: the plan with the least memory, "
-        f"{described(least.plan)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): expected at "
-        f"most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
+        f"{described(least.plan)}, needs {needed:.1f} GB per GPU ({by_use(least.memory)}): "
+        f"expected at most {limit:.1f} GB, {round(needed, 1) - round(limit, 1):.1f} GB less"
     )
     fastest = found[0]
     step = fastest.estimated.step
