@@ -70,8 +70,8 @@ def test_results_state_the_slower_ends() -> None:
     assert times["npu0", "npu1"] == 1
     assert times["npu1", "npu2"] == times["npu3", "npu2"] == times["npu3", "npu3"] == 2
     capacities = [noc.capacity(one, traffic) for one in (made, network("mesh:4x1"))]
-    slow, fast = (one.load for one in capacities if one is not None)
-    assert slow == fast / 2
+    slower, faster = (one.load for one in capacities if one is not None)
+    assert slower == faster / 2
     (remark,) = network("mesh:4x1", clocks=made.clocks, router=noc.Router(buffer=1)).remarks()
     # T, C, S and the synchroniser in cycles of 2 ns, S and the synchroniser of 1 ns, wires of 2 ns.
     assert "npu2 > npu1 (the longest of 6 such links) is 15 cycles" in remark
