@@ -59,7 +59,7 @@ def predicted(network: StepNetwork, notation: str, transfer: _core.Transfer) -> 
             differently on nodes.
     """
     model = _library(network.platform, notation)
-    group = _group(network, model, transfer.mask)
+    group = group_of(network.sizes, transfer.mask, model)
     return model.predict(notation, transfer.collective, group, transfer.size)
 
 
@@ -84,7 +84,7 @@ def by_library(
     model = _library(platform, notation)
     assert platform is not None  # noqa: S101 - it has a library
     collective, mask = largest.collective, network.dimensions_of(largest.mask)
-    group, launch = _group(network, model, mask), platform.model.launch.ps
+    group, launch = group_of(network.sizes, mask, model), platform.model.launch.ps
     least = [
         (each, max(0, model.predict(notation, collective, group, each.size).time_ps - launch))
         for each in transfers
@@ -109,7 +109,7 @@ def lines(network: StepNetwork, transfers: Sequence[_core.Transfer]) -> Iterator
             yield f"{key} on {ranks} ranks uses rings: {error.problem}"
             continue
         yield f"{model.title} selects for {key} on {ranks} ranks: {found.choice}"
-        if note := model.note(_group(network, model, mask)):
+        if note := model.note(group_of(network.sizes, mask, model)):
             yield note
 
 
@@ -123,9 +123,13 @@ def _library(platform: Platform | None, notation: str) -> LibraryModel:
     return library.model
 
 
-def _group(network: StepNetwork, model: LibraryModel, mask: int) -> tuple[int, ...]:
-    """Returns the ranks of the first group along a mask; the others lie alike on nodes."""
-    groups = members(network.sizes, mask)
+def group_of(sizes: Sequence[int], mask: int, model: LibraryModel) -> tuple[int, ...]:
+    """Returns the ranks of the first group along a mask; the others lie alike on nodes.
+
+    Raises:
+        AlgorithmError: They lie differently.
+    """
+    groups = members(sizes, mask)
     per_node = max(1, model.ranks_per_node)
     counts = (Counter(rank // per_node for rank in one) for one in groups)
     shapes = {tuple(count for _, count in sorted(each.items())) for each in counts}

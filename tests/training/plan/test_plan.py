@@ -366,8 +366,7 @@ def test_a_search_ranks_simulates_and_explains() -> None:
     assert result.fitting[0].simulated is not None
     assert 2 <= sum(one.simulated is not None for one in result.fitting) <= 4
     corrections = {one.correction for one in result.fitting if one.simulated is None}
-    assert len(corrections) == 1
-    assert corrections.pop() == pytest.approx(1, abs=0.2)
+    assert all(one == pytest.approx(1, abs=0.2) for one in corrections)
     assert all(one.memory.total <= where.capacity for one in result.fitting)
     assert all(one.memory.total > where.capacity for one in result.exceeding)
     assert 0.3 < result.mfu(result.fitting[0].timing) < 0.6
@@ -386,16 +385,6 @@ def test_a_model_that_does_not_fit_is_refused() -> None:
     # Working memory has two gathered blocks of 3.19 G weights / 8, in 2 B: 1.6 GB.
     assert "needs 460.9 GB per GPU (304.4 GB optimizer states" in str(refused.value)
     assert "states alone need 96 GPUs" in str(refused.value)
-
-
-def test_errors_of_the_closed_form_apply_to_plans_of_the_same_kind() -> None:
-    listed = ranked(build("llama3_8b:tokens=2048"), cluster(8), 8)
-    first = listed.fitting[0]
-    shown = replace(first, simulated=first.estimated.times(1.2))
-    others = listed.with_simulated([shown]).fitting
-    corrected = {one.kind for one in others if one.correction != 1.0}
-    assert corrected == {first.kind}
-    assert sorted({one.correction for one in others}) == pytest.approx([1.0, 1.2])
 
 
 def test_a_batch_without_plans_is_refused() -> None:

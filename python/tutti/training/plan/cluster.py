@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tutti.platforms.library import Library
     from tutti.platforms.machine import Platform
     from tutti.platforms.npus import NpuPeaks
     from tutti.topologies import Routes
@@ -153,6 +154,13 @@ class Cluster:
     def domain(self) -> int:
         """The number of first GPUs that reach each other at the rate of the first two."""
         return domain_of(self._routes)
+
+    @cached_property
+    def pairwise_library(self) -> Library | None:
+        """The platform's library if links join pairs of GPUs of a domain, instead of a switch."""
+        library = self.platform.library
+        is_direct = self._ranks > 2 and self._routes.pair(0, 1).hops == 1
+        return library if is_direct and library and library.system else None
 
     @cached_property
     def inner(self) -> Link:

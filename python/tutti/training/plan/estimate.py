@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tutti.training.plan.collectives import library_seconds
 from tutti.training.plan.efficiency import NAMES, UPDATE
 from tutti.training.plan.timing import StepTiming
 from tutti.workloads import kernels
@@ -436,11 +437,14 @@ class _Amounts:
         return list(self.plan.dimensions(self.cluster.domain))
 
     def _time(self, transfer: Transfer) -> float:
-        """Returns the alpha-beta time of a collective on its group, with its launch.
+        """Returns the library's or the alpha-beta time of a collective, with its launch.
 
         A group is one ring per GPU that it has in a domain, through as many adapters, as NCCL's
         channels are. The slowest link sets the bandwidth.
         """
+        by_library = library_seconds(self.plan, self.cluster, transfer)
+        if by_library is not None:
+            return by_library
         if transfer.collective == "all_to_all":
             return self._all_to_all(transfer)
         parts = [part for part in self._dimensions if part[0] in transfer.rings]
