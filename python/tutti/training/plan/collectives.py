@@ -3,7 +3,7 @@
 On a switch, a group of a GPU's domain reaches the rate of one link, whatever its size. With links
 between pairs (MI300X), a group of n GPUs has n - 1 links per GPU, over which the library lays as
 many rings. Between domains, RCCL's constants limit the rate of messages of some sizes. The
-simulation has the times of the library, and so has the closed form.
+simulation has the times of the library, so the closed form has them, too.
 """
 
 from __future__ import annotations

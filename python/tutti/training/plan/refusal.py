@@ -59,8 +59,8 @@ def no_plans(shape: Decoder, cluster: Cluster, batch: int, fixed: FixedDegrees) 
     message = f"no plan of {batch:,} sequences on {cluster.gpus:,} GPUs"
     message += f" with {stated}" * bool(stated)
     batches = f"--global-batch {_or(fitting)}" if fitting else ""
-    expected = [*changes, *([batches] if batches else [])]
-    message += f": expected {', or '.join(expected) or 'other fixed options'}"
+    options = [*changes, *([batches] if batches else [])]
+    message += f": expected {', or '.join(options) or 'other fixed options'}"
     return WorkloadError(message, kind="no_plan", hint=_rules(shape, fixed))
 
 
