@@ -6,8 +6,8 @@
 //! next one: it stays on a rail. If the number of nodes is odd, the last node but one is left at rank
 //! c + 1, and the last one is traversed forward from there to c. Rings through nodes of two ranks
 //! cannot do that, and change rails behind the last node. The C messages of a rank and step are sent
-//! in the order of the channels. Source: NCCL, `src/graph/connect.cc`, where the rings of odd nodes are exchanged
-//! for those through the same network interfaces.
+//! in the order of the channels. Source: NCCL, `src/graph/connect.cc`, where the rings of odd nodes
+//! are exchanged for those through the same network interfaces.
 
 use crate::algorithm::Stage;
 use crate::collective::Collective;
