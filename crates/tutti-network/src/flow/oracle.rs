@@ -258,9 +258,9 @@ impl<'a> ReferenceFlows<'a> {
         rates.into_iter().flatten().collect()
     }
 
-    /// Solves all flows at the current time.
-    fn settle(&mut self) {
-        let now = self.now;
+    /// Solves all flows at the current time; returns whether a rate has changed.
+    fn settle(&mut self) -> bool {
+        let (now, mut is_changed) = (self.now, false);
         for (flow, rate) in self.rates().into_iter().enumerate() {
             let flow = &mut self.flows[flow];
             if flow.rate.total_cmp(&rate).is_ne() {
@@ -269,8 +269,10 @@ impl<'a> ReferenceFlows<'a> {
                     flow.slowed |= flow.rate.total_cmp(&flow.rate_alone).is_ne();
                 }
                 (flow.rate, flow.since) = (rate, now);
+                is_changed = true;
             }
         }
+        is_changed
     }
 }
 
@@ -346,10 +348,14 @@ impl Carrier for ReferenceFlows<'_> {
                     Event::Deliver(ticket) => return Some((ticket, self.now)),
                 }
             }
-            self.settle();
-            if let Some(ended) = self.flows.iter().position(|flow| flow.end() <= self.now) {
-                let leaves = self.flows.remove(ended).leaves;
-                self.deliver(leaves);
+            // All that happens at a time happens before the rates change.
+            let has_ended = |flow: &Flow| flow.rate > 0.0 && flow.end() <= self.now;
+            if self.flows.iter().any(has_ended) {
+                let ended: Vec<_> = self.flows.extract_if(.., |flow| has_ended(flow)).collect();
+                ended.into_iter().for_each(|flow| self.deliver(flow.leaves));
+                continue;
+            }
+            if self.settle() {
                 continue;
             }
             let ends = self.flows.iter().map(Flow::end);
