@@ -307,9 +307,10 @@ class LibraryPlan:
         return ""
 
 
-def _slower(port: TimePerByte, bytes_per_s: float) -> TimePerByte:
+def _slower(port: TimePerByte | None, bytes_per_s: float) -> TimePerByte:
     """Returns the slower rate: that of a port with a protocol, or what NCCL's model predicts."""
-    return max(port, _per_byte(bytes_per_s), key=lambda rate: rate.core.of(10**9))
+    rates = filter(None, (port, _per_byte(bytes_per_s)))
+    return max(rates, key=lambda rate: rate.core.of(10**9))
 
 
 def _per_byte(bytes_per_s: float) -> TimePerByte:

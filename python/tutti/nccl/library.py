@@ -123,7 +123,7 @@ class NcclLibrary:
         complete = preset.one_node, preset.several_nodes
         if layout.width in {preset.gpus_per_node, *preset.parts}:
             return ""
-        text += f" for {layout.width} GPUs of a node"
+        text += f" for {layout.width} GPU{'s' if layout.width > 1 else ''} of a node"
         if part is not None:
             least = max(each for each in preset.parts if each <= layout.width)
             is_complete = (part.one_node, part.several_nodes) == complete
@@ -131,7 +131,7 @@ class NcclLibrary:
         if layout.nodes == 1 and not layout.pairs:
             return f"{text} are those of the complete node"
         share = "NVLinks" if layout.nodes == 1 else "network adapters"
-        return f"{text} are those of the complete node, with the channels of their {share}"
+        return f"{text} are those of the complete node, with the channels of the used {share}"
 
     def on(self, layout: Layout) -> NcclSystem:
         """Returns NCCL's view of a communicator."""

@@ -57,6 +57,9 @@ def run_search(
     except KeyboardInterrupt:
         study.is_interrupted = True
     times = plan_times(training)
+    for search in searches:
+        is_planned = times is not None and search.configuration.name == "ideal"
+        search.settle((lambda run: times.timing(run).step) if is_planned else None)
     if searches:
         study.present(search_view(searches, times.timing if times else None))
     for search in searches:
