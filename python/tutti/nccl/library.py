@@ -299,6 +299,8 @@ class NcclLibrary:
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         in_switches = row.algorithm in _IN_SWITCHES
         count = concurrent_channels(row.algorithm, collective, layout, laid_out)
+        is_relayed = collective == "scatter" and not isinstance(laid_out, str)
+        is_in_turn = is_relayed or collective in CHAINED
         return LibrarySchedule(
             label=self.notation(row),
             schedule=laid_out,
@@ -306,9 +308,9 @@ class NcclLibrary:
             launch_ps=round(row.latency * _PS) if in_switches else None,
             links=_links(row.algorithm, layout),
             predicted=_prediction(row),
-            interval=_interval(laid_out, size, count) if collective in CHAINED else None,
+            interval=_interval(laid_out, size, count) if is_in_turn else None,
             concurrent=count,
-            hops=self._hops(row, collective, layout),
+            hops=_relayed(row) if is_relayed else self._hops(row, collective, layout),
         )
 
     def _hops(self, row: Candidate, collective: str, layout: Layout) -> Hops | None:
@@ -326,6 +328,11 @@ class NcclLibrary:
             between = nodes  # the chain of most channels returns to the node of the root
         rate = 1e9 * row.bandwidth * (1 if is_chain else count / ranks)
         return Hops(round(row.latency * _PS), count, between, rate)
+
+
+def _relayed(row: Candidate) -> Hops:
+    """Returns the two messages of a block that changes rails; the ports limit the rate."""
+    return Hops(round(row.latency * _PS), count=2, between=1, rate=1e9 * row.bandwidth)
 
 
 def _equal_nodes(ranks: int, nodes: int) -> str | None:

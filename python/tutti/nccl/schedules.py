@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.chains import chains
 from tutti.nccl.p2p import P2P
-from tutti.nccl.relayed import ops_of, relayed_all_to_all
+from tutti.nccl.relayed import ops_of, relayed_all_to_all, relayed_scatter
 from tutti.nccl.rings import paired, rings, rotated
 from tutti.nccl.sharp import SHARP, sharp
 from tutti.schedules.builder import ScheduleBuilder
@@ -50,6 +50,8 @@ _MOST_CHAIN_MESSAGES = 600_000
 _MESSAGE_PIECE = 128 * KIB
 """The smallest piece of a relayed message. Source: NCCL 2.28, NCCL_P2P_NET_CHUNKSIZE."""
 _MOST_MESSAGE_PIECES = 8
+_MOST_SCATTERED_PIECES = 64
+"""Those of a scatter, whose last piece is forwarded alone."""
 _WORD = 4
 """Bytes that a piece of a relayed message is a multiple of: float32."""
 _MOST_OPS_OF_PIECES = 150_000
@@ -113,7 +115,7 @@ def schedule_of(
     """
     if algorithm == P2P:
         # Short messages take as long as their latency: routes that cross rails do not matter.
-        return "direct" if protocol == "LL" else _sends_and_receives(collective, layout, size)
+        return "direct" if protocol == "LL" else _sends_and_receives(collective, layout, size, root)
     if algorithm in {"NVLSTree", *SHARP}:
         return _by_switches(algorithm, collective, layout, size)
     if algorithm == "Tree":
@@ -180,19 +182,26 @@ def concurrent_channels(
     return laid_out.chunks // laid_out.ranks
 
 
-def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Schedule:
-    """Returns all messages at once; with NVSwitches, they change rails in the sender's node."""
+def _sends_and_receives(collective: str, layout: Layout, size: int, root: int) -> str | Schedule:
+    """Returns all messages at once; with NVSwitches, they change rails in the sender's node.
+
+    Those of a gather meet at the network adapter of the root, whatever their rails are.
+    """
     width, nodes = layout.width, layout.nodes
-    is_direct = collective != "all_to_all" or width == 1 or nodes == 1 or layout.pairs
-    ops = ops_of(width, nodes)
+    is_direct = collective == "gather" or width == 1 or nodes == 1 or layout.pairs
+    is_scatter = collective == "scatter"
+    ops = 4 * width * nodes if is_scatter else ops_of(width, nodes)
     if is_direct or ops > _MOST_OPS:
         return "direct"
     message = size // (width * nodes)
-    most = min(_MOST_MESSAGE_PIECES, _MOST_OPS_OF_PIECES // ops)
+    most = _MOST_SCATTERED_PIECES if is_scatter else _MOST_MESSAGE_PIECES
+    most = min(most, _MOST_OPS_OF_PIECES // ops)
     pieces = 1 << (max(1, min(most, message // _MESSAGE_PIECE)).bit_length() - 1)
     # Messages of nccl-tests are multiples of 16 B; those of traces may divide into fewer pieces.
     while pieces > 1 and message % (pieces * _WORD):
         pieces //= 2
+    if is_scatter:
+        return relayed_scatter(width, nodes, pieces, root)
     return relayed_all_to_all(width, nodes, pieces)
 
 

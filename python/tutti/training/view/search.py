@@ -167,7 +167,7 @@ def _extrapolated(search: AlgorithmSearch) -> Iterator[Fact]:
 
 
 def _declined(searches: Sequence[AlgorithmSearch]) -> Iterator[RenderableType]:
-    """Yields why the default is kept, and the algorithms that are faster."""
+    """Yields why the default remains, and the algorithms that are faster."""
     for search in searches:
         if (declined := search.declined) is None:
             continue
