@@ -329,9 +329,10 @@ def _other_peak(raw: RawTraining) -> Iterator[str]:
     given = raw.compute
     rate, stated = rates_of(npu(given.gpu), given.precision).flops, raw.npu.arithmetic.per_second
     if not _NEAR < stated / rate < 1 / _NEAR:
+        peak = OpRate(per_second=int(rate))
         yield (
             f"npu.arithmetic is {raw.npu.arithmetic}, and products run at that rate: {given.gpu} "
-            f"has {OpRate(per_second=int(rate))} in {given.precision}"
+            f"has {peak} in {given.precision}, which --set 'npu.arithmetic=\"{peak}\"' takes"
         )
 
 
