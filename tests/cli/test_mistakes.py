@@ -418,6 +418,7 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("compare", "cray_xc30"): ("there is no such file", "--platform cray_xc30"),
     ("compare", "none"): ("expected: an experiment file", "tutti schema experiment"),
     ("sweep", "none"): ("expected: a sweep file", "tutti schema sweep"),
+    ("noc", "run", "--loads", "0.1"): ("no such option", "`tutti noc sweep` takes --loads"),
     ("noc", "from-booksim", "none"): ("expected: a configuration file of BookSim", "no such file"),
     ("noc", "from-garnet", "none"): ("expected: a topology script of gem5", "no such file"),
     ("noc", "from-netrace", "none"): ("expected: a trace of netrace",),

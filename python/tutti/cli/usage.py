@@ -28,7 +28,8 @@ def as_mistake(error: typer.TyperException) -> TuttiError | None:
         value, known = chosen[1], re.findall(r"'([^']*)'", chosen[2])
         problem, expected = "invalid choice", f"one of {', '.join(known)}"
         hint = did_you_mean(value, known)
-    hint = _elsewhere(error, command) or hint or f"`{command} -h` lists its options"
+    hint = _elsewhere(error, command) or hint or _siblings(error)
+    hint = hint or f"`{command} -h` lists its options"
     return mistake(problem, source=command, key=key, value=value, expected=expected, hint=hint)
 
 
@@ -55,6 +56,17 @@ def _elsewhere(error: Any, command: str) -> str:  # noqa: ANN401 - typer's own, 
     groups = [name for name, verb in verbs.items() if unknown[1] in getattr(verb, "commands", {})]
     found = [f"`{command} {name} {unknown[1]}`" for name in groups]
     return f"did you mean {' or '.join(found)}?" if found else ""
+
+
+def _siblings(error: Any) -> str:  # noqa: ANN401 - typer's own, not public
+    """Returns a hint if another command of the same group has the option."""
+    parent = getattr(getattr(error, "ctx", None), "parent", None)
+    if type(error).__name__ != "NoSuchOption" or parent is None or parent.parent is None:
+        return ""
+    verbs = parent.command.commands.items()
+    found = [name for name, verb in verbs
+             if any(error.option_name in one.opts for one in verb.params)]  # fmt: skip
+    return f"`{parent.command_path} {found[0]}` takes {error.option_name}" if found else ""
 
 
 def _name(parameter: Any) -> str:  # noqa: ANN401 - typer's own, which has no public type

@@ -97,7 +97,9 @@ class NocTopology(Table):
             raise refused("expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
             raise refused(
-                "expected `links` for a family, and no `links` for a file, which defines them",
+                "expected `links` for a family, such as "
+                '`links = [{ rate = "16 GB/s", latency = "1 ns" }]`, and no `links` for a file, '
+                "which defines them",
                 key="links",
             )
         return self

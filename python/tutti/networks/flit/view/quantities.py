@@ -6,8 +6,9 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tutti.networks.flit.network import class_names
+from tutti.networks.flit.network import class_names, every
 from tutti.networks.flit.results import QUANTILES
+from tutti.networks.flit.settings import Trace
 from tutti.view.quantity import count, estimate, format_share, format_time, mean, number, three
 from tutti.view.tables import Column, ReportTable, frame_of
 
@@ -88,6 +89,18 @@ def capacity_text(found: Capacity, load: float | None = None) -> str:
     return (
         f"{number(found.load, 4)} {RATE}, bounded by the channel load of {found.bottleneck}{share}"
     )
+
+
+def requested(run: NocRun) -> float | None:
+    """Returns the offered load without replies; in a closed loop or a batch, the measured one."""
+    supply = run.traffic
+    if run.load is None or isinstance(supply, Trace):
+        return None
+    if not any(load.outstanding or load.requests for load in every(supply)):
+        return run.load
+    names = class_names(supply)
+    return sum(measured.offered for name, measured in zip(names, run.classes, strict=True)
+               if not name.endswith("replies"))  # fmt: skip
 
 
 def by_class(parts: Sequence[Part]) -> ReportTable[Part]:
