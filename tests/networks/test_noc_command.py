@@ -374,7 +374,7 @@ def test_errors_in_arguments_name_the_argument(
         assert words in done.stderr
     assert "mesh.cfg" not in done.stderr
     (here / "own.cfg").write_text(f"topology = mesh; k = 4; routing_function = dor; {argument};")
-    assert "error: own.cfg: " in tutti("from-booksim", "own.cfg", cwd=here, code=2).stderr
+    assert "error: own.cfg:1: " in tutti("from-booksim", "own.cfg", cwd=here, code=2).stderr
 
 
 def test_an_error_in_links_shows_only_the_links(here: Path) -> None:

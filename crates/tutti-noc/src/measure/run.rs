@@ -259,17 +259,24 @@ impl Run<'_> {
     /// deadlock of the network holds them up.
     fn until_last_arrival(&mut self, end: End) -> Result<Ending, FlitError> {
         let End { limit, least } = end;
-        let step = if self.settings.sample > 0 { self.settings.sample } else { DRAIN_STEP };
+        let sample = self.settings.sample;
         self.samples.start(self.network);
         let mut deadlocked = false;
-        while !deadlocked && self.generator.has_packets() && self.network.now() < limit {
-            let next = self.network.now() + step;
-            deadlocked = self.advance(next.min(limit))?;
-            if self.settings.sample > 0 && self.network.now() == next {
+        while !deadlocked && self.network.now() < limit {
+            let now = self.network.now();
+            let rest = match now.cmp(&least) {
+                std::cmp::Ordering::Less => least - now,
+                _ if self.generator.has_packets() => DRAIN_STEP,
+                _ => break,
+            };
+            let to_sample = (now / sample.max(1) + 1) * sample;
+            let next = limit.min(now + rest).min(if sample > 0 { to_sample } else { u64::MAX });
+            deadlocked = self.advance(next)?;
+            if next == to_sample && !deadlocked {
                 self.samples.take(self.network);
             }
         }
-        if self.settings.sample > 0 {
+        if sample > 0 {
             self.samples.count_sent(self.network);
         }
         self.sent = self.network.sent();

@@ -57,7 +57,9 @@ def _matches(names: Sequence[str], patterns: Sequence[str], key: str, number: in
     return sorted(found)
 
 
-def refused(problem: str, key: str, number: int, expected: str, hint: str = "") -> NocError:
+def refused(
+    problem: str, key: str, number: int, expected: str, hint: str | None = None
+) -> NocError:
     """Returns the error of an entry; the hint replaces that of its kind."""
     kind = {"routers": "router_buffers", "clocks": "router_clocks"}[key]
     message = f"{key}[{number}]: {problem}: expected {expected}"

@@ -157,7 +157,7 @@ class Network:
             return []
         cycle, is_known = _cycle_of(built)
         if cycle:
-            return [cycle]
+            return [f"{cycle}; `up_down` is deadlock-free"]
         return [] if is_known else [f"{self._unchecked}; the run reports a deadlock"]
 
     def _throttled(self, built: _core.FlitNetwork, longest: int) -> list[str]:
