@@ -190,7 +190,7 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
 def test_sweeps_of_closed_loops_compare_the_load_that_nodes_offer(tmp_path: Path) -> None:
     """Nodes that wait for replies offer less than the rate, and at most the capacity."""
     (tmp_path / "n.toml").write_text(FILE)
-    done = call("noc", "sweep", "n.toml", "--loads", "0.2", "--no-saturation", "-o", "out",
+    done = call("noc", "sweep", "n.toml", "--loads", "0.2", "--no-saturation", "--no-files",
                 "--json", cwd=tmp_path)  # fmt: skip
     (first, *_) = json.loads(done.stdout)["tables"]["results"]
     assert 0.3 < first["capacity_share"] < 1

@@ -62,7 +62,7 @@ def test_a_stream_is_limited_by_the_buffer_that_it_enters() -> None:
     last = {}
     for buffers in ((), (few("npu2", vcs=1, buffer=1),)):
         run = noc.run(network("mesh:4x1", routers=buffers), trace)
-        last[bool(buffers)] = run.cycles
+        last[bool(buffers)] = run.last_arrival
         assert run.ending == "stable"
     assert last[False] < 150
     assert 59 * 6 <= last[True] < 59 * 6 + 100
