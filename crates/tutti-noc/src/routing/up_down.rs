@@ -5,7 +5,7 @@ use tutti_topology::{Hop, Topology};
 use tutti_units::ids::{LinkId, RankId, VertexId};
 
 /// The next link from every vertex towards every node: up to a vertex that leads down to the node,
-/// and down from there (up*/down* of Autonet; Schroeder et al., "Autonet: a high-speed,
+/// and down from there. Source: up*/down* of Autonet (Schroeder et al., "Autonet: a high-speed,
 /// self-configuring local area network using point-to-point links", IEEE JSAC 9(8), 1991).
 ///
 /// A breadth-first search from a root orders the vertices by level, then number. A link to an earlier
