@@ -14,6 +14,7 @@ from tutti.energy import Technology
 from tutti.networks import flit as noc
 from tutti.networks.errors import NocError
 from tutti.networks.flit.files.network_file import load_noc
+from tutti.networks.flit.view.quantities import state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +142,7 @@ def test_a_batch_that_does_not_end_is_not_stable() -> None:
     assert run.ending == "saturated"
     assert run.makespan is None
     assert (run.window, run.cycles) == (300, 300)
+    assert "packets had not arrived after 300 cycles" in state(run)
 
 
 def test_runs_are_repeatable_and_do_not_depend_on_threads() -> None:

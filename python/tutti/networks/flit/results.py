@@ -225,10 +225,14 @@ class NocRun:
 
         A trace, and traffic of which each class has `requests`, end.
         """
+        return self.last_arrival if self.has_end and self.is_stable else None
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the number of packets is known: that of a trace or a batch."""
         from tutti.networks.flit.network import is_batch
 
-        ends = isinstance(self.traffic, Trace) or is_batch(self.traffic)
-        return self.last_arrival if ends and self.is_stable else None
+        return isinstance(self.traffic, Trace) or is_batch(self.traffic)
 
     @property
     def latency(self) -> Estimate:

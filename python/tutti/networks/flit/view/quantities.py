@@ -126,6 +126,11 @@ def state(run: NocRun) -> str:
     if run.ending == "empty":
         return "empty: no packet was created in the measurement window, so nothing was measured"
     undefined = "; queues grow without bound, so latency is undefined"
+    if run.has_end and not run.plan.warmup:
+        undefined = (
+            f"; packets had not arrived after {run.cycles:,} cycles, which are `measure` and "
+            "`drain` together, so latency is undefined"
+        )
     return (
         f"{run.ending}: offered load {number(run.offered)}, accepted throughput "
         f"{estimate(run.accepted)} {RATE}{'' if run.is_stable else undefined}"
