@@ -176,6 +176,20 @@ def growing_sizes(
     return sizes
 
 
+def _refuse_captured(file: Path | str | None) -> None:
+    """Refuses the folder of a captured training step, which other commands run."""
+    if file is None or not Path(file).is_dir():
+        return
+    from tutti.training.capture.files import is_captured
+
+    if is_captured(Path(file)):
+        hint = (f"`tutti train run {file} --platform NAME` prices it on a platform, and a sweep "
+                f'with `model = "captured:{file}"` and `platform` in its grid compares '
+                "platforms")  # fmt: skip
+        raise mistake("is a captured training step", source=str(file),
+                      expected="an experiment of collectives", hint=hint)  # fmt: skip
+
+
 def experiment(
     of: object, file: Path | str | None, changes: Sequence[str] | None = None
 ) -> Experiment:
@@ -193,6 +207,7 @@ def experiment(
     from tutti.collectives.files.source import tables_of
 
     values = keyed(of)
+    _refuse_captured(file)
     option, algorithms = values.get("algorithms", ("", []))
     path, tables, stated = tables_of(file, algorithms)
     if file is None and not values and not changes:

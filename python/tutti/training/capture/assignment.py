@@ -47,8 +47,8 @@ class Assignment:
         first = self.roles[0].rank
         peers = {peer for role in self.roles for peer in role.peers}
         pairs = [tuple(sorted((role.rank, peer))) for role in self.roles for peer in role.peers]
-        pairs += [tuple(sorted((first, role.rank))) for role in self.roles
-                  if role.rank not in {first, *peers}]  # fmt: skip
+        if len(self.roles) < self.world:
+            pairs += [(first, role.rank) for role in self.roles if role.rank not in {first, *peers}]
         ranks = [group.ranks for group in groups]
         spans = _spans(pairs, ranks, self.world)
         names = {group.ranks: group.name for group in groups}

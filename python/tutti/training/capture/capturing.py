@@ -131,8 +131,17 @@ def capture_script(
 
     def captured(rank: int, *, only_first: bool) -> tuple[Role, Totals]:
         nonlocal compiled
-        role, first, was_compiled = _captured(script, code, arguments, world_size, rank, values=values, node=node,
-                          step=1 if only_first else step, mailbox=mailbox)  # fmt: skip
+        role, first, was_compiled = _captured(
+            script,
+            code,
+            arguments,
+            world_size,
+            rank,
+            step=1 if only_first else step,
+            values=values,
+            node=node,
+            mailbox=mailbox,
+        )
         compiled = compiled or was_compiled
         return role, first
 

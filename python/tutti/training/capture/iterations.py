@@ -9,11 +9,10 @@ Examples:
     >>> def turns(*optimizers):
     ...     return [Turn((one,), work=1, end=at, changes=at) for at, one in enumerate(optimizers)]
     >>> iteration(turns(0, 1, 0, 1, 0), 2)
-    Iteration(first=2, last=4, remark='the iteration has 2 turns of optimizers')
-    >>> iteration(turns(0, 1, 0), 2) is None
-    True
+    Iteration(number=2, first=2, last=4, remark='the iteration has 2 turns of optimizers')
+    >>> iteration(turns(0, 1, 0), 2)
     >>> iteration(turns(0, 0), 2)
-    Iteration(first=1, last=2, remark='')
+    Iteration(number=2, first=1, last=2, remark='')
 """
 
 from __future__ import annotations
@@ -59,11 +58,13 @@ class Iteration:
     """The turns of an iteration: from `first` until before `last`.
 
     Attributes:
+        number: Its number, from 1.
         first: The index of its first turn.
         last: That of the first turn of the next iteration.
         remark: What is special about it.
     """
 
+    number: int
     first: int
     last: int
     remark: str = ""
@@ -83,7 +84,7 @@ def iteration(turns: Sequence[Turn], step: int, *, waiting: bool = False) -> Ite
     if len({one.optimizers for one in turns}) > 1:
         starts = _starts(turns)
         if len(starts) > step:
-            return _of_several(starts[step - 1], starts[step])
+            return _of_several(step, starts[step - 1], starts[step])
         if len(starts) == 1 and len(turns) >= _MOST:
             message = f"the first optimizer does not step again in {_MOST:,} steps of optimizers"
             raise CaptureError(f"{message}: expected iterations that it starts", kind="no_step")
@@ -98,13 +99,13 @@ def last_iteration(turns: Sequence[Turn], step: int) -> Iteration:
     if len({one.optimizers for one in turns}) > 1:
         ends = [*_starts(turns), len(turns)]
         number = min(step, len(ends) - 1)
-        return _of_several(ends[number - 1], ends[number])
+        return _of_several(number, ends[number - 1], ends[number])
     work = [one.work for one in turns]
     found = _of_one(work, step)
     if found is not None:
         return found
     last = min(step, len(turns))
-    return Iteration(last - 1, last, _uneven(work))
+    return Iteration(last, last - 1, last, _uneven(work))
 
 
 def _starts(turns: Sequence[Turn]) -> list[int]:
@@ -114,9 +115,9 @@ def _starts(turns: Sequence[Turn]) -> list[int]:
     return [0, *(at for at, (before, now) in enumerate(pairs, 1) if before != first == now)]
 
 
-def _of_several(first: int, last: int) -> Iteration:
+def _of_several(number: int, first: int, last: int) -> Iteration:
     remark = f"the iteration has {last - first:,} turns of optimizers" if last - first > 1 else ""
-    return Iteration(first, last, remark)
+    return Iteration(number, first, last, remark)
 
 
 def _of_one(work: Sequence[int], step: int) -> Iteration | None:
@@ -124,15 +125,15 @@ def _of_one(work: Sequence[int], step: int) -> Iteration | None:
     if len(work) < step:
         return None
     if step == 1 or work[step - 1] == work[step - 2]:
-        return Iteration(step - 1, step)
+        return Iteration(step, step - 1, step)
     for period in range(1, _LONGEST + 1):
         if len(work) >= 2 * period and work[-period:] == work[-2 * period : -period]:
             if period == 1:
-                return Iteration(step - 1, step)
+                return Iteration(step, step - 1, step)
             end = period * step
-            return _of_several(end - period, end) if len(work) >= end else None
+            return _of_several(step, end - period, end) if len(work) >= end else None
     is_last = len(work) >= step + 2 * _LONGEST
-    return Iteration(step - 1, step, _uneven(work)) if is_last else None
+    return Iteration(step, step - 1, step, _uneven(work)) if is_last else None
 
 
 def _uneven(work: Sequence[int]) -> str:

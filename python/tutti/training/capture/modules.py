@@ -36,7 +36,7 @@ class Modules:
     """
 
     def __init__(self, started: Callable[[], None], stepped: Callable[[int], None]) -> None:
-        """Calls `stepped` with the id of an optimizer that has stepped; `started` is a recorder's."""
+        """Calls `stepped` with the id of an optimizer; a recorder calls `started`."""
         self.roots: list[Any] = []
         self.optimizers: dict[int, Any] = {}
         self.started, self._stepped = started, stepped

@@ -141,7 +141,7 @@ class Captured:
         yield from (f"{count:,} x {text}" for text, count in sorted(assumed.items()))
         if found.remark:
             yield found.remark
-        if found.last < STEADY_DDP and self._has_ddp():
+        if found.number < STEADY_DDP and self._has_ddp():
             yield (
                 "DDP copies its state in the first step and rebuilds its buckets in the second: "
                 f"the steady state starts with `--step {STEADY_DDP}`"
