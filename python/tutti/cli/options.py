@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,6 +51,12 @@ def refuse(context: typer.Context, *parameters: str, because: str) -> None:
             raise mistake(f"has no effect: the command {because}",
                           source=max(parameter.opts, key=len),
                           expected="no such option")  # fmt: skip
+
+
+def with_platform(platform: str | None, changes: Sequence[str] | None) -> list[str]:
+    """Returns the changes of a training step's keys, with that of its platform first."""
+    chosen = [f"platform={json.dumps(platform)}"] if platform else []
+    return [*chosen, *(changes or ())]
 
 
 def datatype(name: str | None) -> str | None:

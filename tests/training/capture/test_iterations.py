@@ -36,6 +36,7 @@ def taken(every: list[Turn], step: int, *, waiting: bool = False) -> tuple[int, 
         ((G, D, D, D) * 3, 1, (0, 4, 5)),
         # Both step without operators in between: one turn.
         (((0, 1),) * 3, 3, (2, 3, 3)),
+        ((D, D, (0, 1)) * 3, 2, (3, 6, 7)),
         # A program that ends has its last complete iteration.
         ((D, G) * 2, 3, (2, 4, 0)),
         ((D, G), 2, (0, 2, 0)),

@@ -69,6 +69,13 @@ def ranks_of(first: int, strides: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(sorted(first + sum(parts) for parts in itertools.product(*spans)))
 
 
+def _apart(ranks: Sequence[int], world: int) -> CaptureError:
+    """Returns the error of a group that no mesh has, such as the first and the last rank."""
+    shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
+    message = f"a process group has the ranks {shown} of {world:,}: expected those of a mesh"
+    return CaptureError(message, kind="groups")
+
+
 def _misfit(
     world: int, lower: int, upper: int, names: Mapping[tuple[int, ...], str]
 ) -> CaptureError:
@@ -111,6 +118,8 @@ class Grid:
         ends = {1, world}
         for ranks in groups:
             for stride, size in pairs_of(ranks)[1]:
+                if stride * size > world:
+                    raise _apart(ranks, world)
                 ends |= {stride, stride * size}
         order = sorted(ends)
         for lower, upper in itertools.pairwise(order):

@@ -109,10 +109,10 @@ def last_iteration(turns: Sequence[Turn], step: int) -> Iteration:
 
 
 def _starts(turns: Sequence[Turn]) -> list[int]:
-    """Returns the turns at which the first optimizer follows another one, and the first turn."""
-    first = turns[0].optimizers
+    """Returns the first turn, and those that the first optimizer starts after another one."""
+    first = turns[0].optimizers[0]
     pairs = itertools.pairwise(one.optimizers for one in turns)
-    return [0, *(at for at, (before, now) in enumerate(pairs, 1) if before != first == now)]
+    return [0, *(at for at, (before, now) in enumerate(pairs, 1) if before[-1] != first == now[0])]
 
 
 def _of_several(number: int, first: int, last: int) -> Iteration:
