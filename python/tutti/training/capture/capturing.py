@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from tutti.training.capture.assignment import Totals
-    from tutti.training.capture.distributed import Mailbox
+    from tutti.training.capture.objects import Mailbox
     from tutti.training.capture.record import Role
 
 __all__ = ["Capturing", "capture", "capture_script"]
@@ -123,35 +123,19 @@ def capture_script(
     check_extra("torch")
     import torch
 
-    from tutti.training.capture.distributed import Mailbox
+    from tutti.training.capture.objects import Mailbox
 
-    start, mailbox = time.monotonic(), Mailbox()
-    code = compiled_script(script)
-    compiled = False
-
-    def captured(rank: int, *, only_first: bool) -> tuple[Role, Totals]:
-        nonlocal compiled
-        role, first, was_compiled = _captured(
-            script,
-            code,
-            arguments,
-            world_size,
-            rank,
-            step=1 if only_first else step,
-            values=values,
-            node=node,
-            mailbox=mailbox,
-        )
-        compiled = compiled or was_compiled
-        return role, first
-
-    search = Search(world_size, captured, lambda: mailbox.groups)
+    start = time.monotonic()
+    program = _Program(script=script, arguments=arguments, world_size=world_size, step=step,
+                       values=values, node=node, code=compiled_script(script),
+                       mailbox=Mailbox())  # fmt: skip
+    search = Search(world_size, program, lambda: program.mailbox.groups)
     return CapturedStep(
         script=" ".join([script.name, *arguments]),
         world_size=world_size,
         torch=torch.__version__,
         roles=search.named(ranks) if ranks else search.every(),
-        compiled=compiled,
+        compiled=program.compiled,
         seconds=time.monotonic() - start,
     )
 
@@ -169,37 +153,55 @@ def compiled_script(script: Path) -> CodeType:
         raise CaptureError(message, kind="program", hint="name the file of the program") from None
 
 
-def _captured(
-    script: Path,
-    code: CodeType,
-    arguments: Sequence[str],
-    world_size: int,
-    rank: int,
-    *,
-    step: int | None,
-    values: float | None,
-    node: int,
-    mailbox: Mailbox,
-) -> tuple[Role, Totals, bool]:
-    """Returns the role of a rank, its first step, and whether the program compiles its model."""
-    from tutti.training.capture.session import recording
+@dataclass(kw_only=True)
+class _Program:
+    """A script that is captured as one rank after the other.
 
-    with (
-        _arguments(script, arguments),
-        recording(world_size, rank, script=str(script), step=step, value=values, leaves=True,
-                  node=node, mailbox=mailbox) as captured,
-    ):  # fmt: skip
-        try:
-            runpy._run_code(  # type: ignore[attr-defined]
-                code, {"__name__": "__main__", "__file__": str(script)}, mod_name="__main__"
-            )
-        except SystemExit as error:
-            if error.code not in (None, 0):
-                message = f"{script} exits with {error.code}"
-                raise CaptureError(message, kind="program") from None
-    if captured.role is None or captured.first is None:
-        raise _without_step(str(script))
-    return captured.role, captured.first, captured.compiled
+    Attributes:
+        script: The Python file.
+        arguments: Its arguments.
+        world_size: The number of ranks.
+        step: The captured step; None for the steady state.
+        values: What values that it reads are.
+        node: The GPUs of a node.
+        code: The code of the file.
+        mailbox: What captured ranks leave for later ones.
+        compiled: Whether the program compiles its model.
+    """
+
+    script: Path
+    arguments: Sequence[str]
+    world_size: int
+    step: int | None
+    values: float | None
+    node: int
+    code: CodeType
+    mailbox: Mailbox
+    compiled: bool = False
+
+    def __call__(self, rank: int, *, only_first: bool) -> tuple[Role, Totals]:
+        """Returns the role of a rank, and the totals of its first step."""
+        from tutti.training.capture.session import recording
+
+        script = str(self.script)
+        with (
+            _arguments(self.script, self.arguments),
+            recording(self.world_size, rank, script=script, step=1 if only_first else self.step,
+                      value=self.values, leaves=True, node=self.node,
+                      mailbox=self.mailbox) as captured,
+        ):  # fmt: skip
+            try:
+                runpy._run_code(  # type: ignore[attr-defined]
+                    self.code, {"__name__": "__main__", "__file__": script}, mod_name="__main__"
+                )
+            except SystemExit as error:
+                if error.code not in (None, 0):
+                    message = f"{script} exits with {error.code}"
+                    raise CaptureError(message, kind="program") from None
+        if captured.role is None or captured.first is None:
+            raise _without_step(script)
+        self.compiled = self.compiled or captured.compiled
+        return captured.role, captured.first
 
 
 def _without_step(what: str) -> CaptureError:

@@ -15,8 +15,9 @@ import torch.distributed as dist
 
 from tutti.training.capture import named
 from tutti.training.capture.devices import Devices
-from tutti.training.capture.distributed import Mailbox, replacements
+from tutti.training.capture.distributed import replacements
 from tutti.training.capture.modules import Modules
+from tutti.training.capture.objects import Mailbox
 from tutti.training.capture.recorder import Recorder
 from tutti.training.capture.refusals import refusal_of
 from tutti.training.capture.taken import Captured, Finished
@@ -112,34 +113,9 @@ def _replace(
     distributed: list[tuple[Any, str, Any]],
 ) -> None:
     """Replaces what needs GPUs, peers or a compiler until the stack ends."""
-
-    def compiled(model: Any = None, **_: Any) -> Any:  # noqa: ANN401
-        captured.compiled = True
-        return model if model is not None else (lambda function: function)
-
-    resize = torch.UntypedStorage.resize_
-
-    def resized(storage: Any, size: int) -> Any:  # noqa: ANN401
-        captured.recorder.storages.resized(storage, size)
-        return resize(storage, size)
-
-    def compiled_module(*_: object, **__: object) -> None:
-        captured.compiled = True
-
-    create = torch.optim.Optimizer.__init__
-
-    def created(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        captured.created.add(optimizer)
-        create(optimizer, *args, **kwargs)
-
     targets = [(torch.cuda, name, value) for name, value in devices.replacements().items()]
     targets += [*_around_steps(devices), *distributed, *named.replacements(devices.device)]
-    targets += [
-        (torch.optim.Optimizer, "__init__", created),
-        (torch, "compile", compiled),
-        (torch.nn.Module, "compile", compiled_module),
-        (torch.UntypedStorage, "resize_", resized),
-    ]
+    targets += _noted(captured)
     previous = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
     stack.callback(torch._C._set_only_lift_cpu_tensors, previous)
@@ -150,6 +126,33 @@ def _replace(
     for target, name, value in targets:
         if hasattr(target, name):
             stack.enter_context(patch.object(target, name, value))
+
+
+def _noted(captured: Captured) -> list[tuple[Any, str, Any]]:
+    """Returns what replaces names whose calls a capture notes."""
+    resize, create = torch.UntypedStorage.resize_, torch.optim.Optimizer.__init__
+
+    def compiled(model: Any = None, **_: Any) -> Any:  # noqa: ANN401
+        captured.compiled = True
+        return model if model is not None else (lambda function: function)
+
+    def compiled_module(*_: object, **__: object) -> None:
+        captured.compiled = True
+
+    def resized(storage: Any, size: int) -> Any:  # noqa: ANN401
+        captured.recorder.storages.resized(storage, size)
+        return resize(storage, size)
+
+    def created(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        captured.created.add(optimizer)
+        create(optimizer, *args, **kwargs)
+
+    return [
+        (torch.optim.Optimizer, "__init__", created),
+        (torch, "compile", compiled),
+        (torch.nn.Module, "compile", compiled_module),
+        (torch.UntypedStorage, "resize_", resized),
+    ]
 
 
 def _around_steps(devices: Devices) -> list[tuple[Any, str, Any]]:
