@@ -20,6 +20,7 @@ from tutti.collectives.experiment import (
 from tutti.collectives.files.resolve import Experiment, resolve
 from tutti.schedules.errors import LayoutError
 from tutti.schedules.ir import candidates
+from tutti.schedules.proving import remarks
 
 
 def requested(**changes: Any) -> Experiment:
@@ -105,11 +106,24 @@ def test_all_takes_every_supporting_algorithm_once() -> None:
 
 def test_all_leaves_out_algorithms_that_need_equal_parts() -> None:
     laid_out = planned(algorithms="all", collective="all_gather", ranks=5, sizes=["40 B", "1 KiB"])
-    assert [one.notation for one in laid_out.left_out] == ["bruck", "pat"]
+    left_out = [(one.notation, one.where) for one in laid_out.left_out]
+    assert left_out == [("bruck", "5 ranks at 1 KiB"), ("pat", "5 ranks at 1 KiB")]
     assert "needs equal parts: 1 KiB" in laid_out.left_out[0].reason
     assert {"ring", "dissemination"} <= {case.algorithm for case in laid_out.cases}
-    with pytest.raises(LayoutError, match="needs equal parts"):
-        planned(algorithms="all", collective="all_to_all", ranks=5, sizes=["1 KiB"])
+    assert [size.bytes for case, size, _ in laid_out.points if case.name == "pat"] == [40]
+    for algorithms in ("all", ["direct", "pairwise"]):
+        with pytest.raises(LayoutError, match="needs equal parts"):
+            planned(algorithms=algorithms, collective="all_to_all", ranks=5, sizes=["1 KiB"])
+
+
+def test_a_named_algorithm_has_rows_at_the_sizes_that_divide() -> None:
+    sizes = ["8 B", "40 B", "1 KiB", "4 KiB", "40 KiB"]
+    laid_out = planned(algorithms=["direct"], collective="all_to_all", ranks=[4, 5], sizes=sizes)
+    points = [(case.schedule.ranks, size.bytes) for case, size, _ in laid_out.points]
+    assert points == [(4, 1 << 10), (4, 4 << 10), (4, 40 << 10), (5, 40), (5, 40 << 10)]
+    lines = remarks(laid_out, [])
+    assert lines[0].startswith("left out: direct on 4 ranks at 8 B and 40 B: this schedule of")
+    assert lines[1].startswith("left out: direct on 5 ranks at 3 sizes from 8 B to 4 KiB: this")
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others() -> None:

@@ -8,8 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import tutti
+from tutti.base.units import Size
 from tutti.cli.app import app
+from tutti.collectives.library import LibraryPlan
 from tutti.collectives.lowering import expand, timed
+from tutti.collectives.request import ComparisonRequest
 from tutti.collectives.trace_run import simulate_trace
 from tutti.formats.astrasim.networks import AstraSimNetwork, Dimension
 from tutti.formats.astrasim.reader import load_workload, simulate
@@ -21,8 +24,9 @@ from tutti.formats.chakra.trace import read_trace
 from tutti.formats.chakra.writer import write_trace
 from tutti.formats.formats import Options
 from tutti.formats.goal.text import write_goal, write_goal_binary
-from tutti.nccl.of_platform import LibraryTimes
+from tutti.nccl.of_platform import LibraryChoice, LibraryTimes, parts_of
 from tutti.platforms import PipeliningPostal, platform
+from tutti.workloads.operations import CollectiveCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,9 +140,10 @@ def test_nccl_selects_messages_by_size(tmp_path: Path) -> None:
     path = written(tmp_path, 16, *nodes)
     code, output = run(path, "-p", "dgx_h100_cluster", "--library", "nccl")
     assert code == 0, output
-    tree = "double_binary_tree:nccl,node=8,channels=8,16"
-    assert f"NCCL selects for all_reduce on 16 ranks: Tree ({tree})" in output
-    assert "NCCL selects for all_reduce on 16 ranks: Ring (ring:node=8,channels=8)" in output
+    tree = "nccl:tree,ll (double_binary_tree:nccl,node=8,channels=8,1)"
+    assert f"NCCL selects for all_reduce on 16 ranks: {tree}" in output
+    ring = "nccl:ring,simple (ring:node=8,channels=8)"
+    assert f"NCCL selects for all_reduce on 16 ranks: {ring}" in output
     assert "NCCL selects NVLSTree, which messages cannot represent: Ring instead" in output
 
 
@@ -148,13 +153,51 @@ def test_nccl_on_a_part_of_a_node_and_without_its_own_collective(tmp_path: Path)
     code, output = run(path, "-p", "dgx_h100", "--library", "nccl")
     assert code == 0, output
     for words in (
-        "all_to_all on 4 ranks: direct",
-        "NCCL has no all_to_all: sends and receives, all at once",
+        "all_to_all on 4 ranks: nccl:p2p,simple (direct)",
         "barrier on 4 ranks: dissemination",
-        "broadcast on 4 ranks: Ring (chain:segments=",
-        "inferred: NCCL's graphs for 4 GPUs per node are those of complete nodes",
+        "broadcast on 4 ranks: nccl:ring,ll (chain:segments=128)",
+        "inferred: the graphs of NCCL 2.28.9 for 4 GPUs of a node are those of the complete node",
     ):
         assert words in output
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "collective", "size"),
+    [
+        ("dgx_h100", 8, "broadcast", 1 << 20),
+        ("dgx_h100_cluster", 16, "reduce", 1 << 16),
+        ("dgx_h100_cluster", 16, "all_reduce", 1 << 18),
+        ("dgx_h100_cluster", 16, "all_to_all", 16 * 4 * 100_003),
+    ],
+)
+def test_a_library_has_the_schedules_of_run(
+    name: str, ranks: int, collective: str, size: int
+) -> None:
+    """One question, one answer: `trace run --library nccl`, `-a nccl:...` and `run nccl:...`."""
+    machine = platform(name)
+    choice = LibraryChoice.of("nccl", machine)
+    call = CollectiveCall(collective, tuple(range(ranks)), root=ranks - 3)
+    ((_, chosen),) = choice(call, size)
+    (line,) = choice.selected
+    label = line.partition(": ")[2].partition(" ")[0]
+    ((_, named),) = parts_of(machine, label)(call, size)
+    request = ComparisonRequest(
+        platform=machine,
+        collective=collective,
+        ranks=[ranks],
+        sizes=[Size(bytes=size)],
+        algorithms=[label],
+        root=ranks - 3,
+    )
+    library = LibraryPlan.of(machine)
+    assert library is not None
+    (case,) = library.schedules(label, request, ranks)
+    if isinstance(chosen, str):
+        assert chosen == named == case.schedule.name
+    else:
+        assert not isinstance(named, str)
+        assert chosen.to_text() == named.to_text() == case.schedule.to_text()
+        assert chosen.root == (ranks - 3 if collective == "reduce" else None)
 
 
 def test_a_version_and_a_system_may_follow(tmp_path: Path) -> None:
@@ -226,7 +269,7 @@ def test_uneven_nodes_are_refused(tmp_path: Path) -> None:
         written(tmp_path, 9, *STEP[:2]), "-p", "dgx_h100_cluster", "--library", "nccl"
     )
     assert code == 2
-    assert "different numbers of ranks of a group: 9 ranks on 2 nodes of 8 GPUs" in output
+    assert "--library: 9 ranks do not fill nodes of 8 GPUs equally" in output
 
 
 @pytest.mark.parametrize("write", [write_trace, write_goal, write_goal_binary])

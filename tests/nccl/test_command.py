@@ -79,3 +79,11 @@ def test_sends_and_receives_state_what_predicts_them() -> None:
         words = ["nccl", "explain", "-c", collective, "-s", "16MiB"]
         text = " ".join(CliRunner().invoke(app, words).stdout.split())
         assert ("NCCL has no model of all_to_all" in text) == is_noted
+        assert "round down" not in text
+    words = ["nccl", "explain", "-c", "all_to_all", "--nodes", "3", "-b", "1000000", "-e", "4M"]
+    text = " ".join(CliRunner().invoke(app, words).stdout.split())
+    assert " 1000000 B P2P " in text
+    assert (
+        "1000000 B is not a multiple of 24 ranks x 4 B (float32), nor are 2 other sizes. " in text
+    )
+    assert "nccl-tests round down, to 999,936 B; `tutti run` takes such sizes only" in text

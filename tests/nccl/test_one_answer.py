@@ -190,7 +190,7 @@ def test_a_prediction_beyond_the_links_is_remarked(tmp_path: Path) -> None:
         ("run", "nccl", "-s", "8GiB"),
     ):
         done = call(*command, *options, cwd=tmp_path)
-        assert "102.9% of the bound: more than the links" in " ".join(done.stderr.split())
+        assert "102.9% of the bound: faster than latency and links" in " ".join(done.stderr.split())
 
 
 def test_verbs_print_the_same_number(tmp_path: Path) -> None:
@@ -335,7 +335,9 @@ def test_the_times_of_a_rank_are_means_of_its_channels() -> None:
 def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:
     arguments = ("-p", "dgx_h100_cluster", "--ranks", "16", "--size", "1MiB")
     single = call("run", "ring", *arguments, cwd=tmp_path)
-    assert "it uses 1 of the 8 network adapters of a node" in single.stderr
+    assert "it uses 1 of the 8 network adapters of a node; `nccl:ring`" in single.stderr
+    partial = call("run", "ring", *arguments[:3], "20", *arguments[4:], cwd=tmp_path)
+    assert "need complete nodes: 16 or 24 ranks" in " ".join(partial.stderr.split())
     rotated = call("run", "nccl:ring", *arguments, cwd=tmp_path)
     assert "network adapters" not in rotated.stderr
 
@@ -348,7 +350,7 @@ def test_a_ring_on_one_adapter_is_remarked(tmp_path: Path) -> None:
         ("nccl:tree,ll", "a3_mega", "8", "are not known"),
         ("nccl:pat", "dgx_h100_cluster", "16", "is not implemented with PAT"),
         ("nccl:ring", "dgx_h100_cluster", "12", "do not fill nodes of 8 GPUs"),
-        ("nccl:ring", "cray_xc30", "12", "depends on the library of a platform"),
+        ("nccl:ring", "cray_xc30", "12", "of a library that cray_xc30 does not have"),
     ],
 )
 def test_refuses(notation: str, where: str, ranks: str, problem: str, tmp_path: Path) -> None:
@@ -375,10 +377,12 @@ def test_refuses(notation: str, where: str, ranks: str, problem: str, tmp_path: 
 def test_other_collectives_agree(name: str, ranks: int, collective: str) -> None:
     where = platform(name)
     assert where.library is not None
-    rows = tutti.compare(where, collective=collective, ranks=[ranks], sizes=["1 GiB"],
-                         algorithms=[where.library.name])  # fmt: skip
+    name = where.library.name
+    rows = tutti.compare(where, collective=collective, ranks=[ranks], sizes=["8 GiB"],
+                         algorithms=[name])  # fmt: skip
     times = dict(rows.select("algorithm", "time_ps").iter_rows())
-    assert times[where.library.name] == pytest.approx(times["library"], rel=AGREEMENT)
+    assert times[name] == pytest.approx(times["library"], rel=AGREEMENT)
+    assert all(limit <= 1 for limit in rows.filter(algorithm=name)["of_limit"])
 
 
 @pytest.mark.parametrize("size", [1 << 12, 1 << 18, 1 << 24])

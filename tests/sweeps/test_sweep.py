@@ -312,9 +312,11 @@ def test_file_changed_during_a_sweep_is_detected(tables: dict[str, Any], tmp_pat
 
 def test_a_size_that_suits_no_schedule_names_its_point(tables: dict[str, Any]) -> None:
     tables["experiment"] |= {"collective": "all_to_all", "algorithms": ["pairwise"]}
-    tables["sweep"] = {"grid": {"ranks": [2, 3], "sizes": ["8 B"]}}
-    with pytest.raises(LayoutError, match=r"sweep, point 2 of 2 \(ranks = 3, sizes = \"8 B\"\)"):
+    tables["sweep"] = {"grid": {"ranks": [5, 3], "sizes": ["8 B"]}}
+    with pytest.raises(LayoutError, match=r"sweep, point 1 of 2 \(ranks = 5, sizes = \"8 B\"\)"):
         tutti.sweep(tables, workers=1)
+    tables["sweep"] = {"grid": {"ranks": [2, 3], "sizes": ["8 B"]}}
+    assert tutti.sweep(tables, workers=1)["ranks"].unique().to_list() == [2]
 
 
 def schedule_text(name: str) -> str:

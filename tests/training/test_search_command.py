@@ -222,6 +222,9 @@ def test_a_gain_below_a_thousandth_is_no_recommendation(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "keep the default" in done.output
     assert "[algorithms]" not in done.output
+    lines = done.output.splitlines()
+    (heading,) = (at for at, line in enumerate(lines) if line.startswith("collective"))
+    assert all("default" in line.split() for line in lines[heading + 1 : heading + 3])
 
 
 def test_a_gain_that_the_plan_does_not_have_is_no_recommendation(tmp_path: Path) -> None:
@@ -232,14 +235,23 @@ def test_a_gain_that_the_plan_does_not_have_is_no_recommendation(tmp_path: Path)
     ideal = replace(read.configurations[1], name="ideal")
     found = AlgorithmSearch(slow, ideal, algorithms=["ring"])
     found.run()
-    assert found.changes
-    equal = StepTiming(compute=1.0)
-    assert "keep the default" in str(search_view([found], lambda _: equal).below[0])
+    changes = dict(found.changes)
+    assert changes
 
-    def faster(run: TrainingResult) -> StepTiming:
-        return StepTiming(compute=1.0 if run is found.default else 0.9)
+    def faster(run: TrainingResult) -> float:
+        return 1.0 if run is found.default else 0.9
 
-    assert "[algorithms]" in search_view([found], faster).below
+    found.settle(faster)
+    assert "[algorithms]" in search_view([found]).below
+    found.settle(lambda _: 1.0)
+    assert found.declined is not None
+    assert found.declined.algorithms == changes
+    assert found.best is found.default
+    shown = search_view([found], lambda _: StepTiming(compute=1.0))
+    assert "of the simulated step, but less than 0.1 % of the step" in str(shown.below[0])
+    (table,) = shown.tables
+    assert {table.columns[2].text(row) for row in table.rows} == {DEFAULT}
+    assert not any(shown.data[0].frame()["is_chosen"])
 
 
 def test_only_named_algorithms_have_remarks_of_refusals(

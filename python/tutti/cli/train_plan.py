@@ -22,6 +22,7 @@ from tutti.training.files.job import cluster_of, sequences_of, unlike_platform
 from tutti.training.files.step_file import remarked_model
 from tutti.training.plan import Ranked, ranked, simulate_fastest
 from tutti.training.plan.efficiency import unmeasured
+from tutti.training.plan.explain import of_batch
 from tutti.training.plan.view.plan import plan_view
 
 _SIMULATED = 10
@@ -68,8 +69,11 @@ def plan(job: JobOptions, degrees: Degrees, output: Shown) -> None:
     most = output.simulate
     if most is None:
         most = _SIMULATED if cluster.gpus <= _LARGE else _SIMULATED_LARGE
+    sequences = sequences_of(job, model)
+    if text := of_batch(cluster.gpus, sequences, degrees.fixed):
+        remark(text)
     with Progress("ranking plans"):
-        found = ranked(model, cluster, sequences_of(job, model), degrees.fixed)
+        found = ranked(model, cluster, sequences, degrees.fixed)
     study = Study[Ranked]()
     best, _ = study.several(
         "simulating plans",

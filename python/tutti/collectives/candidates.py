@@ -34,9 +34,10 @@ from tutti.schedules.errors import AlgorithmError, LayoutError
 from tutti.schedules.ir import Schedule, candidates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tutti import _core
+    from tutti.base.units import Size
     from tutti.collectives.case import Figures
     from tutti.collectives.pruning import Known, Pruned
     from tutti.platforms.machine import Platform
@@ -287,12 +288,8 @@ class _Planner:
             return
         for case in found:
             self._fitting.add(place)
-            reason = self._why_not(case)
-            if reason:
-                self._left_out.append(LeftOut(case.name, ranks, reason))
-            else:
-                # Sizes may differ in the costs of the protocol, with equal names.
-                self._cases[ranks, (case.name, case.schedule.name, case.sizes)] = case
+            # Sizes may differ in the costs of the protocol, with equal names.
+            self._admit(case, (ranks, (case.name, case.schedule.name, case.sizes)))
 
     def tune(self, ranks: int) -> None:
         """Adds each algorithm with its best arguments, at the sizes at which they are best."""
@@ -369,12 +366,7 @@ class _Planner:
         if key in self._known:
             return  # two arguments that select the same schedule
         self._known.add(key)
-        case = self._with_distinct_name(case, key)
-        reason = self._why_not(case)
-        if reason:
-            self._left_out.append(LeftOut(case.schedule.name, ranks, reason))
-        else:
-            self._cases[key] = case
+        self._admit(self._with_distinct_name(case, key), key)
 
     def _with_distinct_name(self, case: TimedSchedule, key: tuple[int, object]) -> TimedSchedule:
         """Returns the case with a distinct name, as names identify rows of results.
@@ -408,20 +400,27 @@ class _Planner:
         self._names[ranks, file] = key
         return replace(case, algorithm=file, schedule=renamed(case.schedule, file))
 
-    def _why_not(self, case: TimedSchedule) -> str:
-        """Returns why a schedule that fits is not measured; empty if it is measured."""
-        request = self._request
-        if request.algorithms is None:
-            datatype = request.datatype
-            sizes = [s for s in request.sizes if case.sizes is None or s.bytes in case.sizes]
-            refused = unequal_parts(case.schedule, request.platform, sizes=sizes, datatype=datatype)
-            if refused:
-                self._unequal.append(refused)
-                return refused.problem
+    def _admit(self, case: TimedSchedule, key: tuple[int, object]) -> None:
+        """Adds a case at the sizes that its schedule can use, and notes what is left out."""
+        request, ranks = self._request, key[0]
         limit = request.messages_limit
-        if limit is None or case.messages is None or case.messages <= limit:
-            return ""
-        return f"about {case.messages:,} messages, above the limit of {limit:,} (limits.messages)"
+        if limit is not None and case.messages is not None and case.messages > limit:
+            reason = f"about {case.messages:,} messages, above the limit of {limit:,}"
+            self._left_out.append(LeftOut(case.name, ranks, f"{reason} (limits.messages)"))
+            return
+        sizes = [s for s in request.sizes if case.sizes is None or s.bytes in case.sizes]
+        refused = unequal_parts(
+            case.schedule, request.platform, sizes=sizes, datatype=request.datatype
+        )
+        kept = [size for size in sizes if size.bytes not in refused]
+        if refused:
+            self._unequal += refused.values()
+            reason = next(iter(refused.values())).problem
+            lacking = _listed([s for s in sizes if s.bytes in refused]) if kept else ""
+            self._left_out.append(LeftOut(case.name, ranks, reason, lacking))
+            case = replace(case, sizes=frozenset(size.bytes for size in kept))
+        if kept:
+            self._cases[key] = case
 
     def tried(self) -> PlanResult:
         """Returns the plan and what does not fit."""
@@ -448,6 +447,13 @@ def _everything(
     collective, platform = request.collective, request.platform
     named = candidates(collective, ranks, root=request.root, routes=platform.routes)
     return named + winners(platform, collective, ranks, request.sizes, done=done)
+
+
+def _listed(sizes: Sequence[Size]) -> str:
+    """Returns up to two sizes, or the number of sizes with the first and the last."""
+    if len(sizes) > 2:
+        return f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]}"
+    return " and ".join(map(str, sizes))
 
 
 def _identity(algorithm: str | Schedule, case: TimedSchedule) -> object:

@@ -145,14 +145,15 @@ def has_energy(platform: Platform) -> bool:
 
 def unequal_parts(
     schedule: Schedule, platform: Platform, *, sizes: Sequence[Size], datatype: str
-) -> LayoutError | None:
-    """Returns why a schedule that needs equal chunks cannot use one of the sizes; None if it can.
+) -> dict[int, LayoutError]:
+    """Returns the errors of the sizes, in bytes, that a schedule of equal chunks cannot use.
 
     Raises:
         LayoutError: A size does not match the datatype or the collective of any schedule.
     """
+    refused: dict[int, LayoutError] = {}
     if not schedule.moves_chunks:
-        return None
+        return refused
     builder = CaseBuilder(platform, datatype=datatype)
     for size in sizes:
         try:
@@ -160,8 +161,8 @@ def unequal_parts(
         except LayoutError as error:
             if error.kind != "unequal_parts":
                 raise
-            return error
-    return None
+            refused[size.bytes] = error
+    return refused
 
 
 def run_all(

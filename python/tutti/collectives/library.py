@@ -19,7 +19,7 @@ from tutti.platforms.contention import FlowLevel
 from tutti.platforms.library import with_schedule
 from tutti.schedules.errors import AlgorithmError
 from tutti.schedules.ir import Schedule, schedule
-from tutti.view.quantity import format_size, format_time
+from tutti.view.quantity import exact_size, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -171,7 +171,7 @@ class LibraryPlan:
             return {"model": model}
         hops = one.hops
         if hops is not None and one.interval is not None:
-            step, rate = self._step(hops, model), _per_byte(hops.rate)
+            step, rate = self._step(hops, model), _slower(rate, hops.rate)
             gap = Time(ps=rate.core.of(one.interval))
             return {"model": LogGP(L=step, o=Time(ps=0), g=gap, G=rate, launch=model.launch)}
         if not rate:
@@ -179,7 +179,7 @@ class LibraryPlan:
         step, ports = Time(ps=model.alpha_p.ps + model.alpha_r.ps), {}
         if hops is not None:
             step = self._step(hops, model)
-            rate = max(rate, _per_byte(hops.rate), key=_ps_per_gb)
+            rate = _slower(rate, hops.rate)
             ports = {"per_message": _per_byte(hops.rate / one.concurrent)}
         ports |= {"injection": rate, "ejection": rate}
         none = {"alpha_r": Time(ps=0), "beta": TimePerByte.parse("0 ns/B")}
@@ -260,8 +260,8 @@ class LibraryPlan:
         several = f", the most of {len(shares)} sizes" if len(shares) > 1 else ""
         time = format_time(self.baselines[most].time_ps)
         text = f"the model of {self.model.title} predicts {time} for {ranks} ranks at "
-        text += f"{format_size(size)}, {shares[most]:.1%} of the bound{several}"
-        return [f"{text}: more than the links of the platform carry"]
+        text += f"{exact_size(size)}, {shares[most]:.1%} of the bound{several}"
+        return [f"{text}: faster than latency and links of the platform allow"]
 
     def difference(
         self, name: str, ranks: int, points: Sequence[tuple[int, int]], run_of: RunOf
@@ -286,7 +286,7 @@ class LibraryPlan:
         predicted = self.predicted[name, ranks, size]
         several = f", the most of {len(different)} sizes" if len(different) > 1 else ""
         text = (
-            f"{name} on {ranks} ranks takes {format_time(time)} at {format_size(size)}{several}; "
+            f"{name} on {ranks} ranks takes {format_time(time)} at {exact_size(size)}{several}; "
             f"the model of {self.model.title} has {format_time(predicted.time_ps)} ({share:+.0%})"
         )
         run = run_of(name, ranks, size)
@@ -307,8 +307,10 @@ class LibraryPlan:
         return ""
 
 
-def _ps_per_gb(rate: TimePerByte) -> int:
-    return rate.core.of(10**9)
+def _slower(port: TimePerByte | None, bytes_per_s: float) -> TimePerByte:
+    """Returns the slower rate: that of a port with a protocol, or what NCCL's model predicts."""
+    rates = filter(None, (port, _per_byte(bytes_per_s)))
+    return max(rates, key=lambda rate: rate.core.of(10**9))
 
 
 def _per_byte(bytes_per_s: float) -> TimePerByte:
@@ -321,11 +323,12 @@ def one_adapter(model: LibraryModel, notation: str, ranks: int) -> str:
     is_single = notation.strip() in {"ring", "ring:backward", "ring:bidirectional"}
     if not is_single or per_node < 2 or ranks <= per_node:
         return ""
+    text = f"{notation} is one ring: it uses 1 of the {per_node} network adapters of a node; "
+    if ranks % per_node:
+        below = ranks // per_node * per_node
+        return f"{text}rings that use all need complete nodes: {below} or {below + per_node} ranks"
     rotated = with_schedule(f"`{model.name}:ring`", f"ring:node={per_node},channels={per_node}")
-    return (
-        f"{notation} is one ring: it uses 1 of the {per_node} network adapters of a node; "
-        f"{rotated} uses all, as {model.title} does"
-    )
+    return f"{text}{rotated} uses all, as {model.title} does"
 
 
 def with_baselines(plan: ComparisonPlan, measured: pl.DataFrame) -> pl.DataFrame:

@@ -71,11 +71,24 @@ class MeasurementPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A schedule that is not measured at a rank count, and the reason."""
+    """A schedule that is not measured at a rank count, and the reason.
+
+    Attributes:
+        notation: The algorithm or the name of the schedule.
+        ranks: The rank count.
+        reason: Why it is left out.
+        sizes: The sizes at which it is left out; empty for all.
+    """
 
     notation: str
     ranks: int
     reason: str
+    sizes: str = ""
+
+    @property
+    def where(self) -> str:
+        """The rank count and the sizes, if it is measured at others."""
+        return f"{self.ranks} ranks" + (f" at {self.sizes}" if self.sizes else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +145,11 @@ class ComparisonRequest:
         Raises:
             AlgorithmError: The algorithm does not fit.
         """
+        if is_library(algorithm):
+            name = self.platform.name
+            problem = f"{algorithm} is an algorithm of a library that {name} does not have"
+            hint = "dgx_h100 and dgx_h100_cluster have NCCL, mi300x has RCCL"
+            raise AlgorithmError(problem, kind="argument", hint=hint)
         laid_out = lay_out(
             algorithm,
             collective=self.collective,

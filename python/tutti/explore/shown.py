@@ -46,7 +46,7 @@ def _styles(found: Compared | Preview) -> dict[str, dict[str, Any]]:
 def compared_json(found: Compared | Preview) -> dict[str, Any]:
     """Returns a comparison: cells of the decision map, curves and styles."""
     case = found.case
-    left_out = [f"{one.notation}, {one.ranks} ranks: {one.reason}" for one in found.plan.left_out]
+    left_out = [f"{one.notation}, {one.where}: {one.reason}" for one in found.plan.left_out]
     reasons = words.Reasons(found.plan.experiment.ps_per_byte, found.plan)
     return {
         "key": found.key,

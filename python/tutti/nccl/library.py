@@ -21,7 +21,7 @@ from tutti.nccl.schedules import (
 )
 from tutti.nccl.settings import COLLECTIVES, PROTOCOLS
 from tutti.nccl.tuning import best, candidates
-from tutti.nccl.versions import version
+from tutti.nccl.versions import known_versions, version
 from tutti.platforms.library import Hops, LibrarySchedule, Prediction
 from tutti.schedules.errors import AlgorithmError
 
@@ -61,9 +61,26 @@ def model_of(library: Library) -> NcclLibrary:
     if library.system and (library.name == RCCL) != bool(gfx):
         problem = f"{library.system} has {'RCCL' if gfx else 'NCCL'}"
         raise mistake(problem, source="library", key="name", value=library.name)
-    known = rccl_version(gfx, library.version) if gfx else library.version
-    name = known if library.name == RCCL else version(known).name
-    return NcclLibrary(library.system, name, library.node_npus, library.name)
+    if not library.system:
+        name = library.version if library.name == RCCL else version(library.version).name
+        return NcclLibrary("", name, library.node_npus, library.name)
+    return of_system(library.system, library.version, library.node_npus)
+
+
+def of_system(system: str, release: str | None = None, node_npus: int = 0) -> NcclLibrary:
+    """Returns the model of NCCL or RCCL on nodes of a system.
+
+    Args:
+        system: The name of the system.
+        release: The version; None is the latest that tutti knows.
+        node_npus: The GPUs of a node of the platform; 0 if they are those of the system.
+
+    Raises:
+        ConfigError: The version or the system is unknown.
+    """
+    if gfx := preset_of(system).gfx:
+        return NcclLibrary(system, rccl_version(gfx, release), node_npus, RCCL)
+    return NcclLibrary(system, version(release or known_versions()[-1]).name, node_npus)
 
 
 @dataclass(frozen=True)
@@ -123,7 +140,7 @@ class NcclLibrary:
         complete = preset.one_node, preset.several_nodes
         if layout.width in {preset.gpus_per_node, *preset.parts}:
             return ""
-        text += f" for {layout.width} GPUs of a node"
+        text += f" for {layout.width} GPU{'s' if layout.width > 1 else ''} of a node"
         if part is not None:
             least = max(each for each in preset.parts if each <= layout.width)
             is_complete = (part.one_node, part.several_nodes) == complete
@@ -131,7 +148,7 @@ class NcclLibrary:
         if layout.nodes == 1 and not layout.pairs:
             return f"{text} are those of the complete node"
         share = "NVLinks" if layout.nodes == 1 else "network adapters"
-        return f"{text} are those of the complete node, with the channels of their {share}"
+        return f"{text} are those of the complete node, with the channels of the used {share}"
 
     def on(self, layout: Layout) -> NcclSystem:
         """Returns NCCL's view of a communicator."""
@@ -215,6 +232,11 @@ class NcclLibrary:
         found = (self._rate_reason(predicted.algorithm, ranks), of_rate)
         return ". ".join(filter(None, found))
 
+    def notation(self, row: Candidate) -> str:
+        """Returns the notation of a candidate, such as `nccl:tree,ll128`."""
+        word = next(word for word, name in WORDS.items() if name == row.algorithm)
+        return f"{self.name}:{word},{row.protocol.lower()}"
+
     def _rate_reason(self, algorithm: str, ranks: Ranks) -> str:
         layout = self.layout(ranks)
         if algorithm == "Tree" and layout.nodes == 2:
@@ -275,19 +297,20 @@ class NcclLibrary:
                 other = f"`{self.name}:ring`, which has a schedule"
             hint = f"{self._explanation(collective, layout, size)}, or name {other}"
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
-        word = next(word for word, name in WORDS.items() if name == row.algorithm)
         in_switches = row.algorithm in _IN_SWITCHES
         count = concurrent_channels(row.algorithm, collective, layout, laid_out)
+        is_relayed = collective == "scatter" and not isinstance(laid_out, str)
+        is_in_turn = is_relayed or collective in CHAINED
         return LibrarySchedule(
-            label=f"{self.name}:{word},{row.protocol.lower()}",
+            label=self.notation(row),
             schedule=laid_out,
             model=f"{self.name}_nvls" if in_switches else f"{self.name}_{row.protocol.lower()}",
             launch_ps=round(row.latency * _PS) if in_switches else None,
             links=_links(row.algorithm, layout),
             predicted=_prediction(row),
-            interval=_interval(laid_out, size, count) if collective in CHAINED else None,
+            interval=_interval(laid_out, size, count) if is_in_turn else None,
             concurrent=count,
-            hops=self._hops(row, collective, layout),
+            hops=_relayed(row) if is_relayed else self._hops(row, collective, layout),
         )
 
     def _hops(self, row: Candidate, collective: str, layout: Layout) -> Hops | None:
@@ -305,6 +328,11 @@ class NcclLibrary:
             between = nodes  # the chain of most channels returns to the node of the root
         rate = 1e9 * row.bandwidth * (1 if is_chain else count / ranks)
         return Hops(round(row.latency * _PS), count, between, rate)
+
+
+def _relayed(row: Candidate) -> Hops:
+    """Returns the two messages of a block that changes rails; the ports limit the rate."""
+    return Hops(round(row.latency * _PS), count=2, between=1, rate=1e9 * row.bandwidth)
 
 
 def _equal_nodes(ranks: int, nodes: int) -> str | None:

@@ -9,7 +9,6 @@ other candidate of NCCL takes their place.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,11 +20,11 @@ from tutti.measured.tune.library_defaults import (
 )
 from tutti.measured.tune.targets import library_of
 from tutti.nccl.libraries import MPI, NAMES, NCCL, PLATFORM
-from tutti.nccl.p2p import P2P
-from tutti.nccl.presets import partial_system, preset_names, preset_of
-from tutti.nccl.schedules import Layout, notation_of
+from tutti.nccl.library import of_system
+from tutti.nccl.p2p import P2P, P2P_COLLECTIVES
+from tutti.nccl.presets import preset_names, preset_of
 from tutti.nccl.settings import COLLECTIVES
-from tutti.nccl.tuning import best, candidates
+from tutti.nccl.tuning import best
 from tutti.platforms.library import with_schedule
 from tutti.schedules.errors import AlgorithmError
 
@@ -121,12 +120,14 @@ class LibraryChoice:
     Attributes:
         library: `nccl`, `openmpi` or `mpich`.
         detail: The NCCL system, or the release line of an MPI library.
+        release: The version of NCCL; None is the latest.
         selected: Sizes of collectives by a line that states the choice.
         notes: What differs from the library, a line each.
     """
 
     library: str
     detail: str
+    release: str | None = None
     selected: dict[str, set[int]] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
@@ -154,16 +155,16 @@ class LibraryChoice:
         known = (own.system if own is not None and own.name == NCCL else "") or None
         if name == NCCL and colon:
             preset_of(detail)
-            known = detail
+            return cls(NCCL, detail)
         if known is None:
             problem, expected = f"the library of {platform.name} is not known", NAMES[1:]
             if name == NCCL:
                 problem = f"NCCL's graphs on {platform.name} are not known"
                 expected = tuple(f"nccl:{each}" for each in preset_names())
             raise mistake(problem, source="--library", expected=f"one of {', '.join(expected)}")
-        return cls(NCCL, known)
+        return cls(NCCL, known, own.version if own is not None else None)
 
-    def __call__(self, call: CollectiveCall, size: int) -> Parts:
+    def __call__(self, call: CollectiveCall, size: int) -> LibraryParts:
         """Returns the schedules of a collective.
 
         Args:
@@ -176,11 +177,11 @@ class LibraryChoice:
         """
         algorithm = ""
         if self.library == NCCL:
-            algorithm, notation = self._nccl(call, size)
-            parts: Parts = [(call.collective, notation)]
+            algorithm, found = self._nccl(call, size)
+            parts: LibraryParts = [(call.collective, found)]
         else:
-            parts = self._mpi(call, size)
-        laid_out = ", then ".join(notation for _, notation in parts)
+            parts = [*self._mpi(call, size)]
+        laid_out = ", then ".join(one if isinstance(one, str) else one.name for _, one in parts)
         named = with_schedule(algorithm or laid_out, laid_out)
         line = f"{call.collective} on {len(call.group)} ranks: {named}"
         self.selected.setdefault(line, set()).add(size)
@@ -206,38 +207,31 @@ class LibraryChoice:
             raise mistake(problem, source="--library", expected="--algorithm NAME")
         return parts
 
-    def _nccl(self, call: CollectiveCall, size: int) -> tuple[str, str]:
-        """Returns NCCL's name of an algorithm, empty without one, and the schedule."""
-        if call.collective == "barrier":
+    def _nccl(self, call: CollectiveCall, size: int) -> tuple[str, str | Schedule]:
+        """Returns the notation of NCCL's algorithm, empty without one, and the schedule."""
+        collective, group = call.collective, sorted(call.group)
+        if collective == "barrier":
             return "", "dissemination"
-        if call.collective not in COLLECTIVES:
-            self.notes[f"NCCL has no {call.collective}: sends and receives, all at once"] = None
+        if collective not in {**COLLECTIVES, **P2P_COLLECTIVES}:
+            self.notes[f"NCCL has no {collective}: sends and receives, all at once"] = None
             return "", "direct"
-        width, nodes = self._layout(call, preset_of(self.detail).gpus_per_node)
-        known = partial_system(self.detail, nodes, width)
-        if width != preset_of(self.detail).gpus_per_node:
-            text = f"inferred: NCCL's graphs for {width} GPUs per node are those of complete nodes"
-            self.notes[text] = None
-        rows = candidates(known, call.collective, size)
-        favourite = best(rows, call.collective).algorithm
-        by_messages = [row for row in rows if row.algorithm in _BY_MESSAGES]
-        algorithm = best(by_messages, call.collective).algorithm
-        if favourite != algorithm:
-            text = f"NCCL selects {favourite}, which messages cannot represent: {algorithm} instead"
-            self.notes[text] = None
-        return algorithm, notation_of(algorithm, call.collective, Layout(width, nodes))
-
-    def _layout(self, call: CollectiveCall, gpus: int) -> tuple[int, int]:
-        """Returns the ranks per node of a group, and the number of nodes."""
-        widths = Counter(rank // gpus for rank in call.group)
-        if list(call.group) != sorted(call.group):
+        if list(call.group) != group:
             text = "inferred: rings follow the order of ranks in groups; NCCL orders them by node"
             self.notes[text] = None
-        if len(set(widths.values())) > 1:
-            problem = f"the nodes have different numbers of ranks of a group: {len(call.group)} "
-            problem += f"ranks on {len(widths)} nodes of {gpus} GPUs"
-            raise mistake(problem, source="--library", expected="--algorithm NAME")
-        return next(iter(widths.values())), len(widths)
+        model = of_system(self.detail, self.release)
+        try:
+            rows = model.candidates(collective, group, size)
+            favourite = best(rows, collective).algorithm
+            by_messages = best([row for row in rows if row.algorithm in _BY_MESSAGES], collective)
+            one = model.schedule(model.notation(by_messages), collective, group, size, call.root)
+        except AlgorithmError as error:
+            raise mistake(error.problem, source="--library", expected="--algorithm NAME") from None
+        if favourite != by_messages.algorithm:
+            text = f"NCCL selects {favourite}, which messages cannot represent"
+            self.notes[f"{text}: {by_messages.algorithm} instead"] = None
+        if note := model.note(group):
+            self.notes[note] = None
+        return one.label, one.schedule
 
 
 def parts_of(platform: Platform, notation: str) -> Callable[[CollectiveCall, int], LibraryParts]:
@@ -258,7 +252,8 @@ def parts_of(platform: Platform, notation: str) -> Callable[[CollectiveCall, int
 
     def parts(call: CollectiveCall, size: int) -> LibraryParts:
         try:
-            one = library.model.schedule(notation, call.collective, sorted(call.group), size)
+            group = sorted(call.group)
+            one = library.model.schedule(notation, call.collective, group, size, call.root)
         except AlgorithmError as error:
             raise mistake(error.problem, source="--algorithm", value=notation) from None
         if one.predicted.algorithm not in _BY_MESSAGES:

@@ -30,12 +30,13 @@ def simulated(collective: str) -> str:
 
 
 def p2p_candidates(
-    system: NcclSystem, latencies: tuple[float, float], size: int
+    system: NcclSystem, collective: str, latencies: tuple[float, float], size: int
 ) -> list[Candidate]:
     """Returns sends and receives with LL and with Simple.
 
     Args:
         system: The system of the communicator.
+        collective: The collective.
         latencies: The launch and a step of a ring in us, with LL and with Simple.
         size: The size in bytes by the convention of nccl-tests.
     """
@@ -48,7 +49,7 @@ def p2p_candidates(
             why = f"messages have {message:,} B, {than} {_LL_THRESHOLD:,} B"
             rows.append(Candidate(P2P, protocol, refusal=why))
             continue
-        transfer = _transfer(system, size) / (_LL_RATE if short else 1)
+        transfer = _transfer(system, collective, size) / (_LL_RATE if short else 1)
         rows.append(
             Candidate(
                 P2P,
@@ -68,12 +69,19 @@ def p2p_latencies(model: Model) -> tuple[float, float]:
     return launch[0] + step[0], launch[2] + step[2]
 
 
-def _transfer(system: NcclSystem, size: int) -> float:
-    """Returns the time of the bytes of the busiest GPU, in us."""
+def _transfer(system: NcclSystem, collective: str, size: int) -> float:
+    """Returns the time of the bytes of the busiest GPU, in us.
+
+    Where messages change rails in the sender's node, a scatter uses all network adapters of the
+    root's node, and the port of the root limits it, as it limits simulated messages. A gather uses
+    the adapter of the root alone.
+    """
     width, ranks = system.gpus_per_node, system.ranks
     near, far = size * (width - 1) / ranks, size * (ranks - width) / ranks
     if far and width > 1 and system.nvswitch:
-        near += far * (width - 1) / width
+        is_spread = collective == "scatter"
+        near += far if is_spread else far * (width - 1) / width
+        far /= width if is_spread else 1
     ring = system.graph("ring")
     adapter = system.adapter or ring.channels * ring.inter / width
     within = near / (1000 * system.gpu_rate) if near else 0.0

@@ -9,7 +9,8 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
-from tutti.base.files.mistakes import known_name
+from tutti.base.errors import TuttiError
+from tutti.base.files.mistakes import known_name, mistake
 from tutti.nccl.system import Cpu, Graph, NcclSystem, Pattern
 
 _Row = tuple[int, float, float, str, str, Pattern, bool]
@@ -77,7 +78,21 @@ def preset_of(name: str) -> Preset:
         ConfigError: The name is unknown.
     """
     known = _presets()
+    if name not in known and (of := _of_platform(name)):
+        hint = f"nodes of the platform {name} have the system {of}"
+        raise mistake("unknown system", source="NCCL system", value=name, hint=hint)
     return known[known_name(name, known, what="system", source="NCCL system")]
+
+
+def _of_platform(name: str) -> str:
+    """Returns the system of a built-in platform; empty if there is none."""
+    from tutti.platforms import platform
+
+    try:
+        library = platform(name).library
+    except TuttiError:
+        return ""
+    return library.system if library is not None and library.system in _presets() else ""
 
 
 def system(name: str, nodes: int) -> NcclSystem:

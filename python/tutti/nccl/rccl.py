@@ -126,7 +126,8 @@ class _Model:
             why = "RCCL's constants state no latency of sends and receives between nodes"
             return [Candidate("P2P", protocol, refusal=why) for protocol in ("LL", "Simple")]
         launch, step = self.tuning.base_latency, self.tuning.Ring.nvlink
-        return p2p_candidates(self.system, (launch[0] + step[0], launch[2] + step[2]), size)
+        latencies = launch[0] + step[0], launch[2] + step[2]
+        return p2p_candidates(self.system, self.collective, latencies, size)
 
     def _refusal(self, algorithm: str, protocol: str) -> str:
         if protocol == "LL128":

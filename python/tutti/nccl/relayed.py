@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from tutti.schedules.builder import ScheduleBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tutti.schedules.builder import RankProgram
     from tutti.schedules.ir import Schedule
 
@@ -40,6 +42,47 @@ def relayed_all_to_all(width: int, nodes: int, pieces: int) -> Schedule:
         for step in range(pieces + 1):
             gpu.add(step)
     return builder.build()
+
+
+def relayed_scatter(width: int, nodes: int, pieces: int, root: int = 0) -> Schedule:
+    """Returns a scatter in which GPUs of the root's node forward blocks on their rails.
+
+    Args:
+        width: The GPUs of a node.
+        nodes: The number of nodes, at least 2.
+        pieces: The pieces of a message.
+        root: The root.
+    """
+    ranks, (home, rail) = width * nodes, divmod(root, width)
+    name = f"pxn:{width},{pieces}"
+    builder = ScheduleBuilder("scatter", ranks=ranks, chunks=ranks * pieces, root=root, name=name)
+    for rank in range(ranks):
+        node, index = divmod(rank, width)
+        program, on_rail = builder.rank(rank), [of * width + index for of in range(nodes)]
+        across = [peer for peer in on_rail if peer // width != home]
+        for piece in range(pieces + 1):
+            program.step(f"piece {piece}")
+            is_last = piece == pieces
+            if rank == root and not is_last:
+                for by in range(1, width):
+                    at = (rail + by) % width
+                    for of in range(nodes):
+                        chunk = (of * width + at) * pieces + piece
+                        program.send(home * width + at, chunk=chunk)
+                _forward(program, across, pieces, piece)
+            elif node == home and rank != root:
+                _forward(program, across if piece else (), pieces, piece - 1)
+                for peer in () if is_last else on_rail:
+                    program.recv(root, chunk=peer * pieces + piece)
+            elif node != home and not is_last:
+                program.recv(home * width + index, chunk=rank * pieces + piece)
+    return builder.build()
+
+
+def _forward(program: RankProgram, peers: Sequence[int], pieces: int, piece: int) -> None:
+    """Adds the messages of a piece to GPUs of other nodes on the rail."""
+    for peer in peers:
+        program.send(peer, chunk=peer * pieces + piece)
 
 
 def ops_of(width: int, nodes: int) -> int:

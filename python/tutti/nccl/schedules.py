@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.nccl.chains import chains
 from tutti.nccl.p2p import P2P
-from tutti.nccl.relayed import ops_of, relayed_all_to_all
+from tutti.nccl.relayed import ops_of, relayed_all_to_all, relayed_scatter
 from tutti.nccl.rings import paired, rings, rotated
 from tutti.nccl.sharp import SHARP, sharp
 from tutti.schedules.builder import ScheduleBuilder
@@ -41,17 +41,19 @@ _NVLS_CHUNK = 128 * KIB
 _COLLNET_CHUNK = 512 * KIB
 """The smallest pieces with SHARP. Source: NCCL 2.28, NCCL_NVLS_CHUNKSIZE, and chunks of Simple."""
 _MOST_SHARP_PIECES = 64
-_PIECES = 16
-"""Pieces of a chain or tree, such that its ranks work at the same time."""
 _LINE = 128
 """The smallest piece of a chain: a line of LL128 (NCCL 2.28, src/include/device.h)."""
-_PIECES_PER_RANK = 50
-"""Pieces of a chain per rank that forwards: filling the chain takes 2 % of the transfer."""
+_PIECES_PER_RANK = 64
+"""Pieces of a chain per rank that forwards: filling the chain takes 1.6 % of the transfer."""
 _MOST_CHAIN_MESSAGES = 600_000
 """More take longer than some seconds to simulate."""
 _MESSAGE_PIECE = 128 * KIB
 """The smallest piece of a relayed message. Source: NCCL 2.28, NCCL_P2P_NET_CHUNKSIZE."""
 _MOST_MESSAGE_PIECES = 8
+_MOST_SCATTERED_PIECES = 64
+"""Those of a scatter, whose last piece is forwarded alone."""
+_WORD = 4
+"""Bytes that a piece of a relayed message is a multiple of: float32."""
 _MOST_OPS_OF_PIECES = 150_000
 """Most ops of messages in several pieces: more take long to simulate."""
 CHAINED = ("broadcast", "reduce")
@@ -113,7 +115,7 @@ def schedule_of(
     """
     if algorithm == P2P:
         # Short messages take as long as their latency: routes that cross rails do not matter.
-        return "direct" if protocol == "LL" else _sends_and_receives(collective, layout, size)
+        return "direct" if protocol == "LL" else _sends_and_receives(collective, layout, size, root)
     if algorithm in {"NVLSTree", *SHARP}:
         return _by_switches(algorithm, collective, layout, size)
     if algorithm == "Tree":
@@ -124,12 +126,13 @@ def schedule_of(
             )
             raise AlgorithmError(problem, kind="wrong_ranks")
         pieces = _tree_pieces(protocol, layout, size, channels)
-        return notation_of("Tree", collective, layout, pieces=pieces)
+        return ",".join(filter(None, ("double_binary_tree:nccl", layout.rotated, str(pieces))))
     if algorithm == "Ring" and collective in CHAINED:
         return _chains(collective, layout, size, root)
     if algorithm == "Ring" and collective in _SHARDED and not _is_notated(layout):
         return rings(collective, paired(layout.width, layout.nodes))
-    return notation_of(algorithm, collective, layout)
+    ring = f"ring:{layout.rotated}" if layout.rotated else "ring"
+    return "pat" if algorithm == "PAT" else ring
 
 
 def _is_notated(layout: Layout) -> bool:
@@ -179,18 +182,27 @@ def concurrent_channels(
     return laid_out.chunks // laid_out.ranks
 
 
-def _sends_and_receives(collective: str, layout: Layout, size: int) -> str | Schedule:
-    """Returns all messages at once; with NVSwitches, they change rails in the sender's node."""
+def _sends_and_receives(collective: str, layout: Layout, size: int, root: int) -> str | Schedule:
+    """Returns all messages at once; with NVSwitches, they change rails in the sender's node.
+
+    Those of a gather meet at the network adapter of the root, whatever their rails are.
+    """
     width, nodes = layout.width, layout.nodes
-    is_direct = collective != "all_to_all" or width == 1 or nodes == 1 or layout.pairs
-    ops = ops_of(width, nodes)
+    is_direct = collective == "gather" or width == 1 or nodes == 1 or layout.pairs
+    is_scatter = collective == "scatter"
+    ops = 4 * width * nodes if is_scatter else ops_of(width, nodes)
     if is_direct or ops > _MOST_OPS:
         return "direct"
     message = size // (width * nodes)
-    most = min(_MOST_MESSAGE_PIECES, _MOST_OPS_OF_PIECES // ops)
-    pieces = max(1, min(most, message // _MESSAGE_PIECE))
-    # A power of two divides messages that are rounded to 16 B or more, as those of nccl-tests.
-    return relayed_all_to_all(width, nodes, 1 << (pieces.bit_length() - 1))
+    most = _MOST_SCATTERED_PIECES if is_scatter else _MOST_MESSAGE_PIECES
+    most = min(most, _MOST_OPS_OF_PIECES // ops)
+    pieces = 1 << (max(1, min(most, message // _MESSAGE_PIECE)).bit_length() - 1)
+    # Messages of nccl-tests are multiples of 16 B; those of traces may divide into fewer pieces.
+    while pieces > 1 and message % (pieces * _WORD):
+        pieces //= 2
+    if is_scatter:
+        return relayed_scatter(width, nodes, pieces, root)
+    return relayed_all_to_all(width, nodes, pieces)
 
 
 def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> str | Schedule:
@@ -203,18 +215,6 @@ def _by_switches(algorithm: str, collective: str, layout: Layout, size: int) -> 
         problem = f"tutti has no schedule for {collective} with {algorithm} between nodes"
         raise AlgorithmError(problem, kind="wrong_collective")
     return sharp(algorithm, layout, _sharp_pieces(algorithm, layout, size))
-
-
-def notation_of(algorithm: str, collective: str, layout: Layout, *, pieces: int = _PIECES) -> str:
-    """Returns the notation of Ring, Tree or PAT."""
-    if algorithm == "PAT":
-        return "pat"
-    if algorithm == "Tree":
-        parts = ("double_binary_tree:nccl", layout.rotated, str(pieces))
-        return ",".join(filter(None, parts))
-    if collective in CHAINED:
-        return f"chain:segments={pieces}"
-    return f"ring:{layout.rotated}" if layout.rotated else "ring"
 
 
 def _tree_pieces(protocol: str, layout: Layout, size: int, channels: int) -> int:
@@ -239,7 +239,7 @@ def _chains(collective: str, layout: Layout, size: int, root: int) -> str | Sche
     most = min(_PIECES_PER_RANK * (ranks - 2), _MOST_CHAIN_MESSAGES // (count * (ranks - 1)))
     pieces = max(1, min(most, size // (count * _LINE)))
     if count == 1:
-        return notation_of("Ring", collective, layout, pieces=pieces)
+        return f"chain:segments={pieces}"
     return chains(collective, tuple(orders), pieces, root)
 
 

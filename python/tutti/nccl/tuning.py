@@ -63,7 +63,7 @@ def candidates(
                 source="NCCL's environment variables",
                 expected="none",
             )
-        return p2p_candidates(system, p2p_latencies(model), size)
+        return p2p_candidates(system, collective, p2p_latencies(model), size)
     available = Availability.of(model)
     names = [
         (algorithm, protocol)

@@ -114,7 +114,7 @@ def prove(
 
 
 def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]:
-    """Returns a line for each schedule that is left out or not verified, with the reason."""
+    """Returns lines on the schedules that are left out or not verified, with the reasons."""
     if unverified and all(one.reason == SKIPPED for one in unverified):
         first = [f"no schedule is verified: {SKIPPED}"]
     else:
@@ -123,8 +123,13 @@ def remarks(plan: ComparisonPlan, unverified: Sequence[Unverified]) -> list[str]
             for one in unverified
         ]
         first = capped(lines, "not verified")
-    lines = [f"left out: {one.notation} on {one.ranks} ranks: {one.reason}"
-             for one in plan.left_out]  # fmt: skip
+    names: dict[tuple[str, str], dict[str, None]] = {}
+    for one in plan.left_out:
+        names.setdefault((one.where, one.reason), {})[one.notation] = None
+    lines = [
+        f"left out: {', '.join(alike)} on {where}: {reason}"
+        for (where, reason), alike in names.items()
+    ]
     return first + capped(lines, "left out")
 
 

@@ -60,10 +60,12 @@ class SweepPlan:
         for _, one in self.left_out:
             points[one] = points.get(one, 0) + 1
         total = len(self.sweep.points)
+        names: dict[tuple[str, int, str], list[str]] = {}
+        for one, count in points.items():
+            names.setdefault((one.where, count, one.reason), []).append(one.notation)
         return [
-            f"left out: {one.notation} on {one.ranks} ranks, at {count:,} of {total:,} points: "
-            f"{one.reason}"
-            for one, count in points.items()
+            f"left out: {', '.join(alike)} on {where}, at {count:,} of {total:,} points: {reason}"
+            for (where, count, reason), alike in names.items()
         ]
 
     def frame(self, rows: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -114,7 +116,8 @@ def _plan_experiments(sweep: Sweep, *, verify: bool) -> SweepPlan:
     for index, experiment in enumerate(sweep.experiments()):
         remarks.add(experiment)
         planned, refused, unequal = try_plan(experiment)
-        unequal_parts.extend(unequal)
+        where = f"{sweep.source}, {sweep.label(index)}"
+        unequal_parts.extend(one.reworded(f"{where}: {one.problem}") for one in unequal)
         questions = Questions(experiment)
         fitting.update(set(experiment.algorithms or ()) - refused.keys())
         for notation, error in refused.items():

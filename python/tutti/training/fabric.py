@@ -200,7 +200,9 @@ class StepNetwork:
                 f"the dimensions {self.sizes} have {npus} NPUs: expected "
                 f"{routes.topology.ranks}, as in {routes.topology.name}"
             )
-            raise WorkloadError(message, kind="does_not_divide")
+            hint = "change the dimensions or the `build` of the topology; `tutti train plan -p "
+            hint += f"PLATFORM --gpus {npus} --out FILE` writes the file of another platform"
+            raise WorkloadError(message, kind="does_not_divide", hint=hint)
         return _core.StepFabric.on(self.platform.core, self.sizes)
 
     def dimensions_of(self, mask: int) -> int:

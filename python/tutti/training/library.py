@@ -96,7 +96,11 @@ def by_library(
 
 
 def lines(network: StepNetwork, transfers: Sequence[_core.Transfer]) -> Iterator[str]:
-    """Yields what the library selects for each collective that it executes, or why it does not."""
+    """Yields what the library selects for each collective that it executes, or why it does not.
+
+    What the predictions infer follows, each sentence once.
+    """
+    notes: dict[str, None] = {}
     for (collective, mask), transfer in network.largest(transfers).items():
         notation = network.library_of(collective, mask)
         if not notation:
@@ -110,7 +114,8 @@ def lines(network: StepNetwork, transfers: Sequence[_core.Transfer]) -> Iterator
             continue
         yield f"{model.title} selects for {key} on {ranks} ranks: {found.choice}"
         if note := model.note(group_of(network.sizes, mask, model)):
-            yield note
+            notes[note] = None
+    yield from notes
 
 
 def _library(platform: Platform | None, notation: str) -> LibraryModel:

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 """The algorithm of the step: that of its file or the platform's library, or rings."""
 
+_LEAST_GAIN = 1e-3
+"""The least share of the step time for which algorithms are worth a change."""
+
 _MOST_COMPARED = 64
 """The steps of algorithms on more ranks are not compared, which would take long."""
 
@@ -126,6 +129,20 @@ class Pruned(NamedTuple):
     best_ps: int
 
 
+class Declined(NamedTuple):
+    """Algorithms that are faster than the default, but not worth a change.
+
+    Attributes:
+        algorithms: The fastest algorithms, by key.
+        gain: The share of the simulated step that they gain.
+        of_plan: Whether only the step as a plan gains too little.
+    """
+
+    algorithms: dict[str, str]
+    gain: float
+    of_plan: bool
+
+
 class _Outcome(NamedTuple):
     """What a step gives: its time, why it was refused, or why it did not run."""
 
@@ -144,6 +161,7 @@ class AlgorithmSearch:
         trials: The trials so far, in order.
         chosen: The fastest algorithm of each collective, by key.
         is_complete: Whether the last round changed nothing.
+        declined: The fastest algorithms, if :meth:`settle` keeps the default instead.
     """
 
     def __init__(
@@ -177,6 +195,7 @@ class AlgorithmSearch:
         self.limit, self.threads = limit, threads
         self.trials: list[Trial] = []
         self.is_complete = False
+        self.declined: Declined | None = None
         self.collectives = _collectives(step, configuration, algorithms)
         self.chosen = {one.key: DEFAULT for one in self.collectives}
         self.default = self.best = step.run(configuration)
@@ -237,6 +256,20 @@ class AlgorithmSearch:
             self._keep_default()
             raise
         self._confirm()
+
+    def settle(self, planned: Callable[[TrainingResult], float] | None = None) -> None:
+        """Keeps the default unless the chosen algorithms gain a thousandth of the step.
+
+        Args:
+            planned: Returns the time of a run as a plan, which must gain as much, too.
+        """
+        if not self.changes:
+            return
+        gain = 1 - self.best.total.ps / self.default.total.ps
+        of_plan = 1 - planned(self.best) / planned(self.default) if planned else gain
+        if min(gain, of_plan) < _LEAST_GAIN:
+            self.declined = Declined(self.changes, gain, gain >= _LEAST_GAIN)
+            self.chosen, self.best = dict.fromkeys(self.chosen, DEFAULT), self.default
 
     def _descend(self, done: Callable[[int], object] | None) -> None:
         """Searches, round after round."""

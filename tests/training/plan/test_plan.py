@@ -32,7 +32,7 @@ from tutti.training.plan import (
 )
 from tutti.training.plan.efficiency import NAMES, rates_of
 from tutti.training.plan.estimate import BLOCKING, least_data
-from tutti.training.plan.explain import exceeds, explained, table_of
+from tutti.training.plan.explain import exceeds, explained, of_batch, table_of
 from tutti.training.plan.simulate import simulate
 from tutti.training.plan.view.plan import PLANS, plan_view
 from tutti.workloads import Model, Parallelism, build
@@ -59,6 +59,18 @@ def shape(name: str) -> Decoder:
 
 def found(model: Model, gpus: Cluster, batch: int) -> PlanSearch:
     return PlanSearch(cluster=gpus, model=model, batch=batch, fitting=[], exceeding=[])
+
+
+def test_a_batch_without_an_odd_factor_of_the_gpus_is_remarked() -> None:
+    free = FixedDegrees()
+    text = of_batch(144, 512, free)
+    assert text.startswith("512 sequences are not a multiple of 9, the odd factor of 144 GPUs")
+    assert text.endswith("has the factor 9; --global-batch 432 or 576 permits others")
+    assert "has the factor 3; --global-batch 96 or 120 permits" in of_batch(24, 100, free)
+    assert "--global-batch 9 permits" in of_batch(72, 2, free)
+    assert not of_batch(128, 3, free)
+    assert not of_batch(24, 384, free)
+    assert not of_batch(144, 512, FixedDegrees(pipeline=9))
 
 
 @pytest.mark.parametrize(("name", "experts"), [("llama3_8b", 1), ("mixtral_8x7b", 8)])

@@ -43,6 +43,9 @@ def trace_view(trace: Trace, run: TraceRun, platform: str) -> View:
     times = zip(run.finish_ps, run.busy_ps, strict=True)
     rows = [RankTimes(rank, *both) for rank, both in enumerate(times)]
     more = len(rows) - _SHOWN_RANKS
+    captions = [f"and {more:,} more ranks"] if more > 0 else []
+    if any(row.busy_ps > row.finish_ps for row in rows):
+        captions.append("busy: the sum of the streams of a rank, which overlap")
     counts = (
         f"{len(rows):,} ranks, {operations:,} operations, {run.messages:,} messages, "
         f"{run.message_bytes:,} B"
@@ -50,8 +53,7 @@ def trace_view(trace: Trace, run: TraceRun, platform: str) -> View:
     return View(
         headline=Fact("", f"{trace.name} on {platform}: {format_time(run.completion_ps)}"),
         tables=[
-            ReportTable(RANKS, rows[:_SHOWN_RANKS], gap=2,
-                        caption=f"and {more:,} more ranks" if more > 0 else "")
+            ReportTable(RANKS, rows[:_SHOWN_RANKS], gap=2, caption="; ".join(captions))
         ] if rows else [],
         facts=[
             Fact("trace", counts, "trace", trace.name),

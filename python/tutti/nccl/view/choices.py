@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tutti import _core
 from tutti.nccl.p2p import P2P
 from tutti.nccl.tuning import best, candidates
-from tutti.view.quantity import count, format_rate, format_size, format_time, number
+from tutti.view.quantity import count, exact_size, format_rate, format_time, number
 from tutti.view.tables import Column, ReportTable, records_of
 from tutti.view.terminal import indented
 from tutti.view.view import Data, Fact, View, json_facts
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tutti.nccl.tuned import Candidate
 
 
+_FLOAT32 = 4
+"""Bytes of an element of nccl-tests and `tutti run`, by default."""
 _MOST_US = 1e4
 """The time in us above which a term has another unit."""
 
@@ -143,7 +145,7 @@ CANDIDATES: tuple[Column[Row], ...] = (
 """The quantities of a candidate."""
 
 SIZES: tuple[Column[Choice], ...] = (
-    Column("size", lambda choice: choice.size, format_size, key="size_bytes"),
+    Column("size", lambda choice: choice.size, exact_size, key="size_bytes"),
     Column("choice", lambda choice: {"algorithm": choice.chosen.algorithm,
                                      "protocol": choice.chosen.protocol},
            key="choice", terminal=False),
@@ -190,7 +192,7 @@ def choices_view(
         named = [Row(row, chosen, size, factor) for row in rows]
         choices.append(Choice(size, named, chosen))
     first, is_single = choices[0], len(choices) == 1
-    about = f"{collective} of {format_size(first.size)}" if is_single else collective
+    about = f"{collective} of {exact_size(first.size)}" if is_single else collective
     single = ReportTable(CANDIDATES, first.considered, bold=lambda row: row.candidate is row.chosen)
     gpus = f"{system.nodes} x {system.gpus_per_node} GPUs"
     return View(
@@ -200,7 +202,8 @@ def choices_view(
         tables=[single if is_single else ReportTable(SIZES, choices)],
         data=[Data("sizes", lambda: records_of(SIZES, choices))],
         below=[*(_conclusion(first, system.library) if is_single else ()),
-               *_notes(first, system.library, collective)],
+               *_notes(first, system.library, collective),
+               *_unequal(sizes, system.ranks, collective)],
     )  # fmt: skip
 
 
@@ -211,6 +214,19 @@ def _notes(choice: Choice, library: str, collective: str) -> Iterator[Renderable
             f"{library} has no model of {collective}, which is sends and receives. tutti predicts "
             "the launch and the latency of a step of a ring, and the rates of the graphs. Channels "
             "and threads are not modelled."
+        )
+
+
+def _unequal(sizes: Sequence[int], ranks: int, collective: str) -> Iterator[RenderableType]:
+    """Yields the size that nccl-tests take instead of one that messages do not divide."""
+    unit = ranks * _FLOAT32
+    others = [size for size in sizes if size % unit]
+    if collective == "all_to_all" and others:
+        several = f" nor are {len(others) - 1} other sizes." if len(others) > 1 else ""
+        yield (
+            f"{exact_size(others[0])} is not a multiple of {ranks} ranks x {_FLOAT32} B (float32)"
+            f"{',' if several else '.'}{several} nccl-tests round down, to "
+            f"{others[0] // unit * unit:,} B; `tutti run` takes such sizes only"
         )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tutti.training.plan.interval import Spread
     from tutti.training.plan.search import PlanSearch, Ranked
-    from tutti.training.plan.space import Plan
+    from tutti.training.plan.space import FixedDegrees, Plan
     from tutti.workloads.memory import Memory
 
 _NEAR = 1.5
@@ -37,6 +37,32 @@ def by_use(used: Memory) -> str:
     }
     ordered = sorted(parts.items(), key=lambda part: -part[1])
     return ", ".join(f"{size / 1e9:.1f} GB {name}" for name, size in ordered if size >= 0.05e9)
+
+
+def of_batch(gpus: int, batch: int, fixed: FixedDegrees) -> str:
+    """Returns which odd factor of the GPUs replicas cannot have; empty if the batch divides.
+
+    Replicas divide the batch. A factor that the batch lacks is then in the other degrees, of which
+    context degrees are powers of two.
+
+    Args:
+        gpus: The number of GPUs.
+        batch: The sequences of the global batch.
+        fixed: The degrees that the search does not change.
+    """
+    odd = gpus // (gpus & -gpus)
+    missing = odd // math.gcd(odd, batch)
+    if missing == 1 or fixed.data or fixed.pipeline or fixed.tensor:
+        return ""
+    unit = gpus if batch >= gpus else odd
+    near = " or ".join(
+        f"{one:,}" for one in (batch // unit * unit, -(-batch // unit) * unit) if one
+    )
+    return (
+        f"{batch:,} sequences are not a multiple of {odd}, the odd factor of {gpus:,} GPUs: in all "
+        f"plans, tensor or pipeline parallelism has the factor {missing}; --global-batch {near} "
+        "permits others"
+    )
 
 
 def exceeds(used: Memory, capacity: int) -> str:

@@ -95,7 +95,8 @@ def _comments(search: PlanSearch, ranked: Ranked) -> list[str]:
         "`tutti train run` simulates kernels and communication. It leaves out casts of weights,",
         f"the optimizer and the constant of a step ({more:.3f} s), and exposes collectives of",
         "layers in full. Its line `as a plan` has the exposed shares of measured runs, and what it",
-        "leaves out.",
+        "leaves out. It simulates all micro-batches and replicas, of which `train plan` takes few:",
+        "the two times differ by up to 1 %.",
     ]
 
 

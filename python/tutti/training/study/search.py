@@ -17,9 +17,10 @@ from tutti.view import folder
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tutti.training.files.step_file import Training
+    from tutti.training.results import TrainingResult
     from tutti.training.study.step import PlanTimes
 
 _PARTS = 1000
@@ -57,6 +58,8 @@ def run_search(
     except KeyboardInterrupt:
         study.is_interrupted = True
     times = plan_times(training)
+    for search in searches:
+        search.settle(_step_of(times, search))
     if searches:
         study.present(search_view(searches, times.timing if times else None))
     for search in searches:
@@ -69,6 +72,15 @@ def run_search(
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
     _write(searches, times, training)
+
+
+def _step_of(
+    times: PlanTimes | None, search: AlgorithmSearch
+) -> Callable[[TrainingResult], float] | None:
+    """Returns the function of the time of a run as a plan; None for other steps and endpoints."""
+    if times is None or search.configuration.name != "ideal":
+        return None
+    return lambda run: times.timing(run).step
 
 
 def _write(

@@ -24,8 +24,6 @@ _CAPTION = (
     "default: change of the step time from the algorithms of the file, the platform's library, or "
     "rings; of bound: lower bound of any algorithms / step time"
 )
-_LEAST_GAIN = 1e-3
-"""The least share of the step time for which algorithms are worth a change."""
 
 
 class Searched(NamedTuple):
@@ -61,7 +59,7 @@ def _once(text: Callable[[AlgorithmSearch], str]) -> Callable[[Searched], str]:
 
 
 COLLECTIVES: tuple[Column[Searched], ...] = (
-    Column("configuration", _once(lambda search: search.configuration.name), kind="wrap"),
+    Column("configuration", _once(lambda search: search.configuration.name)),
     Column("collective", lambda row: row.collective.name, kind="wrap"),
     Column("group", lambda row: f"{row.collective.group} {row.collective.ranks}", kind="wrap"),
     Column("best algorithm", lambda row: row.search.chosen[row.collective.key], kind="wrap"),
@@ -132,12 +130,12 @@ def search_view(
     return View(
         headline=Fact("step", f"{name}: algorithms by the time of the step"),
         facts=[*_planned(searches, planned), *_extrapolated(searches[0])],
-        tables=[ReportTable(COLLECTIVES, rows, caption=_CAPTION)],
+        tables=[ReportTable(COLLECTIVES[len(searches) == 1 :], rows, caption=_CAPTION)],
         data=[
             Data("trials", lambda: frame_of(TRIALS, trials), ["search.parquet"]),
             Data("results", lambda: records_of(SEARCHES, searches)),
         ],
-        below=_choice(min(searches, key=lambda search: search.best.total.ps), planned),
+        below=[*_declined(searches), *_choice(searches)],
     )
 
 
@@ -168,24 +166,24 @@ def _extrapolated(search: AlgorithmSearch) -> Iterator[Fact]:
         yield Fact("times of trials", text, "simulated_micro_batches", list(search.micro_batches))
 
 
-def _choice(
-    best: AlgorithmSearch, planned: Callable[[TrainingResult], StepTiming] | None
-) -> list[RenderableType]:
-    """Returns the choice for the fastest configuration as a table of a training file.
+def _declined(searches: Sequence[AlgorithmSearch]) -> Iterator[RenderableType]:
+    """Yields why the default remains, and the algorithms that are faster."""
+    for search in searches:
+        if (declined := search.declined) is None:
+            continue
+        where = f"{search.configuration.name}: " if len(searches) > 1 else ""
+        gain = "less than 0.1 %"
+        if declined.of_plan:
+            gain = f"{format_share(declined.gain)} of the simulated step, but {gain} of the step "
+            gain += "as a plan, which exposes communication as measured runs do"
+        named = ", ".join(f"{key} = {one}" for key, one in declined.algorithms.items())
+        text = f"\n{where}keep the default: the fastest algorithms gain {gain} ({named})"
+        yield Text(text)
 
-    A change must gain in the simulated step, and in the step as a plan if there is one.
-    """
-    gain = 1 - best.best.total.ps / best.default.total.ps
-    if best.changes and gain < _LEAST_GAIN:
-        return [Text("\nkeep the default: the fastest algorithms gain less than 0.1 %")]
-    if best.changes and planned is not None and best.configuration.name == "ideal":
-        of_plan = 1 - planned(best.best).step / planned(best.default).step
-        if of_plan < _LEAST_GAIN:
-            return [Text(
-                f"\nkeep the default: the fastest algorithms gain {format_share(gain)} of the "
-                "simulated step, but less than 0.1 % of the step as a plan, which exposes "
-                "communication as measured runs do"
-            )]  # fmt: skip
+
+def _choice(searches: Sequence[AlgorithmSearch]) -> list[RenderableType]:
+    """Returns the choice for the fastest configuration as a table of a training file."""
+    best = min(searches, key=lambda search: search.best.total.ps)
     chosen = [f'"{key}" = "{algorithm}"' for key, algorithm in best.changes.items()]
     heading = Text(f"\nfor {best.configuration.name}, the fastest:", "bold")
     return [heading, "[algorithms]", *chosen] if chosen else []
