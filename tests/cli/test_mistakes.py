@@ -415,7 +415,6 @@ ELSEWHERE: dict[tuple[str, ...], tuple[str, ...]] = {
     ("search", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti search -h` lists"),
     ("sweep", "--set", "a=b", "e.toml"): ("no such option: --set", "`tutti compare` take --set"),
     ("compare", "--size", "8", "e.toml"): ("no such option: --size", "-b 8 -e 8 is one size"),
-    ("train", "search", "x.toml", "-p", "a"): ("no such option: -p", "--set platform=NAME replac"),
     ("nccl", "explain", "-p", "dgx_h100"): ("no such option: -p", "--system names the nodes"),
     ("nccl", "explain", "--system", "dgx_h200"): ("unknown", "dgx_h200 have the system dgx_h100"),
     ("compare", "cray_xc30"): ("there is no such file", "--platform cray_xc30"),

@@ -37,8 +37,6 @@ _ELSEWHERE = {
     "--set": "`{command} -h` lists the options that override keys; `tutti run` and `tutti "
     "compare` take --set, and `tutti sweep` varies any key from its file",
     "--size": "-b and -e are the smallest and the largest size: -b 8 -e 8 is one size",
-    "--platform": "--set platform=NAME replaces the platform of the file; a plan is for a number "
-    "of GPUs: `tutti train plan -p NAME --out FILE` writes one for another platform",
 }
 """Options of other commands, and what to use instead."""
 
@@ -49,12 +47,10 @@ def _elsewhere(error: Any, command: str) -> str:  # noqa: ANN401 - typer's own, 
         if error.option_name == "--json":  # of `tutti mpi exec` only
             return "stdout belongs to the program: --out FILE writes the report as JSON"
         options = {name for one in error.ctx.command.params for name in one.opts}
-        name = {"-p": "--platform"}.get(error.option_name, error.option_name)
-        if name == "--platform" and "--system" in options:
+        if error.option_name in {"-p", "--platform"} and "--system" in options:
             return "--system names the nodes: `tutti nccl systems` lists them"
-        of_file = name == "--platform" and "--set" in options
-        if name == "--set" or {"-b", "-e"} <= options or of_file:
-            return _ELSEWHERE.get(name, "").format(command=command)
+        if error.option_name == "--set" or {"-b", "-e"} <= options:
+            return _ELSEWHERE.get(error.option_name, "").format(command=command)
     unknown = re.match(r"No such command '([^']*)'", getattr(error, "message", "") or "")
     if not unknown:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -23,7 +23,7 @@ def computed(flops: int) -> Operator:
 
 
 def exchanged(collective: str, size: int, peer: int | None = None) -> Operator:
-    kind = "collective" if peer is None else "message"
+    kind: Literal["collective", "message"] = "collective" if peer is None else "message"
     to = Exchange(collective, 0, size, peer)
     return Operator(collective, "", "forward", 1, kind, bytes=size, exchange=to)
 
