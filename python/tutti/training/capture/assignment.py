@@ -11,7 +11,7 @@ from tutti.training.capture.grid import Grid
 from tutti.training.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tutti.training.capture.record import Group, Operator, Role
 
@@ -133,15 +133,20 @@ class Totals:
     collectives: dict[tuple[str, tuple[int, ...]], tuple[int, int]]
 
     @classmethod
-    def of(cls, rank: int, operators: Iterable[Operator], groups: Sequence[Group]) -> Totals:
-        """Returns the totals of operators."""
+    def of(cls, rank: int, operators: Sequence[Operator], groups: Sequence[Group]) -> Totals:
+        """Returns the totals of operators.
+
+        Before the first call of a module, a rank may initialise weights for the others: only
+        collectives count.
+        """
         flops = size = 0
+        first = next((at for at, one in enumerate(operators) if one.module), 0)
         counts, sizes = (Counter[tuple[str, tuple[int, ...]]]() for _ in range(2))
-        for one in operators:
+        for at, one in enumerate(operators):
             to = one.exchange
-            if to is None:
+            if to is None and at >= first:
                 flops, size = flops + one.flops, size + one.bytes
-            elif to.peer is None:
+            elif to is not None and to.peer is None:
                 key = (to.collective, groups[to.group].ranks)
                 counts[key] += 1
                 sizes[key] += to.bytes
