@@ -86,9 +86,9 @@ def test_differences_are_in_words() -> None:
     more = Totals.of(5, [computed(150), exchanged("all_reduce", 8)], groups)
     assert mine.difference(more) == "+50% FLOPs"
     none = Totals.of(5, [computed(100)], groups)
-    expected = "0 in place of 1 calls of all_reduce among 2 ranks"
+    expected = "0 in place of 1 call of all_reduce among 2 ranks"
     assert mine.difference(none) == expected
-    with pytest.raises(CaptureError, match="rank 1 calls all_reduce 0 times in a group of 2 ranks"):
+    with pytest.raises(CaptureError, match="rank 1 issues 0 calls of all_reduce in a group of 2"):
         mine.difference(Totals.of(1, [computed(100)], groups))
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from tutti.training.capture.grid import Grid
 from tutti.training.errors import CaptureError
+from tutti.view.quantity import format_size, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tutti.training.capture.record import Group, Operator, Role
 
@@ -133,15 +134,20 @@ class Totals:
     collectives: dict[tuple[str, tuple[int, ...]], tuple[int, int]]
 
     @classmethod
-    def of(cls, rank: int, operators: Iterable[Operator], groups: Sequence[Group]) -> Totals:
-        """Returns the totals of operators."""
+    def of(cls, rank: int, operators: Sequence[Operator], groups: Sequence[Group]) -> Totals:
+        """Returns the totals of operators.
+
+        Before the first call of a module, a rank may initialise weights for the others: only
+        collectives count.
+        """
         flops = size = 0
+        first = next((at for at, one in enumerate(operators) if one.module), 0)
         counts, sizes = (Counter[tuple[str, tuple[int, ...]]]() for _ in range(2))
-        for one in operators:
+        for at, one in enumerate(operators):
             to = one.exchange
-            if to is None:
+            if to is None and at >= first:
                 flops, size = flops + one.flops, size + one.bytes
-            elif to.peer is None:
+            elif to is not None and to.peer is None:
                 key = (to.collective, groups[to.group].ranks)
                 counts[key] += 1
                 sizes[key] += to.bytes
@@ -164,7 +170,8 @@ class Totals:
             (count, size), (counted, sized) = calls.get(key, (0, 0)), others.get(key, (0, 0))
             if count != counted or abs(sized - size) > _ALIKE * max(size, sized):
                 name, ranks = key
-                return f"{counted:,} in place of {count:,} calls of {name} among {ranks:,} ranks"
+                calls_of = f"{plural(count, 'call')} of {name} among {ranks:,} ranks"
+                return f"{counted:,} in place of {calls_of}"
         return ""
 
     def _check_shared(self, other: Totals) -> None:
@@ -174,10 +181,10 @@ class Totals:
                 continue
             mine, its = (one.collectives.get(key, (0, 0))[0] for one in (self, other))
             if mine != its:
-                message = (
-                    f"rank {other.rank} calls {name} {its:,} times in a group of "
-                    f"{len(ranks):,} ranks, rank {self.rank} of it {mine:,} times"
-                )
+                counts = [f"rank {one.rank:,} issues {plural(count, 'call')}"
+                          for one, count in ((other, its), (self, mine))]  # fmt: skip
+                message = (f"{counts[0]} of {name} in a group of {len(ranks):,} ranks, and "
+                           f"{counts[1]}")  # fmt: skip
                 raise CaptureError(
                     f"{message}: expected as many calls of all its ranks",
                     kind="groups",
@@ -224,8 +231,6 @@ def check_messages(roles: Sequence[Role]) -> None:
 
 def _listed(sizes: Counter[int]) -> str:
     """Returns messages by size, for people."""
-    from tutti.view.quantity import format_size, plural
-
     if not sizes:
         return "nothing"
     return ", ".join(f"{plural(count, 'message')} of {format_size(size)}"

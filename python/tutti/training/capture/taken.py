@@ -39,7 +39,7 @@ class Captured:
 
     Attributes:
         role: The captured rank; None before the step has ended.
-        first: The totals of the first step of the program, without initialisation.
+        first: The totals of the first step of the program.
         compiled: Whether the program calls `torch.compile`.
         created: The optimizers of the program.
         recorder: What records operators.
@@ -109,10 +109,7 @@ class Captured:
         self.role = self._role(found)
         first = self._span(iteration(self._turns, 1) or last_iteration(self._turns, 1))
         operators = self.recorder.operators[first.first : first.last]
-        # Before the first module is called, a rank may initialise weights for the others.
-        calls = (at for at, one in enumerate(operators) if one.module)
-        issued = operators[next(calls, 0) :]
-        self.first = Totals.of(self.rank, issued, self.recorder.groups.groups)
+        self.first = Totals.of(self.rank, operators, self.recorder.groups.groups)
 
     def _span(self, found: Iteration) -> Span:
         before = self._turns[found.first - 1] if found.first else Turn((), 0, 0, 0)
