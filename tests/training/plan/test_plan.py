@@ -17,6 +17,7 @@ from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import scaled
 from tutti.platforms.nodes import domain_of
 from tutti.platforms.npus import npu
+from tutti.training.endpoint import configurations
 from tutti.training.files.step_file import find_model
 from tutti.training.plan import (
     Cluster,
@@ -33,7 +34,8 @@ from tutti.training.plan import (
 from tutti.training.plan.efficiency import NAMES, rates_of
 from tutti.training.plan.estimate import BLOCKING, least_data
 from tutti.training.plan.explain import exceeds, explained, of_batch, table_of
-from tutti.training.plan.simulate import simulate
+from tutti.training.plan.simulate import _extrapolated, as_planned, simulate, step_of
+from tutti.training.plan.timing import StepTiming
 from tutti.training.plan.view.plan import PLANS, plan_view
 from tutti.workloads import Model, Parallelism, build
 from tutti.workloads.errors import WorkloadError
@@ -244,6 +246,25 @@ def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -
     # With ZeRO 3, the closed form adds the least exposed share of each gather.
     assert quick.step == pytest.approx(exact.step, rel=0.06 if kinds.zero == 3 else 0.05)
     assert quick.compute == pytest.approx(exact.compute, rel=0.01)
+
+
+def test_messages_between_stages_are_exposed_in_each_micro_batch() -> None:
+    """They have their own kind, and few micro-batches have few of them."""
+
+    def run(micro_batches: int) -> StepTiming:
+        exposed = {"pipeline": 0.5 * micro_batches, "data": 3.0}
+        return StepTiming(compute=float(micro_batches), exposed=exposed)
+
+    found = _extrapolated(run, Parallelism(pipeline=2, micro_batches=16))
+    assert found.exposed == {"pipeline": 8.0, "data": 3.0}
+    kinds = Parallelism(pipeline=8, interleaved=2, micro_batches=24, zero=1, recompute="selective")
+    model, where = build("gpt:layers=16,hidden=1024,tokens=2048"), cluster(16)
+    few = simulate(Pieces(model), plan := Plan(kinds=kinds, data=2, micro_batch=1), where)
+    complete = step_of(model, plan, where).run(configurations()["ideal"])
+    every = as_planned(complete, Pieces(model), plan, where)
+    assert few.exposed["pipeline"] == pytest.approx(every.exposed["pipeline"], rel=0.01)
+    assert every.exposed["pipeline"] > 1e-4
+    assert few.step == pytest.approx(every.step, rel=0.01)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ Replicas of a model are alike and steady state repeats, so a part of the step su
 - Of the replicas of data parallelism, as few are simulated as span two scale-up domains. The closed
   form adds the difference in the exposed communication of gradients.
 - Of the micro-batches, one and then two per stage are simulated. Each further one adds the same
-  time of compute and of collectives of layers as those in between.
+  time of compute, of collectives of layers and of messages between stages as those in between.
 - Beyond `MOST_FLOWS`, each collective is simulated once, in all of its groups, and takes this time
   in the step.
 """
@@ -41,6 +41,7 @@ MOST_FLOWS = 5_000_000
 _WITHIN_AND_BETWEEN = ("context", "data")
 """Kinds whose groups have a dimension within a domain, and one between domains."""
 _CONTEXT = frozenset({"context", "context between domains"})
+_BETWEEN_STAGES = frozenset({"send", "recv"})
 _GATHER = "gather"
 """Gathers of weights, unlike the reduction of gradients."""
 
@@ -198,7 +199,7 @@ def _kind(span: Span, exchanged: set[int]) -> str:
     Without data parallelism, groups of `context` reduce gradients, too; their sizes differ from
     those of keys and values, `exchanged`.
     """
-    if span.kind == "shift":
+    if span.kind in _BETWEEN_STAGES:
         return "pipeline"
     if span.kind == "all_to_all":
         return "expert"
@@ -215,7 +216,7 @@ def _extrapolated(run: Callable[[int], StepTiming], kinds: Parallelism) -> StepT
     if count <= 2 * stages:
         return _merged(run(count))
     few, more, by = run(stages), run(2 * stages), count / stages - 2
-    once = {"data", "pipeline"} if kinds.zero == 3 else {"data", "pipeline", _GATHER}
+    once = {"data"} if kinds.zero == 3 else {"data", _GATHER}
     found = {
         kind: seconds
         if kind in once
