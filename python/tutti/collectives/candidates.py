@@ -182,7 +182,8 @@ class PlanResult(NamedTuple):
     Attributes:
         plan: The plan of the measurements that are possible.
         misfits: The error of each named algorithm that fits none of the rank counts, by position.
-        unequal: The errors of schedules that need equal parts.
+        unequal: The errors of named algorithms that need equal parts at all sizes and rank counts;
+            of all algorithms if none has a row.
     """
 
     plan: ComparisonPlan
@@ -194,11 +195,11 @@ class PlanResult(NamedTuple):
 
         Raises:
             AlgorithmError: A named algorithm fits none of the rank counts.
-            LayoutError: No algorithm supports the parts of every size.
+            LayoutError: A named algorithm supports the parts of no size, or none of all does.
         """
         for place in sorted(self.misfits):
             raise self.misfits[place]
-        if self.unequal and not self.plan.cases:
+        if self.unequal:
             raise self.unequal[0]
         return self.plan
 
@@ -248,7 +249,8 @@ class _Planner:
         self._left_out: list[LeftOut] = []
         self._refusals: dict[int, AlgorithmError] = {}
         self._fitting: set[int] = set()
-        self._unequal: list[LayoutError] = []
+        self._unequal: dict[int, LayoutError] = {}
+        self._measured: set[int] = set()
         self._simulated: dict[tuple[int, str, int], Figures] = {}
         self._known: set[tuple[int, object]] = set()
         self._names: dict[tuple[int, str], tuple[int, object]] = {}
@@ -289,7 +291,7 @@ class _Planner:
         for case in found:
             self._fitting.add(place)
             # Sizes may differ in the costs of the protocol, with equal names.
-            self._admit(case, (ranks, (case.name, case.schedule.name, case.sizes)))
+            self._admit(place, case, (ranks, (case.name, case.schedule.name, case.sizes)))
 
     def tune(self, ranks: int) -> None:
         """Adds each algorithm with its best arguments, at the sizes at which they are best."""
@@ -366,7 +368,7 @@ class _Planner:
         if key in self._known:
             return  # two arguments that select the same schedule
         self._known.add(key)
-        self._admit(self._with_distinct_name(case, key), key)
+        self._admit(place, self._with_distinct_name(case, key), key)
 
     def _with_distinct_name(self, case: TimedSchedule, key: tuple[int, object]) -> TimedSchedule:
         """Returns the case with a distinct name, as names identify rows of results.
@@ -400,7 +402,7 @@ class _Planner:
         self._names[ranks, file] = key
         return replace(case, algorithm=file, schedule=renamed(case.schedule, file))
 
-    def _admit(self, case: TimedSchedule, key: tuple[int, object]) -> None:
+    def _admit(self, place: int, case: TimedSchedule, key: tuple[int, object]) -> None:
         """Adds a case at the sizes that its schedule can use, and notes what is left out."""
         request, ranks = self._request, key[0]
         limit = request.messages_limit
@@ -414,12 +416,13 @@ class _Planner:
         )
         kept = [size for size in sizes if size.bytes not in refused]
         if refused:
-            self._unequal += refused.values()
-            reason = next(iter(refused.values())).problem
+            error = next(iter(refused.values()))
+            self._unequal.setdefault(place, error)
             lacking = _listed([s for s in sizes if s.bytes in refused]) if kept else ""
-            self._left_out.append(LeftOut(case.name, ranks, reason, lacking))
+            self._left_out.append(LeftOut(case.name, ranks, error.problem, lacking))
             case = replace(case, sizes=frozenset(size.bytes for size in kept))
         if kept:
+            self._measured.add(place)
             self._cases[key] = case
 
     def tried(self) -> PlanResult:
@@ -437,7 +440,8 @@ class _Planner:
             library=self._library,
             pruned=tuple({one[:3]: one for one in reversed(self._pruned)}.values())[::-1],
         )
-        return PlanResult(plan, misfits if named else {}, self._unequal)
+        unequal = [one for at, one in self._unequal.items() if at not in self._measured]
+        return PlanResult(plan, misfits if named else {}, unequal if named or not cases else [])
 
 
 def _everything(

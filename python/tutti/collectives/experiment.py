@@ -56,7 +56,7 @@ class ExperimentPlanResult(NamedTuple):
     Attributes:
         plan: The plan of the measurements that are possible.
         misfits: The error of each named algorithm that fits none of the rank counts.
-        unequal: The errors of schedules that need equal chunks.
+        unequal: As in :class:`tutti.collectives.candidates.PlanResult`.
     """
 
     plan: ExperimentPlan
@@ -88,12 +88,12 @@ def plan(
 
     Raises:
         ConfigError: A named algorithm fits none of the rank counts.
-        LayoutError: No algorithm supports the parts of every size.
+        LayoutError: A named algorithm supports the parts of no size, or none of all does.
     """
     tried = try_plan(experiment, done=done, running=running, prune=prune)
     if tried.misfits:
         raise next(iter(tried.misfits.values()))
-    if tried.unequal and not tried.plan.cases:
+    if tried.unequal:
         raise tried.unequal[0]
     return tried.plan
 
