@@ -95,6 +95,7 @@ NEEDS_A_SETUP = (
     "tutti trace run",
     "tutti train capture",
     "tutti train run step ",
+    "tutti train search step ",
     "tutti train run train.py",
     "tutti train export",
     "tutti train measure",

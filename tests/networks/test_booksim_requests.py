@@ -1,9 +1,9 @@
 """Requests and replies against BookSim 2 (`use_read_write`), commit 28f4329.
 
-Recorded with seeds 1 to 3 and `sample_period = 10000` on 2026-11-29: mean packet latencies of
-requests and replies together. BookSim injects both from one queue of a node, tutti from one per
-class, so that a short request does not wait for a long reply: tutti is up to 1.4 % faster where
-ports are busy.
+Recorded with seed 1 and `sample_period = 100000`: mean packet latencies of requests and replies
+together, over 300,000 cycles. BookSim injects both from one queue of a node, tutti from one per
+class, so that a short request does not wait for a long reply. Where ports are busy, tutti is
+faster, in three cases by more than 1 %: 1.5, 1.2 and 1.6 % over as many cycles.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ LONG = {
     "read_request_size": 2, "read_reply_size": 9, "write_request_size": 9, "write_reply_size": 2,
 }  # fmt: skip
 CASES: list[tuple[dict[str, Any], float]] = [
-    ({"injection_rate": 0.01}, 18.85),
-    ({"injection_rate": 0.03}, 19.75),
-    ({"injection_rate": 0.05}, 21.27),
-    ({"k": 8, "injection_rate": 0.01}, 30.10),
-    ({"k": 8, "injection_rate": 0.025}, 31.66),
-    ({"traffic": "transpose", "injection_rate": 0.03}, 19.90),
-    ({"topology": "torus", "routing_function": "dim_order", "injection_rate": 0.03}, 19.63),
-    ({**LONG, "injection_rate": 0.02}, 24.36),
-    ({"read_reply_size": 1, "write_request_size": 1, "injection_rate": 0.1}, 16.81),
-    ({**FEW_VCS, "write_fraction": 0.2, "injection_rate": 0.04}, 20.44),
+    ({"injection_rate": 0.01}, 18.867),
+    ({"injection_rate": 0.03}, 19.793),
+    ({"injection_rate": 0.05}, 21.235),
+    ({"k": 8, "injection_rate": 0.01}, 30.113),
+    ({"k": 8, "injection_rate": 0.025}, 31.668),
+    ({"traffic": "transpose", "injection_rate": 0.03}, 19.850),
+    ({"topology": "torus", "routing_function": "dim_order", "injection_rate": 0.03}, 19.610),
+    ({**LONG, "injection_rate": 0.02}, 24.355),
+    ({"read_reply_size": 1, "write_request_size": 1, "injection_rate": 0.1}, 16.778),
+    ({**FEW_VCS, "write_fraction": 0.2, "injection_rate": 0.04}, 20.486),
 ]
-TOLERANCE = 0.02
-"""1.4 % and the confidence interval of 30,000 cycles."""
+BUSY = {21.235, 24.355, 20.486}
+"""Latencies of the cases whose ports are busy."""
 
 
 @pytest.mark.parametrize(("changes", "latency"), CASES, ids=lambda value: str(value)[:40])
@@ -59,4 +59,4 @@ def test_latencies_of_requests_and_replies_match_booksim(
     assert isinstance(found.traffic, tuple)
     run = noc.run(found.network, found.traffic, found.plan)
     assert run.is_stable
-    assert run.latency.mean == pytest.approx(latency, rel=TOLERANCE)
+    assert run.latency.mean == pytest.approx(latency, rel=0.017 if latency in BUSY else 0.01)

@@ -329,8 +329,9 @@ def test_all_keys_without_a_counterpart_are_listed_with_lines(tmp_path: Path) ->
     with pytest.raises(ConfigError) as refused:
         load(file)
     first = MESH.count("\n") + 2
-    for number, key in enumerate(("foo", "buffer_policy", "bar")):
-        assert f"`{key}` (line {first + number})" in str(refused.value)
+    keys = ("foo", "buffer_policy", "bar")
+    lines = ", ".join(f"`{key}` (line {first + number})" for number, key in enumerate(keys))
+    assert f"3 keys cannot be converted: {lines}\n" in str(refused.value)
     file.write_text(text.replace("buffer_policy = shared;", ""))
     found = load(str(file), is_lenient=True)
     assert [text for text in found.remarks if "skipped" in text] == [
@@ -340,3 +341,22 @@ def test_all_keys_without_a_counterpart_are_listed_with_lines(tmp_path: Path) ->
     file.write_text(text)
     with pytest.raises(ConfigError, match="buffer_policy"):
         load(file, is_lenient=True)
+    # Values of every part of the conversion, each with what is supported.
+    values = {
+        "topology": "mesh", "routing_function": "foo", "vc_allocator": "loa", "num_vcs": "2",
+        "sw_allocator": "x", "packet_size": "0", "traffic": "spiral", "injection_process": "x",
+        "priority": "weird", "internal_speedup": "0.5", "seed": "time", "sample_period": "0",
+    }  # fmt: skip
+    file.write_text("".join(f"{key} = {value};\n" for key, value in values.items()))
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+    given = [key for key in values if key not in {"topology", "num_vcs"}]
+    lines = ", ".join(f"`{key}` (line {list(values).index(key) + 1})" for key in given)
+    assert f"10 keys cannot be converted: {lines}\n" in str(refused.value)
+    assert "priority: none, class, age" in str(refused.value)
+    file.write_text("k = four;\nn = 2;\nnum_vcs = x;\n")
+    with pytest.raises(ConfigError, match=r"`k` \(line 1\), `num_vcs` \(line 3\)"):
+        load(file)
+    file.write_text("topology = mesh;\nrouting_function = foo;\n")
+    with pytest.raises(ConfigError, match=r"u\.cfg:2: routing_function: is not supported"):
+        load(file)

@@ -253,6 +253,7 @@ ROUTINGS = [
     ("mesh:2x2", "source_routed:0-3=0.1.2;*=o1_turn", 2),
     ("ring:6", "shortest_path", 1),
     ("fully_connected:5", "least_latency", 1),
+    ("chiplet_mesh:chiplets=2x2,tiles=2x2,boundary=1", "up_down", 1),
     ("mesh:2x2", "paths:0>1>3;3>1>0", 1),
     ("bypass:2x2:mesh,0=>1", "shortest_path", 1),
 ]

@@ -374,7 +374,7 @@ def test_errors_in_arguments_name_the_argument(
         assert words in done.stderr
     assert "mesh.cfg" not in done.stderr
     (here / "own.cfg").write_text(f"topology = mesh; k = 4; routing_function = dor; {argument};")
-    assert "error: own.cfg: " in tutti("from-booksim", "own.cfg", cwd=here, code=2).stderr
+    assert "error: own.cfg:1: " in tutti("from-booksim", "own.cfg", cwd=here, code=2).stderr
 
 
 def test_an_error_in_links_shows_only_the_links(here: Path) -> None:
@@ -397,3 +397,14 @@ def test_no_files_prints_the_same_and_writes_nothing(tmp_path: Path) -> None:
     refused = call(*run, "--no-files", "-o", "out", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "--no-files: excludes --out" in refused.stderr
+
+
+def test_a_converted_configuration_may_only_print(here: Path) -> None:
+    (here / "mesh.cfg").write_text(
+        "topology = mesh; k = 4; n = 2; routing_function = dor; sample_period = 100;"
+    )
+    done = tutti("from-booksim", "mesh.cfg", "--no-files", cwd=here)
+    assert "mean latency" in done.stdout
+    assert {path.suffix for path in here.iterdir()} == {".cfg", ".toml"}
+    done = tutti("from-booksim", "mesh.cfg", "--no-files", "-o", "out", cwd=here, code=2)
+    assert "--no-files: excludes --out" in done.stderr

@@ -10,6 +10,7 @@ import tutti
 from called import call
 from flit_networks import SHORT, mesh, network
 from tutti.networks import flit as noc
+from tutti.networks.flit import memory
 from tutti.networks.flit.files.network_file import load_noc
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def write(path: Path, build: str = "mesh:4x4", traffic: str = "rate = 0.1", **me
         ("cmesh:2x2:2x2", "dimension_order"),
         ("flattened_butterfly:4x4", "dimension_order"),
         ("chiplet_mesh:chiplets=2x1,tiles=2x2", "dimension_order"),
-        ("chiplet_mesh:chiplets=2x1,tiles=2x2,boundary=1", "shortest_path"),
+        ("chiplet_mesh:chiplets=2x1,tiles=2x2,boundary=1", "up_down"),
         ("dragonfly:p=1,a=2,h=1", "minimal"),
         ("fat_tree:k=2,n=2", "nca"),
         ("ring:5", "shortest_path"),
@@ -106,6 +107,11 @@ def test_a_trace_runs_from_cycle_0_until_its_last_packet_arrives(tmp_path: Path)
     assert (run.ending, run.all.packets) == ("stable", 2)
     # Two hops, 3 cycles each and a link of 1, injection, and 3 more flits.
     assert run.makespan == 90 + run.all.latency_extremes[1]
+    # The window has all flits, those that arrive after the last creation too.
+    assert run.window == run.makespan + 1
+    assert sum(sent.flits for sent in run.sent if sent.kind == "ejection") == 8
+    assert run.accepted.mean == pytest.approx(8 / 16 / run.window)
+    assert run.offered == run.accepted.mean
     options = ["--mesh", "4x4", "--set", "traffic.trace=t.csv", "-o", "out"]
     for given in ([file.name, "-o", "out"], options):
         assert "packets: 2" in " ".join(call("noc", "run", *given, cwd=tmp_path).stdout.split())
@@ -170,3 +176,38 @@ def test_networks_without_switches_have_a_drawing(tmp_path: Path) -> None:
     given = ["--topology", "flattened_butterfly:4x4", "--rate", "0.1", "-o", "out",
              "--set", "measure.measure=100", "--set", "measure.warmup=10"]  # fmt: skip
     assert call("noc", "run", *given, cwd=tmp_path).returncode == 0
+
+
+def test_networks_beyond_the_free_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal:        2048 kB\nMemAvailable:    1024 kB\n")
+    assert memory.free_bytes(meminfo) == 1 << 20
+    assert memory.free_bytes(tmp_path / "none") > 1 << 30
+    monkeypatch.setattr(memory, "free_bytes", lambda: 10**6)
+    assert noc.run(network("mesh:4x4"), noc.Traffic(rate=0.1), SHORT).is_stable
+    done = call("noc", "run", "--mesh", "32x32", "--rate", "0.1", "--no-files", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "topology: a run of 1,024 nodes with 4 VCs of 8 flits needs about 0 GB" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("router.speculation=2", "router.speculation: is neither true, false nor a table"),
+        ("measure.measure=5", "`measure` is 5: expected 20 cycles (one for each of the `batches`)"),
+        ("flit=0B", "flit: a flit has no bytes"),
+        ("traffic.trace=", "traffic.trace: is empty"),
+        ("topology.routing=paths", "`paths` cannot be read: expected paths:NODE>NODE..., such as"),
+        ("traffic.pattern=hotspot({0,15},{1,3})", "cannot be read: expected `hotspot:"),
+        ('clocks=[{at=["npu99"],period="2 ns"}]', "clocks[0]: no router is named `npu99`"),
+        ('clocks=[{at=["npu4","npu4"],period="2 ns"}]', "clocks[0]: `at` names `npu4` twice"),
+    ],
+)
+def test_mistakes_name_key_and_expectation(change: str, message: str, tmp_path: Path) -> None:
+    rate = [] if "trace" in change else ["--rate", "0.1"]
+    given = ["--mesh", "4x4", *rate, "--set", change, "--no-files"]
+    done = call("noc", "run", *given, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())

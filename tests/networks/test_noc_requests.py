@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,11 @@ import pytest
 
 from called import call
 from flit_networks import SHORT, network
+from tutti.energy import Technology
 from tutti.networks import flit as noc
 from tutti.networks.errors import NocError
 from tutti.networks.flit.files.network_file import load_noc
+from tutti.networks.flit.view.quantities import state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,17 @@ def test_a_batch_ends_with_its_last_packet() -> None:
     first = run.all.latency_extremes[0]
     assert run.makespan == 19 + first
     assert run.last_arrival == run.makespan
+    assert run.window == run.makespan + 1
+    assert run.accepted.mean == pytest.approx(20 / run.window)
+    # `measure` and `drain` limit the run, and the default has no warm-up.
+    for plan in (replace(BATCH, measure=10), replace(BATCH, measure=90_000), None):
+        again = noc.run(network("mesh:2"), traffic, plan)
+        assert (again.window, again.latency.mean) == (run.window, run.latency.mean)
+        assert again.accepted.mean == run.accepted.mean
+    # With a warm-up, the window is the one of the plan.
+    later = noc.run(network("mesh:2"), traffic, replace(BATCH, warmup=5))
+    assert later.window == BATCH.measure
+    assert later.all.packets == 2 * (20 - 5)
 
 
 def test_a_batch_of_requests_waits_for_all_replies() -> None:
@@ -111,13 +123,26 @@ def test_a_batch_of_requests_waits_for_all_replies() -> None:
     assert run.makespan is not None
     assert slower.makespan is not None
     assert slower.makespan > run.makespan
+    for each in (run, slower):
+        # All flits of all packets, whose energy is that of the window.
+        assert sum(sent.flits for sent in each.sent if sent.kind == "ejection") == 16 * 30 * 6
+        assert each.classes[0].round_trips is not None
+        assert each.classes[0].round_trips.requests == 16 * 30
+        assert each.classes[0].offered == pytest.approx(30 / each.window)
+    technology = Technology(router="dsent_45nm", link="dsent_45nm")
+    energies = [noc.run(network(), traffic, replace(BATCH, measure=measure)).energy(technology)
+                for measure in (50, 5000)]  # fmt: skip
+    assert energies[0].dynamic == energies[1].dynamic == run.energy(technology).dynamic
+    assert energies[0].total == energies[1].total
 
 
 def test_a_batch_that_does_not_end_is_not_stable() -> None:
     traffic = replace(PAIR, rate=1.0, requests=10_000, outstanding=1)
     run = noc.run(network(), traffic, replace(BATCH, drain=100))
-    assert not run.is_stable
+    assert run.ending == "saturated"
     assert run.makespan is None
+    assert (run.window, run.cycles) == (300, 300)
+    assert "packets had not arrived after 300 cycles" in state(run)
 
 
 def test_runs_are_repeatable_and_do_not_depend_on_threads() -> None:
@@ -158,13 +183,19 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     assert load_noc(file).plan.warmup == 0
     done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)
     assert "makespan:" in done.stdout
-    covering = re.search(r"of its cycles follow the last arrival; .* measure = (\d+) covers",
-                      " ".join(done.stdout.split()))  # fmt: skip
-    assert covering
-    change = f"measure.measure={covering[1]}"
-    fitted = call("noc", "run", "n.toml", "-o", "out", "--set", change, cwd=tmp_path)
-    assert "makespan:" in fitted.stdout
-    assert "covers the makespan" not in fitted.stdout
+    assert "cycles, until the last packet arrived" in " ".join(done.stdout.split())
+    options = ("--mesh", "4x4", "--rate", "1", "--set", "traffic.requests=5", "--no-files")
+    done = call("noc", "run", *options, cwd=tmp_path)
+    assert "cycles, until the last packet arrived" in " ".join(done.stdout.split())
+
+
+def test_sweeps_of_closed_loops_compare_the_load_that_nodes_offer(tmp_path: Path) -> None:
+    """Nodes that wait for replies offer less than the rate, and at most the capacity."""
+    (tmp_path / "n.toml").write_text(FILE)
+    done = call("noc", "sweep", "n.toml", "--loads", "0.2", "--no-saturation", "--no-files",
+                "--json", cwd=tmp_path)  # fmt: skip
+    (first, *_) = json.loads(done.stdout)["tables"]["results"]
+    assert 0.3 < first["capacity_share"] < 1
 
 
 def test_reports_can_be_left_out_and_tables_have_coordinates(tmp_path: Path) -> None:

@@ -102,7 +102,8 @@ def test_invalid_clocks_are_refused(entries: list[noc.RouterClock], text: str) -
         network(clocks=tuple(entries)).core([None])
     assert text in str(caught.value)
     assert caught.value.kind == "router_clocks"
-    assert "`cycle` is the shortest period" in str(caught.value.hint)
+    hint = "did you mean `npu9`?" if "npu99" in text else "`cycle` is the shortest period"
+    assert hint in str(caught.value.hint)
 
 
 def test_files_name_clocks(tmp_path: Path) -> None:
@@ -111,8 +112,8 @@ def test_files_name_clocks(tmp_path: Path) -> None:
     (clock,) = load_noc(path).network.clocks
     assert (clock.at, clock.period_ps, clock.synchroniser) == (("npu[23]",), 1250, 3)
     for change, text in [
-        ("clocks=[{at = ['x'], period = '2 ns'}]", "clocks: clocks[0]: no router is named `x`"),
-        ("clocks=[{at = ['npu0'], period = '1 ps'}]", "clocks: clocks[0]: `period` is 1 ps"),
+        ("clocks=[{at = ['x'], period = '2 ns'}]", "clocks[0]: no router is named `x`"),
+        ("clocks=[{at = ['npu0'], period = '1 ps'}]", "clocks[0]: `period` is 1 ps"),
         ("clocks=[{at = ['npu0']}]", "clocks[0].period"),
         ("clocks=[{at = ['npu0'], period = 2}]", "clocks[0].period"),
         ("clocks=[{at = ['npu0'], period = '2 ns', synchroniser = 65}]", "clocks[0].synchroniser"),

@@ -223,24 +223,6 @@ def test_memory_has_parameters_and_states_of_adam(sharded: CapturedStep) -> None
     assert kinds["activations"] > 0
 
 
-def test_buckets_of_ddp_are_those_of_its_reducer() -> None:
-    """Gradients in reverse order of use: 1 MiB first, then 25 MiB (DDP's defaults)."""
-    with tutti.capture(world_size=8, step=3) as capturing:
-        dist.init_process_group("nccl")
-        model = nn.Sequential(*(nn.Linear(1024, 1024, bias=False) for _ in range(16))).cuda()
-        wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[0])
-        optimizer = torch.optim.SGD(wrapped.parameters(), lr=0.1)
-        for _ in range(3):
-            wrapped(torch.zeros(4, 1024, device="cuda")).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
-        logged = wrapped._get_ddp_logging_data()["rebuilt_bucket_sizes"]
-    (role,) = capturing.result.roles
-    sizes = [to.bytes for _, to in role.exchanges if to.collective == "all_reduce"]
-    assert sizes == [int(size) for size in logged.split(", ")]
-    assert sum(sizes) == 16 * 4 << 20
-
-
 def test_all_to_alls_of_experts_have_their_group() -> None:
     with tutti.capture(world_size=16, rank=3) as capturing:
         dist.init_process_group("nccl")

@@ -110,6 +110,105 @@ def test_checkpoints_are_not_written(tmp_path: Path) -> None:
     assert any("exchange nothing" in line for line in capture_view(step).log)
 
 
+GAN = """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("nccl")
+maker, judge = (DistributedDataParallel(torch.nn.Linear(32, 32, bias=False).cuda())
+                for _ in range(2))
+of_maker, of_judge = (torch.optim.Adam(one.parameters(), fused=True) for one in (maker, judge))
+noise = torch.zeros(8, 32, device="cuda")
+for _ in range(6):
+    for _ in range(2):
+        of_judge.zero_grad()
+        (judge(noise) - judge(maker(noise).detach())).mean().backward()
+        of_judge.step()
+    of_maker.zero_grad()
+    judge(maker(noise)).mean().backward()
+    of_maker.step()
+"""
+
+
+def test_the_turns_of_two_optimizers_are_one_step(tmp_path: Path) -> None:
+    """A GAN whose discriminator steps twice; by default, the third step of programs with DDP."""
+    script = tmp_path / "gan.py"
+    script.write_text(GAN, encoding="utf-8")
+    (role,) = capture_script(script, [], 8).roles
+    product = 2 * 8 * 32 * 32
+    # Of the discriminator, 2 x (3 forward + 2 weights); of the generator, 2 + 2 + 1.
+    assert role.flops("product") == (2 * 5 + 5) * product
+    assert sum(one.name == "aten._fused_adam_" for one in role.operators) == 3
+    gradients = [to.bytes for _, to in role.exchanges if to.collective == "all_reduce"]
+    assert gradients == [4 * 32 * 32] * (2 + 2)
+    assert role.remarks == ("the iteration has 3 turns of optimizers",)
+    (early,) = capture_script(script, [], 8, step=2).roles
+    assert early.flops() == role.flops()
+    assert any("the steady state starts with `--step 3`" in line for line in early.remarks)
+
+
+def test_turns_of_one_optimizer_with_other_work_are_one_step() -> None:
+    with tutti.capture(world_size=8, step=2) as capturing:
+        layer = nn.Linear(32, 32, bias=False, device="cuda")
+        optimizer = torch.optim.SGD(layer.parameters())
+        for turn in range(6):
+            x = torch.zeros(8, 32, device="cuda")
+            (layer(layer(x)) if turn % 2 else layer(x)).sum().backward()
+            optimizer.step()
+    (role,) = capturing.result.roles
+    # Products: 1 forward + 1 weight; 2 forward + 2 weights + 1 input.
+    assert role.flops("product") == (2 + 5) * 2 * 8 * 32 * 32
+
+
+OBJECTS = """
+import pathlib
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as checkpoint
+dist.init_process_group("nccl")
+rank, world = dist.get_rank(), dist.get_world_size()
+sizes, part = [{"width": 64}] if rank == 0 else [None], [None]
+dist.broadcast_object_list(sizes, src=0)
+dist.scatter_object_list(part, list(range(world)) if rank == 0 else None, src=0)
+assert part == [rank]
+gathered = [None] * world if rank == 0 else None
+dist.gather_object({"rank": rank}, gathered)
+layer = torch.nn.Linear(sizes[0]["width"], 64, device="cuda")
+optimizer = torch.optim.SGD(layer.parameters())
+source = torch.Generator(device="cuda").manual_seed(1)
+assert source.device.type == "cuda" and isinstance(torch.default_generator, torch.Generator)
+torch.cuda.memory._record_memory_history(max_entries=10)
+for _ in range(2):
+    batch = torch.randn(8, 64, device="cuda", generator=source).type(torch.cuda.FloatTensor)
+    half = torch.zeros(8, 64).type(torch.cuda.HalfTensor)
+    assert (batch.type(), half.type()) == ("torch.cuda.FloatTensor", "torch.cuda.HalfTensor")
+    loss = layer(batch).sum()
+    loss.backward()
+    dist.all_reduce(layer.weight.grad)
+    optimizer.step()
+    checkpoint.save({"layer": layer.state_dict()}, checkpoint_id="written")
+    checkpoint.async_save({"layer": layer.state_dict()}, checkpoint_id="written").result()
+    checkpoint.load({"layer": layer.state_dict()}, checkpoint_id="written")
+    torch.cuda.memory._dump_snapshot("history.pickle")
+"""
+
+
+def test_objects_generators_and_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last rank, which is checked, has the objects of rank 0; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    script = tmp_path / "train.py"
+    script.write_text(OBJECTS, encoding="utf-8")
+    step = capture_script(script, [], 8)
+    assert [role.remarks for role in step.roles] == [()]
+    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+    script.write_text(OBJECTS.replace("if rank == 0 else None, src=0)", "if not rank else None)"))
+    with pytest.raises(CaptureError, match="line 10: `scatter_object_list` waits") as error:
+        capture_script(script, [], 8, ranks=[3])
+    assert error.value.kind == "peer"
+
+
 def test_fsdp_needs_no_mesh() -> None:
     with tutti.capture(world_size=8) as capturing:
         dist.init_process_group("nccl")

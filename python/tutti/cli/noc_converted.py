@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tutti.base.files.mistakes import mistake
 from tutti.cli import options
 from tutti.cli.loads import load_values
 from tutti.formats import converted as files
@@ -46,6 +47,7 @@ class ConvertedOptions:
         typer.Option("--out", "-o", metavar="FOLDER", help="Output folder. Default: out/noc."),
     ] = None
     report: options.Report = True
+    files: options.Files = True
 
 
 def study_converted(path: Path, of: ConvertedOptions, convert: Callable[[], ConvertedNoc]) -> None:
@@ -63,7 +65,10 @@ def study_converted(path: Path, of: ConvertedOptions, convert: Callable[[], Conv
     if of.write is not None:
         Study().write(of.write, lambda to: files.write(to, found))
         return
-    experiment = found.noc if of.to is None else replace(found.noc, output=of.to)
+    if not of.files and of.to is not None:
+        raise mistake("excludes --out", source="--no-files", expected="one of them")
+    output = found.noc.output if of.to is None else of.to
+    experiment = replace(found.noc, output=output if of.files else None)
     if values is None:
         run_load(experiment, path, found.remarks, report=of.report)
     else:

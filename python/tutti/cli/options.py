@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,6 +51,12 @@ def refuse(context: typer.Context, *parameters: str, because: str) -> None:
             raise mistake(f"has no effect: the command {because}",
                           source=max(parameter.opts, key=len),
                           expected="no such option")  # fmt: skip
+
+
+def with_platform(platform: str | None, changes: Sequence[str] | None) -> list[str]:
+    """Returns the changes of a training step's keys, with that of its platform first."""
+    chosen = [f"platform={json.dumps(platform)}"] if platform else []
+    return [*chosen, *(changes or ())]
 
 
 def datatype(name: str | None) -> str | None:
@@ -176,6 +183,20 @@ def growing_sizes(
     return sizes
 
 
+def _refuse_captured(file: Path | str | None) -> None:
+    """Refuses the folder of a captured training step, which other commands run."""
+    if file is None or not Path(file).is_dir():
+        return
+    from tutti.training.capture.files import is_captured
+
+    if is_captured(Path(file)):
+        hint = (f"`tutti train run {file} --platform NAME` prices it on a platform, and a sweep "
+                f'with `model = "captured:{file}"` and `platform` in its grid compares '
+                "platforms")  # fmt: skip
+        raise mistake("is a captured training step", source=str(file),
+                      expected="an experiment of collectives", hint=hint)  # fmt: skip
+
+
 def experiment(
     of: object, file: Path | str | None, changes: Sequence[str] | None = None
 ) -> Experiment:
@@ -193,6 +214,7 @@ def experiment(
     from tutti.collectives.files.source import tables_of
 
     values = keyed(of)
+    _refuse_captured(file)
     option, algorithms = values.get("algorithms", ("", []))
     path, tables, stated = tables_of(file, algorithms)
     if file is None and not values and not changes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -124,6 +123,5 @@ def run_(
       tutti train run train.py --set capture.world_size=64 \\
         --set capture.arguments.layers=16
     """
-    chosen = [f"platform={json.dumps(platform)}"] if platform else []
-    training = load_training(file, [*chosen, *(changes or ())], output=to)
+    training = load_training(file, options.with_platform(platform, changes), output=to)
     run_step(training, npus or [0], threads, report=report)

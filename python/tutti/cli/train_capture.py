@@ -31,19 +31,19 @@ def capture(
         typer.Option(
             "--only-ranks",
             metavar="R,...",
-            help="The captured ranks. Default: rank 0, and those with which captured ranks "
-            "exchange messages: one of each pipeline stage.",
+            help="The captured ranks. Default: one of each role: rank 0, those with which captured "
+            "ranks exchange messages, and those of other process groups.",
         ),
     ] = None,
     step: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="The captured step. The first one creates states of optimizers and buckets of "
-            "DDP.",
+            help="The captured step. Default: 2, after optimizers have created their states, and 3 "
+            "with DDP, which rebuilds its buckets in the second.",
         ),
-    ] = 2,
+    ] = None,
     values: Annotated[
         float | None,
         typer.Option(

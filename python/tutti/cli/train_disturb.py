@@ -22,8 +22,13 @@ from tutti.workloads.errors import WorkloadError
 def disturb(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The training step (TOML).", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="The training step (TOML), or the folder of a captured step.",
+            show_default=False,
+        ),
     ],
+    platform: options.Platform = None,
     slow: Annotated[
         str | None,
         typer.Option(
@@ -78,7 +83,7 @@ def disturb(
         cables=tuple(cable or ()),
         load=load,
     )
-    training = load_training(file, changes or (), output=to)
+    training = load_training(file, options.with_platform(platform, changes), output=to)
     first, times = training.configurations[0], plan_times(training)
     study = Study[Effect](training.output, extra=None)
     planned = len(what.kinds()) * draws + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -36,5 +35,4 @@ def export(
     Examples:
       tutti train export step --platform dgx_h100_cluster -o traces/llama.et
     """
-    chosen = [f"platform={json.dumps(platform)}"] if platform else []
-    export_step(load_training(folder, [*chosen, *(changes or ())]), to)
+    export_step(load_training(folder, options.with_platform(platform, changes)), to)

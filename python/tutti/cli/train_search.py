@@ -15,8 +15,13 @@ from tutti.training.study.search import run_search
 def search(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The training step (TOML).", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="The training step (TOML), or the folder of a captured step.",
+            show_default=False,
+        ),
     ],
+    platform: options.Platform = None,
     algorithm: options.Algorithms = None,
     limit: Annotated[
         int,
@@ -41,6 +46,7 @@ def search(
     Examples:
       tutti train search examples/20_choose_algorithms/training.toml -a ring
       tutti train search examples/20_choose_algorithms/training.toml --limit 50
+      tutti train search step --platform gb200_nvl72_cluster
     """
-    training = load_training(file, changes or (), output=to)
+    training = load_training(file, options.with_platform(platform, changes), output=to)
     run_search(training, None if "all" in (algorithm or ["all"]) else algorithm, limit, threads)

@@ -28,7 +28,8 @@ def as_mistake(error: typer.TyperException) -> TuttiError | None:
         value, known = chosen[1], re.findall(r"'([^']*)'", chosen[2])
         problem, expected = "invalid choice", f"one of {', '.join(known)}"
         hint = did_you_mean(value, known)
-    hint = _elsewhere(error, command) or hint or f"`{command} -h` lists its options"
+    hint = _elsewhere(error, command) or hint or _siblings(error)
+    hint = hint or f"`{command} -h` lists its options"
     return mistake(problem, source=command, key=key, value=value, expected=expected, hint=hint)
 
 
@@ -36,8 +37,6 @@ _ELSEWHERE = {
     "--set": "`{command} -h` lists the options that override keys; `tutti run` and `tutti "
     "compare` take --set, and `tutti sweep` varies any key from its file",
     "--size": "-b and -e are the smallest and the largest size: -b 8 -e 8 is one size",
-    "--platform": "--set platform=NAME replaces the platform of the file; a plan is for a number "
-    "of GPUs: `tutti train plan -p NAME --out FILE` writes one for another platform",
 }
 """Options of other commands, and what to use instead."""
 
@@ -48,12 +47,10 @@ def _elsewhere(error: Any, command: str) -> str:  # noqa: ANN401 - typer's own, 
         if error.option_name == "--json":  # of `tutti mpi exec` only
             return "stdout belongs to the program: --out FILE writes the report as JSON"
         options = {name for one in error.ctx.command.params for name in one.opts}
-        name = {"-p": "--platform"}.get(error.option_name, error.option_name)
-        if name == "--platform" and "--system" in options:
+        if error.option_name in {"-p", "--platform"} and "--system" in options:
             return "--system names the nodes: `tutti nccl systems` lists them"
-        of_file = name == "--platform" and "--set" in options
-        if name == "--set" or {"-b", "-e"} <= options or of_file:
-            return _ELSEWHERE.get(name, "").format(command=command)
+        if error.option_name == "--set" or {"-b", "-e"} <= options:
+            return _ELSEWHERE.get(error.option_name, "").format(command=command)
     unknown = re.match(r"No such command '([^']*)'", getattr(error, "message", "") or "")
     if not unknown:
         return ""
@@ -61,6 +58,17 @@ def _elsewhere(error: Any, command: str) -> str:  # noqa: ANN401 - typer's own, 
     groups = [name for name, verb in verbs.items() if unknown[1] in getattr(verb, "commands", {})]
     found = [f"`{command} {name} {unknown[1]}`" for name in groups]
     return f"did you mean {' or '.join(found)}?" if found else ""
+
+
+def _siblings(error: Any) -> str:  # noqa: ANN401 - typer's own, not public
+    """Returns a hint if another command of the same group has the option."""
+    parent = getattr(getattr(error, "ctx", None), "parent", None)
+    if type(error).__name__ != "NoSuchOption" or parent is None or parent.parent is None:
+        return ""
+    verbs = parent.command.commands.items()
+    found = [name for name, verb in verbs
+             if any(error.option_name in one.opts for one in verb.params)]  # fmt: skip
+    return f"`{parent.command_path} {found[0]}` takes {error.option_name}" if found else ""
 
 
 def _name(parameter: Any) -> str:  # noqa: ANN401 - typer's own, which has no public type

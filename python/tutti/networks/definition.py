@@ -251,10 +251,13 @@ def _with_routing(tables: dict[str, Any], varying: Collection[str]) -> dict[str,
 
 
 def _of_trace(tables: dict[str, Any], given: set[str]) -> dict[str, Any]:
-    """Returns the tables without the defaults that a trace replaces."""
-    traffic = tables.get("traffic")
+    """Returns the tables without the defaults that a trace or a batch replaces."""
+    traffic, measure = tables.get("traffic"), tables.get("measure")
     if not isinstance(traffic, dict) or "trace" not in traffic:
-        return tables
+        is_batch = isinstance(traffic, dict) and "requests" in traffic
+        if not is_batch or not isinstance(measure, dict) or {"measure", "measure.warmup"} & given:
+            return tables
+        return {**tables, "measure": {key: measure[key] for key in measure if key != "warmup"}}
     kept = {
         name: {key: value for key, value in tables[name].items()
                if key not in DEFAULTS[name] or {name, f"{name}.{key}"} & given}
@@ -296,6 +299,9 @@ def _link(tables: Mapping[str, Any], source: str) -> dict[str, str]:
         flit = Size.of_any(tables.get("flit", DEFAULTS["flit"]))
     except TuttiError as error:
         raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+    if not flit.bytes:
+        raise mistake("a flit has no bytes", source=source, key=key, value=str(flit),
+                      expected="1 B or more, such as 16 B")  # fmt: skip
     rate = math.ceil(1000 * flit.bytes / max(cycle.ps, 1))
     return {"rate": f"{rate} GB/s", "latency": str(cycle)}
 

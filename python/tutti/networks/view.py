@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tutti.view import svg
@@ -14,7 +15,7 @@ from tutti.view.quantity import count, estimate, format_share, three
 from tutti.view.tables import Column, ReportTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from xml.etree import ElementTree as ET
 
     from tutti.networks.loads import Loaded
@@ -166,15 +167,18 @@ def _curve(inside: ET.Element, runs: Sequence[Loaded], colour: str, axes: _Axes)
         svg.shape(inside, "circle", tip, cx=x, cy=y, r=3.5, fill=colour)
 
 
-def share_column(capacity: float | None) -> list[Column[Any]]:
+def share_column(
+    capacity: float | None, load: Callable[[Any], float | None] = attrgetter("load")
+) -> list[Column[Any]]:
     """Returns the column of the offered load of a row's run as a share of the ideal capacity.
 
     Args:
         capacity: The ideal capacity, in the unit of the load; None if it is unknown.
+        load: Returns the offered load of a run.
     """
     if capacity is None:
         return []
-    return [Column("share of the ideal capacity", lambda part: (part.run.load or 0) / capacity,
+    return [Column("share of the ideal capacity", lambda part: (load(part.run) or 0) / capacity,
                    format_share, key="capacity_share", short="ideal")]  # fmt: skip
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from tutti.base.errors import TuttiError
 from tutti.base.units import TimePerByte
+from tutti.cli import options
+from tutti.cli.compare import Compared
 from tutti.platforms.npus import npu
 from tutti.training.capture.files import read_step, write_step
 from tutti.training.capture.grid import Grid, pairs_of, ranks_of
 from tutti.training.capture.kernels import KernelTimes
 from tutti.training.capture.programs import CapturedWork
 from tutti.training.capture.record import (
+    MEMORY_KINDS,
     CapturedStep,
     Exchange,
     Group,
@@ -25,6 +30,7 @@ from tutti.training.capture.record import (
 )
 from tutti.training.capture.streams import Order
 from tutti.training.capture.summary import modules, peak
+from tutti.training.capture.view import memory_tables
 from tutti.training.errors import CaptureError
 from tutti.training.files.step_file import load_training
 from tutti.training.plan.efficiency import Setting
@@ -136,6 +142,28 @@ def test_memory_of_modules_is_by_kind_and_adds_up() -> None:
     assert [(one.module, one.kind, one.bytes) for one in found] == [
         ("no module", "parameters", 100), ("layers.*", "gathered", 70), ("layers.*", "other", 50),
     ]  # fmt: skip
+
+
+def test_tables_of_memory_fit_into_80_columns() -> None:
+    """Headings and units are complete, whatever a rank holds."""
+    memory = tuple(MemoryChange(0, 320 << at, "layers.0", kind)
+                   for at, kind in enumerate(MEMORY_KINDS))  # fmt: skip
+    step = step_of(computed("a"))
+    step = replace(step, roles=(replace(step.roles[0], rank=10_000, memory=memory),))
+    console = Console(width=80, file=io.StringIO())
+    with console.capture() as captured:
+        for table in memory_tables(step):
+            console.print(table)
+    words = captured.get().split()
+    assert {"rank", "peak", *MEMORY_KINDS} <= set(words)
+    assert words.count("10000") == 2
+
+
+def test_compare_refuses_a_step_with_the_commands_that_run_it(tmp_path: Path) -> None:
+    write_step(tmp_path, step_of(computed("a")))
+    with pytest.raises(TuttiError, match="is a captured training step") as error:
+        options.experiment(Compared(), tmp_path)
+    assert f"`tutti train run {tmp_path} --platform NAME`" in (error.value.hint or "")
 
 
 def test_steps_are_written_read_and_run(tmp_path: Path) -> None:

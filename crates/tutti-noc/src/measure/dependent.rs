@@ -207,11 +207,8 @@ mod tests {
             let phases = Phases { warmup: 0, measure: 2000, drain: 0 };
             let plan =
                 MeasurementPlan { phases, batches: 2, patience: 1000, sample: 0, keep_vcs: false };
-            let generator = || {
-                let mut made = Generator::new(Traffic::Recorded(&trace), (NODES, 2), 1, &plan);
-                made.count_later();
-                made
-            };
+            let generator =
+                || Generator::new(Traffic::Recorded(&trace), (NODES, 2), 1, &plan, true);
             let (mut one, mut other) = (generator(), generator());
             let mut fast = Network::new(&wiring, &settings, Arc::clone(&routing)).unwrap();
             let mut slow = ReferenceNetwork::new(&wiring, &settings, routing).unwrap();

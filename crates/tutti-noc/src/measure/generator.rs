@@ -7,6 +7,9 @@ use super::{Load, MeasurementPlan, Traffic};
 use crate::packet::{Delivery, Order, Source};
 use crate::traffic::{Injectors, NEVER, Record, load_seed};
 
+/// The longest window: that of a run whose last arrival is not known yet.
+const LONGEST: u64 = 1 << 40;
+
 /// The source of packets.
 enum Supply {
     /// Classes of synthetic traffic.
@@ -19,6 +22,8 @@ enum Supply {
         queues: Vec<Vec<Record>>,
         /// The number of classes.
         classes: usize,
+        /// Packets that have not arrived.
+        left: usize,
     },
     /// Records that wait for others.
     Dependent(DependentSupply),
@@ -44,13 +49,19 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    /// Traffic of the given nodes and classes.
+    /// Traffic of the given nodes and classes; `is_complete` if the window starts in cycle 0 and
+    /// ends with the last arrival, so that packets are counted after the run.
     pub(super) fn new(
         traffic: Traffic<'_>,
         (nodes, classes): (u32, usize),
         seed: u64,
         settings: &MeasurementPlan,
+        is_complete: bool,
     ) -> Generator {
+        let mut settings = *settings;
+        if is_complete {
+            settings.phases.measure = LONGEST;
+        }
         let supply = match traffic {
             Traffic::Synthetic(loads) => {
                 let class = |(index, load): (usize, &Load)| {
@@ -59,7 +70,7 @@ impl Generator {
                 Supply::Synthetic(loads.iter().enumerate().map(class).collect())
             }
             Traffic::Requests(loads) => {
-                Supply::Requests(RequestSupply::new(loads, nodes, seed, settings))
+                Supply::Requests(RequestSupply::new(loads, nodes, seed, &settings))
             }
             Traffic::Recorded(trace) if trace.dependencies().is_some() => {
                 let dependencies = trace.dependencies().expect("it has some");
@@ -71,27 +82,26 @@ impl Generator {
                     let queue = record.source as usize * classes + record.class as usize;
                     queues[queue].push(*record);
                 }
-                Supply::Recorded { queues, classes }
+                Supply::Recorded { queues, classes, left: trace.records().len() }
             }
         };
-        let tallies = vec![Tally::new(settings, nodes); classes];
-        Generator { supply, tallies, vc_grants: 0, last_arrival: 0, log: None }
+        let tallies = vec![Tally::new(&settings, nodes); classes];
+        let log = is_complete.then(Vec::new);
+        Generator { supply, tallies, vc_grants: 0, last_arrival: 0, log }
     }
 
-    /// Counts packets after the run, in a window that ends with the last arrival.
-    pub(super) fn count_later(&mut self) {
-        self.log = Some(Vec::new());
-    }
-
-    /// Counts the packets of the run in a window.
-    pub(super) fn count(&mut self, settings: &MeasurementPlan, nodes: u32) {
-        let log = self.log.take().unwrap_or_default();
-        self.tallies.fill(Tally::new(settings, nodes));
-        for delivery in &log {
-            let tally = &mut self.tallies[usize::from(delivery.class)];
-            tally.window.create(delivery.created, u64::from(delivery.flits));
-            if tally.arrive(delivery) {
+    /// Counts the packets of a run from cycle 0 in its window, whose length is known now.
+    pub(super) fn count(&mut self, settings: &MeasurementPlan) {
+        self.tallies.iter_mut().for_each(|tally| tally.restart(settings));
+        if let Supply::Requests(supply) = &mut self.supply {
+            supply.restart(settings);
+        }
+        for delivery in self.log.take().unwrap_or_default() {
+            if self.tallies[usize::from(delivery.class)].arrive(&delivery) {
                 self.vc_grants += u64::from(delivery.hops);
+            }
+            if let Supply::Requests(supply) = &mut self.supply {
+                supply.count(&delivery);
             }
         }
     }
@@ -102,9 +112,14 @@ impl Generator {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// Whether packets that wait for others are left.
+    /// Whether packets of a trace or batch have not arrived.
     pub(super) fn has_packets(&self) -> bool {
-        matches!(&self.supply, Supply::Dependent(supply) if supply.left() > 0)
+        match &self.supply {
+            Supply::Synthetic(_) => true,
+            Supply::Requests(supply) => supply.is_behind(NEVER),
+            Supply::Recorded { left, .. } => *left > 0,
+            Supply::Dependent(supply) => supply.left() > 0,
+        }
     }
 
     /// Visits class and flits of each packet created before `end` that its node has not started to
@@ -188,7 +203,7 @@ impl Source for Generator {
             }
             Supply::Requests(supply) => supply.next_at(node, class),
             Supply::Dependent(supply) => supply.next_at(node, class),
-            Supply::Recorded { queues, classes } => {
+            Supply::Recorded { queues, classes, .. } => {
                 let queue = &queues[node as usize * *classes + usize::from(class)];
                 queue.last().map(|record| record.cycle)
             }
@@ -201,7 +216,7 @@ impl Source for Generator {
             Supply::Synthetic(classes) => classes[usize::from(class)].take(node, class),
             Supply::Requests(supply) => supply.take(node, class),
             Supply::Dependent(supply) => supply.take(node, class),
-            Supply::Recorded { queues, classes } => {
+            Supply::Recorded { queues, classes, .. } => {
                 let queue = &mut queues[node as usize * *classes + usize::from(class)];
                 let record = queue.pop().expect("next_at returned its cycle");
                 Order {
@@ -214,10 +229,8 @@ impl Source for Generator {
                 }
             }
         };
-        if self.log.is_none() {
-            let tally = &mut self.tallies[usize::from(class)];
-            tally.window.create(order.created, u64::from(order.flits));
-        }
+        let tally = &mut self.tallies[usize::from(class)];
+        tally.window.create(order.created, u64::from(order.flits));
         order
     }
 
@@ -232,7 +245,8 @@ impl Source for Generator {
         match &mut self.supply {
             Supply::Requests(supply) => supply.delivered(delivery),
             Supply::Dependent(supply) => supply.delivered(delivery),
-            Supply::Synthetic(_) | Supply::Recorded { .. } => {}
+            Supply::Recorded { left, .. } => *left -= 1,
+            Supply::Synthetic(_) => {}
         }
     }
 

@@ -42,10 +42,11 @@ pub enum Traffic<'a> {
     /// A load for each class of the settings.
     Synthetic(&'a [Load]),
     /// Loads whose packets have replies, or are limited in number. Replies have the class after that of
-    /// their requests.
+    /// their requests. If all are limited and there is no warm-up, the window ends with the last
+    /// arrival.
     Requests(&'a [Requests]),
-    /// The packets of a trace; those created in the window are measured. If packets wait for others
-    /// and the window contains all cycles of the trace, it ends with the last arrival.
+    /// The packets of a trace; those created in the window are measured. If it contains all cycles
+    /// of the trace, it lasts until the last arrival at least.
     Recorded(&'a Trace),
 }
 

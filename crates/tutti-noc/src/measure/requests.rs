@@ -167,7 +167,7 @@ impl RequestSupply {
                 }
             },
             Role::Reply(load) => {
-                self.loads[load].round_trips.end(delivery.tag, delivery.arrived);
+                self.count(delivery);
                 self.end(load, delivery.destination, delivery.arrived);
             }
         }
@@ -216,6 +216,20 @@ impl RequestSupply {
     pub(super) fn is_behind(&self, end: u64) -> bool {
         self.loads.iter().any(|requesters| requesters.is_behind(end))
             || self.replies.iter().flatten().any(|reply| reply.ready < end)
+    }
+
+    /// Counts round trips in another window, which contains all requests so far.
+    pub(super) fn restart(&mut self, settings: &MeasurementPlan) {
+        for Requesters { round_trips, .. } in &mut self.loads {
+            *round_trips = round_trips.restarted(settings.phases, settings.batches);
+        }
+    }
+
+    /// Counts the round trip that a packet ends, if it is a reply.
+    pub(super) fn count(&mut self, delivery: &Delivery) {
+        if let Role::Reply(load) = self.roles[usize::from(delivery.class)] {
+            self.loads[load].round_trips.end(delivery.tag, delivery.arrived);
+        }
     }
 
     pub(super) fn round_trips(&self) -> Vec<RoundTrips> {

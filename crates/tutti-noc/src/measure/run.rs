@@ -34,26 +34,49 @@ pub fn measure(
     check_nodes(wiring)?;
     check_traffic(wiring, settings, traffic)?;
     let size = (wiring.nodes(), settings.classes.len());
-    let generator = Generator::new(traffic, size, settings.seed, measurement);
+    let end = End::of(traffic, measurement);
+    let generator = Generator::new(traffic, size, settings.seed, measurement, end.is_some());
     let nodes = u64::from(wiring.nodes());
     let samples = Samples::new(settings.vcs as usize, measurement.keep_vcs);
     let watchdog = NetworkWatchdog::new(measurement.patience, network);
     let (settings, sent) = (*measurement, Vec::new());
     let mut run = Run { network, generator, settings, nodes, watchdog, stop, samples, sent };
-    let ending = if ends_with_last_arrival(traffic, &measurement.phases) {
-        run.until_last_arrival()?
-    } else {
-        phases::run(&mut run, &measurement.phases)?
+    let ending = match end {
+        Some(end) => run.until_last_arrival(end)?,
+        None => phases::run(&mut run, &measurement.phases)?,
     };
     Ok(run.report(ending))
 }
 
-/// Whether packets wait for others, and the window contains all cycles of their trace: when the
-/// last one arrives is a result.
-fn ends_with_last_arrival(traffic: Traffic<'_>, phases: &Phases) -> bool {
-    let Traffic::Recorded(trace) = traffic else { return false };
-    let last = trace.records().last().map_or(0, |record| record.cycle);
-    trace.dependencies().is_some() && phases.warmup == 0 && last < phases.measure
+/// The end of a window that contains all packets: it ends with the last arrival.
+#[derive(Clone, Copy)]
+struct End {
+    /// The cycle before which all packets must arrive.
+    limit: u64,
+    /// The shortest window.
+    least: u64,
+}
+
+impl End {
+    /// The end of the window if it starts in cycle 0 and nodes have a number of packets, or it
+    /// contains all cycles of a trace.
+    fn of(traffic: Traffic<'_>, plan: &MeasurementPlan) -> Option<End> {
+        let Phases { warmup, measure, drain } = plan.phases;
+        let (limit, batches) = (measure.saturating_add(drain), u64::from(plan.batches));
+        let end = match traffic {
+            Traffic::Synthetic(_) => return None,
+            Traffic::Requests(loads) => {
+                loads.iter().all(|load| load.count.is_some()).then_some((limit, batches))
+            }
+            Traffic::Recorded(trace) => {
+                let last = trace.records().last().map_or(0, |record| record.cycle);
+                // Packets that wait for others have no cycle by which they must arrive.
+                let limit = trace.dependencies().map_or(limit, |_| u64::MAX);
+                (last < measure).then_some((limit, measure))
+            }
+        };
+        end.filter(|_| warmup == 0).map(|(limit, least)| End { limit, least })
+    }
 }
 
 fn check_traffic(
@@ -85,8 +108,9 @@ fn check_traffic(
         }
         Traffic::Recorded(trace) => {
             if trace.classes() as usize > classes {
-                let recorded = trace.classes();
-                let problem = format!("{recorded} classes in the trace, {classes} in the settings");
+                let last = trace.classes() - 1;
+                let problem =
+                    format!("class {last} in the trace; expected at most {}", classes - 1);
                 return Err(FlitError::Clash { what: "a trace", problem });
             }
             trace.records().iter().try_for_each(|record| check_packet(settings, record.flits))
@@ -140,7 +164,9 @@ fn check(settings: &MeasurementPlan) -> Result<(), FlitError> {
         return wrong("batches", u64::from(settings.batches), "2 or more");
     }
     if !(u64::from(settings.batches)..=1 << 40).contains(&measure) {
-        return wrong("measure", measure, "a cycle for each batch or more, at most 2^40");
+        let least = settings.batches;
+        let expected = format!("{least} cycles (one for each of the `batches`) to 2^40");
+        return Err(FlitError::OutOfRange { what: "measure", value: measure, expected });
     }
     if settings.sample > MOST_UNCOUNTED {
         return wrong("sample", settings.sample, "at most 2^31 cycles, or 0 for never");
@@ -228,28 +254,41 @@ impl Measurable for Run<'_> {
 }
 
 impl Run<'_> {
-    /// Runs until all packets of a trace have arrived, and measures them. Their dependencies have no
-    /// cycle, so that only a deadlock of the network holds them up.
-    fn until_last_arrival(&mut self) -> Result<Ending, FlitError> {
-        self.generator.count_later();
-        let step = if self.settings.sample > 0 { self.settings.sample } else { DRAIN_STEP };
+    /// Runs until all packets of a trace or batch have arrived, at most to a cycle, and measures
+    /// them in a window that ends then. Dependencies of packets have no cycle, so that only a
+    /// deadlock of the network holds them up.
+    fn until_last_arrival(&mut self, end: End) -> Result<Ending, FlitError> {
+        let End { limit, least } = end;
+        let sample = self.settings.sample;
         self.samples.start(self.network);
         let mut deadlocked = false;
-        while !deadlocked && self.generator.has_packets() {
-            deadlocked = self.advance(self.network.now() + step)?;
-            if self.settings.sample > 0 {
+        while !deadlocked && self.network.now() < limit {
+            let now = self.network.now();
+            let rest = match now.cmp(&least) {
+                std::cmp::Ordering::Less => least - now,
+                _ if self.generator.has_packets() => DRAIN_STEP,
+                _ => break,
+            };
+            let to_sample = (now / sample.max(1) + 1) * sample;
+            let next = limit.min(now + rest).min(if sample > 0 { to_sample } else { u64::MAX });
+            deadlocked = self.advance(next)?;
+            if next == to_sample && !deadlocked {
                 self.samples.take(self.network);
             }
         }
-        if self.settings.sample > 0 {
+        if sample > 0 {
             self.samples.count_sent(self.network);
         }
         self.sent = self.network.sent();
-        let phases = &mut self.settings.phases;
-        phases.measure = (self.generator.last_arrival + 1).max(phases.measure);
-        let nodes = u32::try_from(self.nodes).unwrap_or(u32::MAX);
-        self.generator.count(&self.settings, nodes);
-        Ok(if deadlocked { Ending::Deadlocked } else { Ending::Stable })
+        let is_late = self.generator.has_packets();
+        let end = if is_late { self.network.now() } else { self.generator.last_arrival + 1 };
+        self.settings.phases.measure = end.max(least);
+        self.generator.count(&self.settings);
+        Ok(match (deadlocked, is_late) {
+            (true, _) => Ending::Deadlocked,
+            (false, true) => Ending::Saturated,
+            (false, false) => Ending::Stable,
+        })
     }
 
     /// Advances to a cycle, or returns an error when the caller stops the run.

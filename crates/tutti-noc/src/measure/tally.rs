@@ -28,6 +28,13 @@ impl Tally {
         }
     }
 
+    /// Counts arrivals in another window, which contains all packets created so far.
+    pub(super) fn restart(&mut self, settings: &MeasurementPlan) {
+        let nodes = u32::try_from(self.accepted.len()).unwrap_or(u32::MAX);
+        let window = self.window.restarted(settings.phases, settings.batches);
+        *self = Tally { window, ..Tally::new(settings, nodes) };
+    }
+
     /// A packet arrived; returns whether in the window.
     pub(super) fn arrive(&mut self, delivery: &Delivery) -> bool {
         let flits = u64::from(delivery.flits);

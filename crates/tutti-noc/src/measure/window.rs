@@ -37,6 +37,13 @@ impl WindowTally {
         }
     }
 
+    /// Counts in another window, which contains all messages created so far; none has ended.
+    pub(crate) fn restarted(&self, phases: Phases, batches: u32) -> WindowTally {
+        let WindowTally { created, created_parts, .. } = *self;
+        let fresh = WindowTally::new(phases, batches);
+        WindowTally { created, created_parts, missing: created, ..fresh }
+    }
+
     /// The batch that a cycle of the window is in.
     fn batch(&self, cycle: u64) -> Option<usize> {
         let after = self.phases.in_window(cycle)?;

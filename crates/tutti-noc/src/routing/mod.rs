@@ -21,6 +21,7 @@ mod row_legs;
 mod source_routed;
 mod torus_order;
 mod two_phases;
+mod up_down;
 
 use std::fmt;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::least_latency::next_links;
 use super::{
     Compass, DimensionOrder, Fixed, Flow, GridLegs, GroupLegs, Legs, Minimal, MinimalAdaptive,
     NearestAncestor, O1Turn, Routing, RowLegs, SourceRouted, Through, TorusOrder, TwoPhases,
+    least_latency, up_down,
 };
 use crate::{FlitError, VcRange, Wiring};
-use tutti_topology::{Dragonfly, Family, Routes, Topology, TopologyError};
+use tutti_topology::{Dragonfly, Family, Hop, Routes, Topology, TopologyError};
 use tutti_units::ids::RankId;
 
 /// A line of the registry.
@@ -73,7 +73,14 @@ pub const REGISTRY: &[Entry] = &[
         name: "least_latency",
         argument: "",
         summary: "on any graph, the path with the least latency for each pair, as BookSim's anynet",
-        build: least_latency,
+        build: |call| call.table(least_latency::next_links),
+    },
+    Entry {
+        name: "up_down",
+        argument: "",
+        summary: "on any graph, deadlock-free on one VC: up towards the root of a breadth-first search, \
+                  then down",
+        build: up_or_down,
     },
     Entry {
         name: "minimal",
@@ -184,6 +191,13 @@ impl Call<'_> {
         FlitError::RoutingArgument { text: self.text.to_owned(), expected }
     }
 
+    /// `text` is the argument, or all of the routing if it has none.
+    fn malformed_paths(&self, text: &str) -> FlitError {
+        let name = if text == self.text { "paths:" } else { "" };
+        let expected = format!("{name}NODE>NODE..., such as `{name}0>4>5`, with `;` between paths");
+        FlitError::RoutingArgument { text: text.to_owned(), expected }
+    }
+
     fn malformed_flow(part: &str) -> FlitError {
         let text = part.trim().to_owned();
         let expected = "FROM-TO=PORT.PORT..., such as `0-5=1.1.3`, or once `*=ROUTING`".to_owned();
@@ -258,6 +272,21 @@ impl Call<'_> {
         let routes = Arc::new(rule(self.graph()?)?);
         Ok(Arc::new(Fixed::new(routes, Arc::clone(self.wiring))?))
     }
+
+    /// By a table of the next link from each vertex to each node.
+    fn table(
+        &self,
+        next_links: impl FnOnce(&Topology) -> Vec<Hop>,
+    ) -> Result<Arc<dyn Routing>, FlitError> {
+        let graph = self.graph()?;
+        if graph.vertex_count() as u64 * u64::from(graph.npus()) > LARGEST_TABLE {
+            return Err(self.unsuited("a graph of at most 2^24 pairs of vertex and node"));
+        }
+        self.along(|graph| {
+            let hops = next_links(&graph);
+            Routes::next_hops(graph, hops)
+        })
+    }
 }
 
 fn dimension_order(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
@@ -308,15 +337,14 @@ fn minimal_adaptive(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
     Ok(Arc::new(build(call.mesh_or_torus()?)))
 }
 
-fn least_latency(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
+fn up_or_down(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
     let graph = call.graph()?;
-    if graph.vertex_count() as u64 * u64::from(graph.npus()) > LARGEST_TABLE {
-        return Err(call.unsuited("a graph of at most 2^24 pairs of vertex and node"));
+    let has_reverse =
+        |link| graph.links_between(graph.link_to(link), graph.link_from(link)).next().is_some();
+    if !graph.links().all(has_reverse) {
+        return Err(call.unsuited("a graph with links in both directions"));
     }
-    call.along(|graph| {
-        let hops = next_links(&graph);
-        Routes::next_hops(graph, hops)
-    })
+    call.table(up_down::next_links)
 }
 
 fn minimal(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
@@ -363,13 +391,14 @@ fn flow(text: &str) -> Option<Flow> {
 
 fn paths(call: &Call<'_>) -> Result<Arc<dyn Routing>, FlitError> {
     let mut given = Vec::new();
-    for part in call.argument.unwrap_or("").split(';') {
+    let Some(argument) = call.argument.filter(|argument| !argument.is_empty()) else {
+        return Err(call.malformed_paths(call.text));
+    };
+    for part in argument.split(';') {
         let nodes = part.split('>').map(|node| node.trim().parse().ok().map(RankId));
         let nodes: Option<Vec<RankId>> = nodes.collect();
         let Some(nodes) = nodes.filter(|nodes| nodes.len() > 1) else {
-            let text = part.trim().to_owned();
-            let expected = "NODE>NODE..., such as `0>4>5`, with `;` between paths".to_owned();
-            return Err(FlitError::RoutingArgument { text, expected });
+            return Err(call.malformed_paths(part.trim()));
         };
         given.push((nodes[0], nodes[nodes.len() - 1], nodes));
     }

@@ -98,6 +98,7 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
         &["d_mod_k", "nca", "nca:adaptive", "ecmp:5"],
     ),
     (&["fully_connected:5"], &["shortest_path", "least_latency", "ecmp:5"]),
+    (&["chiplet_mesh:chiplets=2x2,tiles=2x2,boundary=1", "ring:5"], &["up_down"]),
     (&["mesh:3x2"], &["source_routed:0-5=0.1.1.2;0-5=1.1.2.2;5-0=1.1.0.2;4-1=0.3;*=o1_turn"]),
     // Links side by side, and nodes that have more of them than others.
     (

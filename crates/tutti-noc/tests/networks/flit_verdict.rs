@@ -56,6 +56,57 @@ fn the_fast_verdict_equals_the_full_vc_analysis() {
     assert!(cycles > 5, "only {cycles} of them can deadlock");
 }
 
+/// On cables between random pairs, a spanning tree among them: paths arrive, from down no link leads
+/// up, and the graph of all VCs has no cycle. On rings and sparse boundaries shortest paths have one.
+#[test]
+fn up_down_has_no_cycle_on_any_graph() {
+    let named =
+        ["ring:7", "chiplet_mesh:chiplets=2x2,tiles=3x3,boundary=1", "dragonfly:p=1,a=3,h=1"];
+    let of_families = named.map(|notation| wiring(notation, 16));
+    for (wiring, notation) in of_families.iter().zip(named) {
+        let routing = parse("shortest_path", wiring).unwrap();
+        let cycle = find_cycle(wiring, &Settings::new(1, 4), &*routing).unwrap();
+        assert!(!cycle.is_empty() || notation.starts_with("dragonfly"), "{notation}");
+    }
+    for wiring in of_families.into_iter().chain((1..=60).map(random)) {
+        let routing = parse("up_down", &wiring).unwrap();
+        let settings = Settings::new(1, 4);
+        assert_eq!(find_cycle(&wiring, &settings, &*routing).unwrap(), []);
+        assert_eq!(verdict(&wiring, &settings, &*routing), Verdict::Free);
+        assert!(!met(&wiring, &settings, &*routing).is_empty());
+    }
+}
+
+/// A graph of 3 to 14 routers, a node at each, with cables between random pairs.
+fn random(seed: u64) -> Arc<Wiring> {
+    let mut state = seed;
+    let mut draw = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let (nodes, link) =
+        (3 + draw(12), LinkParameters::new(TimePerByte::new(1000, 16).unwrap(), CYCLE));
+    let mut builder = tutti_topology::Builder::new("random", u32::try_from(nodes).unwrap());
+    let routers: Vec<_> = (0..nodes).map(|node| builder.router(format!("router{node}"))).collect();
+    for (&router, npu) in routers.iter().zip((0..).map(tutti_units::ids::VertexId)) {
+        builder.cable(npu, router, link);
+    }
+    for node in 1..nodes {
+        builder.cable(routers[node], routers[draw(node)], link);
+    }
+    for _ in 0..draw(2 * nodes) {
+        let (one, other) = (draw(nodes), draw(nodes));
+        if one != other {
+            builder.cable(routers[one], routers[other], link);
+        }
+    }
+    let (latency, credit_latency) = (1, 1);
+    let port = ChannelParameters { latency, credit_latency, flit_time: CYCLE, length: None };
+    let graph = Arc::new(builder.build().unwrap());
+    Arc::new(Wiring::of(graph, CYCLE, Bytes(16), port).unwrap())
+}
+
 /// The dependencies of packets that draw at random: all of them, enumerated, and a part.
 fn met(wiring: &Wiring, settings: &Settings, routing: &dyn Routing) -> BTreeSet<Pair> {
     let mut met = BTreeSet::new();

@@ -58,7 +58,7 @@ def read_toml(path: Path, expected: str = "a TOML file", *, hint: str = "") -> d
 _OTHERS = {".csv", ".json", ".parquet", ".py", ".sh", ".xml", ".yaml", ".yml"}
 """Endings of files that are not TOML."""
 _LINES = (
-    'lines such as `collective = "all_reduce"`',
+    'lines such as `key = "text"`, `key = 4` and `[table]`',
     "text needs quotes, and each key may appear once",
 )
 

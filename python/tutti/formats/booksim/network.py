@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,11 +85,13 @@ def noc_of(
 
 def _tables(given: BookSimInput) -> tuple[dict[str, Any], Topology | None]:
     """Returns the tables of the network file, and the graph if it is read from a file."""
-    _refuse_others(given)
-    topology, graph = _topology(given)
-    _check_vcs(given)
+    _collect_others(given)
+    topology, graph = given.collect(partial(_topology, given), ({}, None))
+    given.collect(partial(_check_vcs, given), None)
     found = traffic(given, topology)
-    return {**_routers_and_window(given), "topology": topology, "traffic": found}, graph
+    tables = {**_routers_and_window(given), "topology": topology, "traffic": found}
+    given.check()
+    return tables, graph
 
 
 def routers_and_window(given: BookSimInput) -> dict[str, Any]:
@@ -97,17 +100,19 @@ def routers_and_window(given: BookSimInput) -> dict[str, Any]:
     Raises:
         ConfigError: A key has no counterpart.
     """
-    _refuse_others(given)
-    return _routers_and_window(given)
+    _collect_others(given)
+    tables = _routers_and_window(given)
+    given.check()
+    return tables
 
 
 def _routers_and_window(given: BookSimInput) -> dict[str, Any]:
     return {
         "cycle": CYCLE,
         "flit": FLIT,
-        "seed": _seed(given),
+        "seed": given.collect(partial(_seed, given), 0),
         "router": router(given),
-        "measure": _measure(given),
+        "measure": given.collect(partial(_measure, given), {}),
     }
 
 
@@ -162,20 +167,15 @@ def _with_booksim_key(error: ConfigError, given: BookSimInput) -> ConfigError:
     )
 
 
-def _refuse_others(given: BookSimInput) -> None:
-    errors = [_unknown(given, key) for key in given.config.unknown if not given.is_lenient]
-    for key, known in TABLES.must_be.items():
-        if getattr(given.config, key) not in known:
-            errors.append(given.refused(key, " or ".join(f"`{value}`" for value in known)))
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        keys = [str(error.fields["key"]) for error in errors]
-        raise mistake(
-            f"{len(errors)} keys have no counterpart: {', '.join(map(given.with_line, keys))}",
-            source=given.source, expected=_expected(errors),
-            hint="--lenient skips keys that BookSim does not have",
-        )  # fmt: skip
+def _collect_others(given: BookSimInput) -> None:
+    """Collects keys that BookSim does not have, and values without a counterpart."""
+    if not given.is_lenient:
+        given.errors.extend(_unknown(given, key) for key in given.config.unknown)
+    given.errors.extend(
+        given.refused(key, " or ".join(f"`{value}`" for value in known))
+        for key, known in TABLES.must_be.items()
+        if getattr(given.config, key) not in known
+    )
     given.remarks.extend(
         f"{given.with_line(key)} is not a key of BookSim: skipped" for key in given.config.unknown
     )
@@ -188,12 +188,6 @@ def _refuse_others(given: BookSimInput) -> None:
 def _unknown(given: BookSimInput, key: str) -> ConfigError:
     hint = did_you_mean(key, KEYS) or "BookSim stops, too: remove it, or --lenient"
     return mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
-
-
-def _expected(errors: Sequence[ConfigError]) -> str:
-    """Returns the supported values of keys of BookSim."""
-    known = [error for error in errors if error.fields.get("expected")]
-    return "; ".join(f"{error.fields['key']}: {error.fields['expected']}" for error in known)
 
 
 def _seed(given: BookSimInput) -> int:

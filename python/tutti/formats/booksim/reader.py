@@ -26,7 +26,7 @@ from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tutti.base.errors import ConfigError
 
@@ -338,15 +338,28 @@ def parse(text: str, *, source: str = "the configuration") -> BookSimConfig:
     try:
         return BookSimConfig.model_validate({**values, "unknown": unknown})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = str(first["loc"][0])
-        raise mistake(
+        raise _mistyped(error, assigned, source) from None
+
+
+def _mistyped(error: ValidationError, assigned: Mapping[str, _Token], source: str) -> ConfigError:
+    """Returns the error of all values of the wrong type, with their places."""
+    expected = {str(each["loc"][0]): str(each["ctx"]["error"])
+                for each in error.errors(include_url=False)}  # fmt: skip
+    key = next(iter(expected))
+    if len(expected) == 1:
+        return mistake(
             "the value has the wrong type",
             source=_place(source, assigned[key]),
             key=key,
             value=shown(assigned[key].text)[1:-1],
-            expected=str(first["ctx"]["error"]),
-        ) from None
+            expected=expected[key],
+        )
+    places = (f"`{key}` (line {assigned[key].line})" for key in expected)
+    return mistake(
+        f"{len(expected)} values have the wrong type: {', '.join(places)}",
+        source=source,
+        expected="; ".join(f"{key}: {text}" for key, text in expected.items()),
+    )
 
 
 def repeated_keys(text: str, *, source: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutti.formats.booksim.equivalents import TABLES
@@ -13,19 +14,15 @@ if TYPE_CHECKING:
 
 
 def router(given: BookSimInput) -> dict[str, Any]:
-    """Returns the router table of a configuration.
-
-    Raises:
-        ConfigError: The configuration has routers that tutti does not model.
-    """
+    """Returns the router table of a configuration; `given` collects what tutti does not model."""
     config = given.config
     speedup = config.internal_speedup
     if speedup < 1:
         least = "1 or more: routers of tutti allocate in each cycle"
-        raise given.refused("internal_speedup", least)
+        given.errors.append(given.refused("internal_speedup", least))
     table: dict[str, Any] = {
         "vcs": config.num_vcs,
-        "buffer": _buffer(given),
+        "buffer": given.collect(partial(_buffer, given), 1),
         "routing_delay": config.routing_delay,
         "vc_delay": config.vc_alloc_delay,
         "switch_delay": config.sw_alloc_delay,
@@ -38,7 +35,7 @@ def router(given: BookSimInput) -> dict[str, Any]:
         "busy_when_full": config.vc_busy_when_full > 0,
         "prioritize_empty": config.vc_prioritize_empty > 0,
         "hold_switch": config.hold_switch_for_packet > 0,
-        "priority": _priority(given),
+        "priority": given.collect(partial(_priority, given), ""),
         **_allocators(given),
     }
     if config.output_buffer_size >= 0:
@@ -75,7 +72,10 @@ def _allocators(given: BookSimInput) -> dict[str, Any]:
     separate = config.speculative > 0 and config.spec_sw_allocator != "prio"
     if separate:
         keys["speculation"] = "spec_sw_allocator"
-    found = {ours: _allocator(given, key) for ours, key in keys.items()}
+    found = {
+        ours: given.collect(partial(_allocator, given, key), ("", None, None))
+        for ours, key in keys.items()
+    }
     table: dict[str, Any] = {
         ours: name for ours, (name, _, _) in found.items() if ours != "speculation"
     }
@@ -83,7 +83,8 @@ def _allocators(given: BookSimInput) -> dict[str, Any]:
         values = {one[place] for one in found.values() if one[place] is not None}
         if len(values) > 1:
             shared = "the same value for all allocators of a router"
-            raise given.refused("sw_allocator", shared, problem=f"has different {name}")
+            error = given.refused("sw_allocator", shared, problem=f"has different {name}")
+            given.errors.append(error)
         if values:
             table[name] = values.pop()
     if config.speculative > 0:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.reader import split
@@ -14,9 +17,8 @@ from tutti.formats.booksim.recorded import matrix_table, trace_table
 from tutti.formats.booksim.requests import batch_keys, read_write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from tutti.base.errors import ConfigError
     from tutti.formats.booksim.reader import BookSimConfig
 
 _ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
@@ -29,6 +31,7 @@ _NODES = {
 _OF_A_FILE = {"matrix": matrix_table, "trace": trace_table}
 
 _Sizes = int | tuple[int, ...]
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,7 @@ class BookSimInput:
         places: File and line of the packets of a trace, by the line in `texts`.
         lines: Lines of keys in the file.
         is_lenient: Whether to skip keys that BookSim does not have.
+        errors: Keys that cannot be converted.
     """
 
     config: BookSimConfig
@@ -58,10 +62,12 @@ class BookSimInput:
     places: dict[int, str] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
     is_lenient: bool = False
+    errors: list[ConfigError] = field(default_factory=list)
 
     def place(self, key: str) -> str:
-        """Returns the argument that assigns a key, or the file."""
-        return self.changes.get(key, self.source)
+        """Returns the argument that assigns a key, or the file with the line."""
+        line = f":{self.lines[key]}" if key in self.lines else ""
+        return self.changes.get(key, f"{self.source}{line}")
 
     def with_line(self, key: str) -> str:
         """Returns a key with its line in the file, or the argument that assigns it."""
@@ -80,6 +86,47 @@ class BookSimInput:
             hint=hint,
         )
 
+    def collect(self, convert: Callable[[], _Value], default: Any) -> _Value:  # noqa: ANN401
+        """Returns what `convert` returns; if it refuses a key, collects the error.
+
+        Args:
+            convert: Converts keys.
+            default: Returned for keys that are refused; any value, since `check` raises later.
+        """
+        try:
+            return convert()
+        except ConfigError as error:
+            self.errors.append(error)
+            return default  # type: ignore[no-any-return]
+
+    def _line(self, key: str) -> float:
+        """Returns the line of a key; keys outside the file follow."""
+        return self.lines.get(key, math.inf)
+
+    def check(self) -> None:
+        """Raises all collected errors as one, with the line of each key.
+
+        Raises:
+            ConfigError: A key cannot be converted.
+        """
+        unique = {str(error): error for error in self.errors}.values()
+        errors = sorted(unique, key=lambda error: self._line(str(error.fields.get("key", ""))))
+        if len(errors) == 1:
+            raise errors[0]
+        if not errors:
+            return
+        known = {str(error.fields.get("key", "")): str(error.fields.get("expected", ""))
+                 for error in errors}  # fmt: skip
+        keys = [self.with_line(key) for key in known if key]
+        others = [str(error).partition("\n")[0] for error in errors if not error.fields.get("key")]
+        unknown = "--lenient skips keys that BookSim does not have"
+        raise mistake(
+            f"{len(keys) + len(others)} keys cannot be converted: {', '.join([*keys, *others])}",
+            source=self.source,
+            expected="; ".join(f"{key}: {text}" for key, text in known.items() if key and text),
+            hint=unknown if set(self.config.unknown) & set(known) else "",
+        )
+
 
 def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
     """Returns a table, or a list of tables, and sets the grid that patterns require."""
@@ -89,20 +136,22 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
     columns = zip(*(config.per_class(key) for key in keys), strict=True)
     sizes = zip(config.per_class("packet_size"), config.per_class("packet_size_rate"), strict=True)
     requests = config.per_class("use_read_write")
-    limits = batch_keys(given) if config.sim_type == "batch" else {}
+    is_batch = config.sim_type == "batch"
+    limits = given.collect(partial(batch_keys, given), {}) if is_batch else {}
     classes = enumerate(zip(columns, sizes, strict=True))
     for number, ((pattern, process, load, priority), (size, weight)) in classes:
-        packet, mean = packet_of(given, size, weight)
+        packet, mean = given.collect(partial(packet_of, given, size, weight), (1, 1.0))
         if load < 0:
-            raise given.refused("injection_rate", "0 or more", problem="is out of range")
-        keys_of_pattern = _pattern(given, pattern, topology)
+            given.errors.append(
+                given.refused("injection_rate", "0 or more", problem="is out of range")
+            )
+        keys_of_pattern = given.collect(partial(_pattern, given, pattern, topology), {})
         if "trace" in keys_of_pattern:
             return keys_of_pattern
-        table = {
-            **keys_of_pattern, "process": _process(given, process), "priority": priority, **limits,
-        }  # fmt: skip
+        injection = given.collect(partial(_process, given, process), process)
+        table = {**keys_of_pattern, "process": injection, "priority": priority, **limits}
         if requests[number]:
-            tables += read_write_tables(given, number, table, load)
+            tables += given.collect(partial(read_write_tables, given, number, table, load), [])
             continue
         rate = load if config.injection_rate_uses_flits else load * mean
         # A batch is sent as fast as possible.

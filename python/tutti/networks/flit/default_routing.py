@@ -5,6 +5,8 @@ Files, options and Python share it.
 Examples:
     >>> [default_routing(name) for name in ("mesh:8x8", "fat_tree:k=4,n=2", "ring:8")]
     ['dimension_order', 'nca', 'shortest_path']
+    >>> default_routing("chiplet_mesh:chiplets=2x2,tiles=3x3,boundary=1")
+    'up_down'
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from tutti.topologies.routing import rule_of_family
 def default_routing(notation: str) -> str:
     """Returns the routing that a network has unless another one is given.
 
-    Rings and chiplet meshes with few boundary routers have no deadlock-free routing; they get
-    `shortest_path`, and `Network.remarks` warns.
+    On rings and graphs without a family, `shortest_path` can deadlock, and `Network.remarks` warns:
+    the deadlock-free `up_down` can have longer paths there.
 
     Args:
         notation: The topology, as `family:argument`; a graph without a family gets
@@ -25,6 +27,6 @@ def default_routing(notation: str) -> str:
     family = notation.partition(":")[0]
     if family == "fat_tree":
         return "nca"
-    if family == "chiplet_mesh" and "boundary=" not in notation:
-        return "dimension_order"
+    if family == "chiplet_mesh":
+        return "up_down" if "boundary=" in notation else "dimension_order"
     return rule_of_family(notation)

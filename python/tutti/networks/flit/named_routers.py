@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol
 
+from tutti.base.files.mistakes import did_you_mean
 from tutti.networks.errors import NocError
 
 if TYPE_CHECKING:
@@ -48,13 +49,18 @@ def _matches(names: Sequence[str], patterns: Sequence[str], key: str, number: in
         if not matched:
             listed = ", ".join(f"`{name}`" for name in names[:3])
             expected = f"names or patterns of {listed}, ..."
-            raise refused(f"no router is named `{pattern}`", key, number, expected)
+            hint = did_you_mean(pattern, names)
+            raise refused(f"no router is named `{pattern}`", key, number, expected, hint)
+        if patterns.count(pattern) > 1:
+            raise refused(f"`at` names `{pattern}` twice", key, number, "each name once")
         found |= matched
     return sorted(found)
 
 
-def refused(problem: str, key: str, number: int, expected: str) -> NocError:
-    """Returns the error of an entry."""
+def refused(
+    problem: str, key: str, number: int, expected: str, hint: str | None = None
+) -> NocError:
+    """Returns the error of an entry; the hint replaces that of its kind."""
     kind = {"routers": "router_buffers", "clocks": "router_clocks"}[key]
     message = f"{key}[{number}]: {problem}: expected {expected}"
-    return NocError(message, kind=kind, fields={"entry": number})
+    return NocError(message, kind=kind, hint=hint, fields={"entry": number})

@@ -9,6 +9,7 @@ from tutti import _core
 from tutti.base.units import Size, Time
 from tutti.networks.errors import NocError
 from tutti.networks.flit.default_routing import default_routing
+from tutti.networks.flit.memory import refuse_too_large
 from tutti.networks.flit.router_buffers import buffers_of
 from tutti.networks.flit.router_clocks import clocks_of
 from tutti.networks.flit.settings import (
@@ -156,7 +157,7 @@ class Network:
             return []
         cycle, is_known = _cycle_of(built)
         if cycle:
-            return [cycle]
+            return [f"{cycle}; `up_down` is deadlock-free"]
         return [] if is_known else [f"{self._unchecked}; the run reports a deadlock"]
 
     def _throttled(self, built: _core.FlitNetwork, longest: int) -> list[str]:
@@ -184,6 +185,7 @@ class Network:
         )
 
     def _build(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
+        refuse_too_large(self.topology, self.router)
         every = (0, max(self.router.vcs - 1, 0))
         ranges = [every if given is None else given for given in classes]
         if not (self.routers or self.clocks):
@@ -222,6 +224,11 @@ def _cycle_of(built: _core.FlitNetwork) -> tuple[str, bool]:
 def every(traffic: Traffic | Sequence[Traffic]) -> tuple[Traffic, ...]:
     """Returns traffic of one class or several as a tuple."""
     return (traffic,) if isinstance(traffic, Traffic) else tuple(traffic)
+
+
+def is_batch(traffic: Supply) -> bool:
+    """Returns whether every class has a number of packets, so that the run ends with the last."""
+    return not isinstance(traffic, Trace) and all(load.requests for load in every(traffic))
 
 
 def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:

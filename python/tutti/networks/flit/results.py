@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tutti.networks.errors import NocError
 from tutti.networks.flit.events import Powered, Sent, channel_frame, events_of, sent_by_channel
-from tutti.networks.flit.settings import Trace, Traffic
+from tutti.networks.flit.settings import Trace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,7 +149,8 @@ class NocRun:
         ending: `stable`; `saturated`: queues grew, so latencies depend on the length of the run;
             `deadlocked`: no flit moved; or `empty`: no packet was created in the window.
         cycles: Simulated cycles, with warm-up and drain.
-        window: Cycles of the measurement window.
+        window: Cycles of the measurement window. That of a batch or trace ends with the last
+            arrival, unless `plan` has a warm-up or its window omits packets of the trace.
         all: Measured values of all classes together.
         classes: Measured values of each class.
         buffered: Flits in all buffers at each sample.
@@ -224,12 +225,14 @@ class NocRun:
 
         A trace, and traffic of which each class has `requests`, end.
         """
-        supply = self.traffic
-        if not isinstance(supply, Trace):
-            classes = (supply,) if isinstance(supply, Traffic) else supply
-            if not all(each.requests for each in classes):
-                return None
-        return self.last_arrival if self.is_stable else None
+        return self.last_arrival if self.has_end and self.is_stable else None
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the number of packets is known: that of a trace or a batch."""
+        from tutti.networks.flit.network import is_batch
+
+        return isinstance(self.traffic, Trace) or is_batch(self.traffic)
 
     @property
     def latency(self) -> Estimate:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti import _core
-from tutti.networks.flit.network import classes_of, every
+from tutti.networks.flit.network import classes_of, every, is_batch
 from tutti.networks.flit.results import NocRun
 from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
 from tutti.networks.flit.traces import plan_of_trace
@@ -30,17 +30,15 @@ def run(
     Args:
         network: The network.
         traffic: Traffic of one class or several, or a trace.
-        plan: The phases of the run; default ``MeasurementPlan()``, and for a trace from cycle 0
-            until its last packet arrives.
+        plan: The phases of the run; default ``MeasurementPlan()``, and for a trace or a batch from
+            cycle 0 until its last packet arrives.
 
     Raises:
         NocError: The network is invalid, or the traffic does not fit it.
         TrafficError: The traffic is invalid.
     """
     supply = _supply(traffic)
-    if plan is None:
-        plan = plan_of_trace(supply.text) if isinstance(supply, Trace) else MeasurementPlan()
-    return _measured(network, [supply], plan, None, threads=1)[0]
+    return _measured(network, [supply], plan or _plan_of(supply), None, threads=1)[0]
 
 
 def check(network: Network, traffic: Supply, plan: MeasurementPlan) -> None:
@@ -80,7 +78,7 @@ def sweep(
         TrafficError: The traffic or a load is invalid.
     """
     supplies = [at_load(traffic, load) for load in loads]
-    return _measured(network, supplies, plan or MeasurementPlan(), done, threads=threads)
+    return _measured(network, supplies, plan or _plan_of(every(traffic)), done, threads=threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +146,7 @@ def saturation(
         NocError: The network or the tolerance is invalid, or the traffic does not fit the network.
         TrafficError: The traffic is invalid.
     """
-    core_plan = plan or MeasurementPlan()
+    core_plan = plan or _plan_of(every(traffic))
 
     def measure(loads: Sequence[float]) -> list[NocRun]:
         supplies = [at_load(traffic, load) for load in loads]
@@ -187,6 +185,13 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
 
 def _supply(traffic: Traffic | Sequence[Traffic] | Trace) -> Supply:
     return traffic if isinstance(traffic, Traffic | Trace) else every(traffic)
+
+
+def _plan_of(traffic: Supply) -> MeasurementPlan:
+    """Returns the default plan of traffic."""
+    if isinstance(traffic, Trace):
+        return plan_of_trace(traffic.text)
+    return MeasurementPlan(warmup=0) if is_batch(traffic) else MeasurementPlan()
 
 
 def _load(traffic: Supply) -> float | None:

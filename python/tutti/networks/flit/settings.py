@@ -62,7 +62,12 @@ Process = Annotated[
 
 def _switched(value: object) -> object:
     """Converts true to default speculation, and false to no speculation."""
-    return ({} if value else None) if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return {} if value else None
+    if value is None or isinstance(value, dict | Speculation):
+        return value
+    message = "is neither true, false nor a table"
+    raise ValueError(message)
 
 
 class Router(RouterParameters):

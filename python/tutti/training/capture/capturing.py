@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 
 from tutti.base.files.extras import check_extra
 from tutti.training.capture.files import write_step
-from tutti.training.capture.record import CapturedStep, Role
+from tutti.training.capture.record import CapturedStep
+from tutti.training.capture.search import Search
 from tutti.training.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from types import CodeType
 
-    from tutti.training.capture.distributed import Mailbox
+    from tutti.training.capture.assignment import Totals
+    from tutti.training.capture.objects import Mailbox
+    from tutti.training.capture.record import Role
 
 __all__ = ["Capturing", "capture", "capture_script"]
-
-MOST_ROLES = 256
-"""The most roles that are captured without being named."""
 
 
 @dataclass
@@ -98,24 +98,23 @@ def capture_script(
     world_size: int,
     *,
     ranks: Sequence[int] = (),
-    step: int = 2,
+    step: int | None = None,
     values: float | None = None,
     node: int = 8,
-    done: Callable[[Role], object] = lambda _: None,
 ) -> CapturedStep:
     """Captures a training step of a script: one rank of each role.
 
-    Rank 0 is captured first, then the ranks with which captured ones exchange messages.
+    Rank 0 is captured first, then the ranks with which captured ones exchange messages, and those
+    of other process groups. The last rank is checked for doing the same in its first step.
 
     Args:
         script: The Python file.
         arguments: Its arguments.
         world_size: The number of ranks of the job.
-        ranks: The captured ranks; by default one of each pipeline stage.
-        step: The captured step, from 1.
+        ranks: The captured ranks; by default one of each role.
+        step: The captured step, from 1; by default 2, and 3 for programs with DDP.
         values: What values of tensors that the program reads are; None refuses to read them.
         node: The GPUs of a node.
-        done: Called with each captured role.
 
     Raises:
         ConfigError: PyTorch is not installed, or the script cannot be read.
@@ -124,36 +123,21 @@ def capture_script(
     check_extra("torch")
     import torch
 
-    from tutti.training.capture.distributed import Mailbox
+    from tutti.training.capture.objects import Mailbox
 
-    start, mailbox = time.monotonic(), Mailbox()
-    waiting = list(ranks) or [0]
-    roles: dict[int, Role] = {}
-    compiled = False
-    code = compiled_script(script)
-    while waiting:
-        rank = waiting.pop(0)
-        role, was_compiled = _captured(script, code, arguments, world_size, rank, step=step,
-                                       values=values, node=node, mailbox=mailbox)  # fmt: skip
-        roles[rank], compiled = role, compiled or was_compiled
-        done(role)
-        if not ranks:
-            waiting += [peer for peer in role.peers if peer not in roles and peer not in waiting]
-            _check_roles(len(roles) + len(waiting), world_size)
+    start = time.monotonic()
+    program = _Program(script=script, arguments=arguments, world_size=world_size, step=step,
+                       values=values, node=node, code=compiled_script(script),
+                       mailbox=Mailbox())  # fmt: skip
+    search = Search(world_size, program, lambda: program.mailbox.groups)
     return CapturedStep(
         script=" ".join([script.name, *arguments]),
         world_size=world_size,
         torch=torch.__version__,
-        roles=tuple(roles[rank] for rank in sorted(roles)),
-        compiled=compiled,
+        roles=search.named(ranks) if ranks else search.every(),
+        compiled=program.compiled,
         seconds=time.monotonic() - start,
     )
-
-
-def _check_roles(count: int, world_size: int) -> None:
-    if count > MOST_ROLES:
-        message = f"{count} of {world_size:,} ranks have different roles: expected up to "
-        raise CaptureError(f"{message}{MOST_ROLES}", kind="roles")
 
 
 def compiled_script(script: Path) -> CodeType:
@@ -169,37 +153,55 @@ def compiled_script(script: Path) -> CodeType:
         raise CaptureError(message, kind="program", hint="name the file of the program") from None
 
 
-def _captured(
-    script: Path,
-    code: CodeType,
-    arguments: Sequence[str],
-    world_size: int,
-    rank: int,
-    *,
-    step: int,
-    values: float | None,
-    node: int,
-    mailbox: Mailbox,
-) -> tuple[Role, bool]:
-    """Returns the role of a rank, and whether the program compiles its model."""
-    from tutti.training.capture.session import recording
+@dataclass(kw_only=True)
+class _Program:
+    """A script that is captured as one rank after the other.
 
-    with (
-        _arguments(script, arguments),
-        recording(world_size, rank, script=str(script), step=step, value=values, leaves=True,
-                  node=node, mailbox=mailbox) as captured,
-    ):  # fmt: skip
-        try:
-            runpy._run_code(  # type: ignore[attr-defined]
-                code, {"__name__": "__main__", "__file__": str(script)}, mod_name="__main__"
-            )
-        except SystemExit as error:
-            if error.code not in (None, 0):
-                message = f"{script} exits with {error.code}"
-                raise CaptureError(message, kind="program") from None
-    if captured.role is None:
-        raise _without_step(str(script))
-    return captured.role, captured.compiled
+    Attributes:
+        script: The Python file.
+        arguments: Its arguments.
+        world_size: The number of ranks.
+        step: The captured step; None for the steady state.
+        values: What values that it reads are.
+        node: The GPUs of a node.
+        code: The code of the file.
+        mailbox: What captured ranks leave for later ones.
+        compiled: Whether the program compiles its model.
+    """
+
+    script: Path
+    arguments: Sequence[str]
+    world_size: int
+    step: int | None
+    values: float | None
+    node: int
+    code: CodeType
+    mailbox: Mailbox
+    compiled: bool = False
+
+    def __call__(self, rank: int, *, only_first: bool) -> tuple[Role, Totals]:
+        """Returns the role of a rank, and the totals of its first step."""
+        from tutti.training.capture.session import recording
+
+        script = str(self.script)
+        with (
+            _arguments(self.script, self.arguments),
+            recording(self.world_size, rank, script=script, step=1 if only_first else self.step,
+                      value=self.values, leaves=True, node=self.node,
+                      mailbox=self.mailbox) as captured,
+        ):  # fmt: skip
+            try:
+                runpy._run_code(  # type: ignore[attr-defined]
+                    self.code, {"__name__": "__main__", "__file__": script}, mod_name="__main__"
+                )
+            except SystemExit as error:
+                if error.code not in (None, 0):
+                    message = f"{script} exits with {error.code}"
+                    raise CaptureError(message, kind="program") from None
+        if captured.role is None or captured.first is None:
+            raise _without_step(script)
+        self.compiled = self.compiled or captured.compiled
+        return captured.role, captured.first
 
 
 def _without_step(what: str) -> CaptureError:

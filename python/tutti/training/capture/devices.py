@@ -188,6 +188,14 @@ class Devices:
             "set_stream": self._set_stream,
         }  # fmt: skip
 
+    def of_memory(self) -> dict[str, Any]:
+        """Returns what replaces names of `torch.cuda.memory`: those of `torch.cuda`, and others.
+
+        Its history of allocations is that of a driver, and empty.
+        """
+        nothing = dict.fromkeys(("_record_memory_history", "_dump_snapshot"), _returns(None))
+        return {**self.replacements(), **nothing, "_snapshot": _returns({"segments": []})}
+
     def of_accelerator(self) -> dict[str, Any]:
         """Returns what replaces names of `torch.accelerator`."""
         return {

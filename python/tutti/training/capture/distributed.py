@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,31 +10,16 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Backend
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from tutti.training.capture.refusals import no_peer, script_line
+from tutti.training.capture.objects import Objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
 
-__all__ = ["Mailbox", "replacements"]
+    from tutti.training.capture.objects import Mailbox
+
+__all__ = ["replacements"]
 
 _Target = tuple[Any, str, Any]
-
-
-class Mailbox:
-    """Objects that captured ranks sent to ranks that are captured later."""
-
-    def __init__(self) -> None:
-        """Starts empty."""
-        self._sent: dict[tuple[int, int], list[Any]] = {}
-
-    def send(self, source: int, target: int, objects: list[Any]) -> None:
-        """Stores objects."""
-        self._sent.setdefault((source, target), []).append(list(objects))
-
-    def receive(self, source: int, target: int) -> list[Any] | None:
-        """Returns the oldest objects from a rank; None if there are none."""
-        waiting = self._sent.get((source, target))
-        return waiting.pop(0) if waiting else None
 
 
 def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_Target]:
@@ -43,7 +29,7 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
         rank: The rank.
         world: The number of ranks.
         script: The file of the program, for errors.
-        mailbox: Objects of ranks that were captured before.
+        mailbox: Objects and process groups of ranks that were captured before.
     """
     init, new_group = dist.init_process_group, dist.new_group
 
@@ -59,9 +45,8 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
     names: dict[str, Callable[..., object]] = {
         "init_process_group": start,
         "new_group": create,
-        **_exchanges(rank, script, mailbox),
-        "all_gather_object": _gather_all,
-        "broadcast_object_list": _nothing,
+        "_new_group_with_tag": _noted(mailbox),
+        **Objects(rank, script, mailbox).replacements(),
         "barrier": _nothing,
         "monitored_barrier": _nothing,
     }
@@ -71,26 +56,43 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
     found: list[_Target] = [
         (module, name, value) for name, value in names.items() for module in modules
     ]
+    found += _of_checkpoints()
     # A reducer compares shapes between ranks, which needs data.
     compare = "_verify_param_shape_across_processes"
     return [*found, *((module, compare, _nothing) for module in _comparing())]
 
 
-def _exchanges(rank: int, script: str, mailbox: Mailbox) -> dict[str, Callable[..., object]]:
-    """Returns what replaces sends and receives of objects of a rank, by name."""
+def _noted(mailbox: Mailbox) -> Callable[..., object]:
+    """Returns what creates process groups and notes their ranks."""
+    create = dist.distributed_c10d._new_group_with_tag
 
-    def send(objects: list[Any], dst: int | None = None, *_: object, **more: object) -> None:
-        mailbox.send(rank, _peer(dst, "group_dst", more), objects)
+    def noted(ranks: Iterable[int] | None = None, *args: object, **more: object) -> object:
+        if ranks is not None:
+            ranks = list(ranks)
+            mailbox.groups[tuple(sorted(ranks))] = None
+        return create(ranks, *args, **more)
 
-    def receive(objects: list[Any], src: int | None = None, *_: object, **more: object) -> int:
-        source = _peer(src, "group_src", more)
-        sent = mailbox.receive(source, rank)
-        if sent is None:
-            raise no_peer(script_line(script), "recv_object_list")
-        objects[:] = sent
-        return source
+    return noted
 
-    return {"send_object_list": send, "recv_object_list": receive}
+
+def _of_checkpoints() -> list[_Target]:
+    """Returns what replaces names of `torch.distributed.checkpoint`."""
+    from torch.distributed import checkpoint
+
+    names = dict.fromkeys(("save", "save_state_dict", "load", "load_state_dict"), _nothing)
+    modules = (checkpoint, checkpoint.state_dict_saver, checkpoint.state_dict_loader)
+    return [
+        (module, name, value)
+        for name, value in {**names, "async_save": _written_later}.items()
+        for module in modules
+    ]
+
+
+def _written_later(*_: object, **__: object) -> Any:  # noqa: ANN401
+    """Returns a future of a checkpoint that is not written."""
+    future: Any = Future()
+    future.set_result(None)
+    return future
 
 
 def _comparing() -> tuple[Any, ...]:
@@ -99,22 +101,11 @@ def _comparing() -> tuple[Any, ...]:
     return dist, utils, torch.nn.parallel.distributed
 
 
-def _gather_all(objects: list[Any], one: object, *_: object, **__: object) -> None:
-    objects[:] = [one] * len(objects)
-
-
 def _issue_all(messages: list[Any]) -> list[Any]:
     """Issues messages one by one: the fake process group of PyTorch 2.5 has no batches."""
     works = [one.op(one.tensor, one.peer, one.group, one.tag) for one in messages]
     return [one for one in works if one is not None]
 
 
-def _peer(rank: int | None, name: str, more: Mapping[str, Any]) -> int:
-    if rank is not None:
-        return rank
-    group = more.get("group") or dist.group.WORLD
-    return int(dist.get_process_group_ranks(group)[more[name]])
-
-
 def _nothing(*_: object, **__: object) -> None:
-    """Does nothing: all ranks agree."""
+    """Does nothing: all ranks agree, and tensors without data are neither written nor read."""

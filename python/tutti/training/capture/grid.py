@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from tutti.training.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Digit", "Grid", "pairs_of", "ranks_of"]
 
@@ -69,6 +69,29 @@ def ranks_of(first: int, strides: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(sorted(first + sum(parts) for parts in itertools.product(*spans)))
 
 
+def _apart(ranks: Sequence[int], world: int) -> CaptureError:
+    """Returns the error of a group that no mesh has, such as the first and the last rank."""
+    shown = ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
+    message = f"a process group has the ranks {shown} of {world:,}: expected those of a mesh"
+    return CaptureError(message, kind="groups")
+
+
+def _misfit(
+    world: int, lower: int, upper: int, names: Mapping[tuple[int, ...], str]
+) -> CaptureError:
+    """Returns the error of groups whose ranks are no mesh of the job."""
+    if upper != world:
+        message = f"groups of {world:,} ranks have strides {lower} and {upper}"
+        return CaptureError(f"{message}: expected strides that divide each other", kind="groups")
+    parts = {name: len(ranks) for ranks, name in names.items() if len(ranks) < world}
+    of = " x ".join(f"{size:,} ({name})" for name, size in parts.items())
+    message = (f"the process groups, {of or lower}, are those of a mesh of {lower:,} ranks, and "
+               f"the job has {world:,}: expected a multiple of {lower:,} ranks")  # fmt: skip
+    nearest = max(world // lower, 1) * lower
+    hint = f"`--world-size {nearest}`, or another shape of the mesh"
+    return CaptureError(message, kind="groups", hint=hint)
+
+
 @dataclass(frozen=True)
 class Grid:
     """The digits of all ranks, the innermost first."""
@@ -76,8 +99,18 @@ class Grid:
     digits: tuple[Digit, ...]
 
     @classmethod
-    def of(cls, world: int, groups: Iterable[Sequence[int]]) -> Grid:
+    def of(
+        cls,
+        world: int,
+        groups: Iterable[Sequence[int]],
+        names: Mapping[tuple[int, ...], str] | None = None,
+    ) -> Grid:
         """Returns the coarsest digits that span all groups.
+
+        Args:
+            world: The number of ranks.
+            groups: Their ranks.
+            names: The names of groups by their ranks, for errors.
 
         Raises:
             CaptureError: The groups need digits that do not divide each other.
@@ -85,15 +118,13 @@ class Grid:
         ends = {1, world}
         for ranks in groups:
             for stride, size in pairs_of(ranks)[1]:
+                if stride * size > world:
+                    raise _apart(ranks, world)
                 ends |= {stride, stride * size}
         order = sorted(ends)
         for lower, upper in itertools.pairwise(order):
             if upper % lower:
-                message = (
-                    f"groups of {world:,} ranks have strides {lower} and {upper}: expected strides "
-                    "that divide each other"
-                )
-                raise CaptureError(message, kind="groups")
+                raise _misfit(world, lower, upper, names or {})
         digits = [Digit(lower, upper // lower) for lower, upper in itertools.pairwise(order)]
         return cls(tuple(digits) or (Digit(1, 1),))
 

@@ -35,8 +35,8 @@ class Modules:
         optimizers: The optimizers that have stepped, by id.
     """
 
-    def __init__(self, started: Callable[[], None], stepped: Callable[[], None]) -> None:
-        """Calls `stepped` when an optimizer has stepped; `started` is for a recorder."""
+    def __init__(self, started: Callable[[], None], stepped: Callable[[int], None]) -> None:
+        """Calls `stepped` with the id of an optimizer; a recorder calls `started`."""
         self.roots: list[Any] = []
         self.optimizers: dict[int, Any] = {}
         self.started, self._stepped = started, stepped
@@ -44,7 +44,7 @@ class Modules:
         self._stack: list[str] = []
         self._starts: list[int] = [0]
         self._places: list[str] = [""]
-        self._optimizing = False
+        self._optimizing = 0
         self._hooks: list[Any] = []
 
     def __enter__(self) -> Modules:
@@ -107,13 +107,10 @@ class Modules:
             self._names[id(one)] = name or type(inner).__name__
 
     def _before(self, *_: object) -> None:
-        self._optimizing = True
+        self._optimizing += 1
 
     def _after(self, optimizer: Any, *_: object) -> None:  # noqa: ANN401
-        self._optimizing = False
         self.optimizers[id(optimizer)] = optimizer
-        self._stepped()
-
-    def restart(self) -> None:
-        """Forgets the operators of earlier steps."""
-        self._starts, self._places = [0], [self._stack[-1] if self._stack else ""]
+        self._optimizing -= 1
+        if not self._optimizing:
+            self._stepped(id(optimizer))

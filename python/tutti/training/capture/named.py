@@ -258,6 +258,50 @@ def _of_moves(gpu: torch.device) -> list[tuple[Any, str, Any]]:
     return [
         (torch.Tensor, "to", moved),
         (torch.Tensor, "cuda", moved_to_gpu),
+        (torch.Tensor, "type", _typed(gpu)),
+        (torch, "Generator", _generator_of(gpu)),
         (torch, "tensor", created(torch.tensor)),
         (torch, "as_tensor", created(torch.as_tensor)),
     ]
+
+
+def _typed(gpu: torch.device) -> Callable[..., Any]:
+    """Returns what replaces `Tensor.type`, whose core requests types of the GPU from the driver."""
+    convert, move = torch.Tensor.type, torch.Tensor.to
+
+    def typed(tensor: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if dtype is None and tensor.device.type == "cuda":
+            host = torch.empty(0, dtype=tensor.dtype)
+            return convert(host).replace("torch.", "torch.cuda.", 1)
+        name = dtype if isinstance(dtype, str) else _name_of_type(dtype)
+        if not name.startswith("torch.cuda."):
+            return convert(tensor, dtype, *args, **kwargs)
+        plain = getattr(torch, name.removeprefix("torch.cuda."))
+        return move(tensor, gpu, plain.dtype)
+
+    return typed
+
+
+def _name_of_type(value: object) -> str:
+    """Returns the name of a type of tensors, such as `torch.cuda.FloatTensor`, or ""."""
+    return f"{value.__module__}.{value.__name__}" if isinstance(value, type) else ""
+
+
+def _generator_of(gpu: torch.device) -> type:
+    """Returns a class of generators, of which those of the GPU draw on the host."""
+
+    class Kind(type(torch.Generator)):  # type: ignore[misc] # torch is optional
+        def __instancecheck__(cls, one: object) -> bool:
+            return isinstance(one, torch._C.Generator)
+
+    class Generator(torch.Generator, metaclass=Kind):  # type: ignore[misc] # torch is optional
+        def __new__(cls, device: Any = "cpu") -> Any:  # noqa: ANN401
+            made = super().__new__(cls, "cpu")
+            made.is_on_gpu = torch.device(device).type == "cuda"
+            return made
+
+        @property
+        def device(self) -> torch.device:
+            return gpu if self.is_on_gpu else torch.device("cpu")
+
+    return Generator

@@ -13,15 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tutti import _core
-from tutti.training.capture.grid import Grid
+from tutti.training.capture.assignment import Assignment
 from tutti.training.capture.summary import peak
 from tutti.training.errors import CaptureError
 from tutti.training.fabric import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tutti.base.units import TimePerByte
+    from tutti.training.capture.grid import Grid
     from tutti.training.capture.kernels import KernelTimes
     from tutti.training.capture.record import CapturedStep, Exchange, Operator, Role
     from tutti.view.tables import ReportTable
@@ -54,18 +53,18 @@ class CapturedWork:
     kernels: KernelTimes
 
     @cached_property
+    def assignment(self) -> Assignment:
+        """The captured role of each rank."""
+        return Assignment(self.step.world_size, self.step.roles)
+
+    @property
     def grid(self) -> Grid:
         """The dimensions that the process groups span.
 
         Raises:
             CaptureError: The groups do not fit into a grid.
         """
-        groups = [group.ranks for role in self.step.roles for group in role.groups]
-        peers = [
-            tuple(sorted((role.rank, peer))) for role in self.step.roles for peer in role.peers
-        ]
-        world = self.step.world_size
-        return Grid.of(world, [*groups, *_spans(peers, groups, world)])
+        return self.assignment.grid
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -102,33 +101,7 @@ class CapturedWork:
         Raises:
             CaptureError: A rank has no captured role.
         """
-        mask, grid = self._distinct, self.grid
-
-        def key(rank: int) -> tuple[int, ...]:
-            digits = grid.digits_of(rank)
-            return tuple(one for place, one in enumerate(digits) if mask >> place & 1)
-
-        roles = {key(role.rank): number for number, role in enumerate(self.step.roles)}
-        found = []
-        for rank in range(self.step.world_size):
-            if key(rank) not in roles:
-                has = ", ".join(str(role.rank) for role in self.step.roles)
-                message = f"rank {rank} has the role of none of the captured ranks {has}"
-                raise CaptureError(f"{message}: expected a rank of each role", kind="roles",
-                                   fields={"rank": rank})  # fmt: skip
-            found.append(roles[key(rank)])
-        return found
-
-    @property
-    def _distinct(self) -> int:
-        """The digits in which roles differ."""
-        first = self.step.roles[0].rank
-        mask = 0
-        for role in self.step.roles:
-            mask |= self.grid.distance(first, role.rank)
-            for peer in role.peers:
-                mask |= self.grid.distance(role.rank, peer)
-        return mask
+        return self.assignment.numbers()
 
     def programs(
         self, left: tuple[int, TimePerByte], slowdown: float = 1.0
@@ -172,18 +145,6 @@ class CapturedWork:
             raise CaptureError(message + ", ".join(_TRANSFERS), kind="collective")
         mask = self.grid.mask(role.groups[one.group].ranks)
         return _core.Transfer(name, mask, max(one.bytes, 1))
-
-
-def _spans(
-    pairs: Sequence[tuple[int, ...]], groups: Sequence[tuple[int, ...]], world: int
-) -> list[tuple[int, ...]]:
-    """Returns pairs of ranks that are in no group of a part of the job, as groups."""
-    parts = [set(group) for group in groups if len(group) < world]
-    return [
-        pair
-        for pair in pairs
-        if world % (2 * (pair[1] - pair[0])) == 0 and not any(set(pair) <= one for one in parts)
-    ]
 
 
 def _name_of(group: str) -> str:

@@ -7,7 +7,7 @@ stream, the events and streams that this one waits for, and the collectives whos
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
@@ -101,6 +101,12 @@ class Operator:
     dtype: str = ""
     shapes: str = ""
     exchange: Exchange | None = None
+
+    def since(self, first: int) -> Operator:
+        """Returns the operator with indices from that of another one, before which none counts."""
+        if not first:
+            return self
+        return replace(self, after=tuple(one - first for one in self.after if one >= first))
 
 
 @dataclass(frozen=True)

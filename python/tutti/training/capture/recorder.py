@@ -64,11 +64,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
     """Records operators.
 
     Attributes:
-        operators: The operators since the last :meth:`restart`.
+        operators: The operators of the program.
         groups: The process groups.
         storages: The storages of the GPU.
         order: The order of streams.
-        counts: Numbers of assumptions by remark.
+        assumed: What was assumed, each with the number of operators before.
     """
 
     def __init__(
@@ -88,15 +88,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         self.groups = Groups()
         self.order: Order = devices.order
         self.storages = Storages()
-        self.counts: dict[str, int] = {}
+        self.assumed: list[tuple[int, str]] = []
         self._script, self._modules, self._devices, self._value = script, modules, devices, value
-
-    def restart(self) -> None:
-        """Forgets the operators: a step starts."""
-        self.operators.clear()
-        self.order.reset()
-        self.storages.restart()
-        self.counts.clear()
 
     def __torch_dispatch__(  # noqa: PLR0911 - a case each
         self,
@@ -256,7 +249,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         return bool(self._value) if tensor.dtype == torch.bool else int(self._value)
 
     def _count(self, text: str) -> None:
-        self.counts[text] = self.counts.get(text, 0) + 1
+        self.assumed.append((len(self.operators), text))
 
 
 def _stream_of(exchange: Exchange) -> int:

@@ -15,108 +15,21 @@ import torch.distributed as dist
 
 from tutti.training.capture import named
 from tutti.training.capture.devices import Devices
-from tutti.training.capture.distributed import Mailbox, replacements
+from tutti.training.capture.distributed import replacements
 from tutti.training.capture.modules import Modules
-from tutti.training.capture.record import Role
+from tutti.training.capture.objects import Mailbox
 from tutti.training.capture.recorder import Recorder
 from tutti.training.capture.refusals import refusal_of
+from tutti.training.capture.taken import Captured, Finished
 from tutti.training.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["Captured", "Finished", "recording"]
+__all__ = ["recording"]
 
 _NODE = 8
 """GPUs of a node, by default, for LOCAL_RANK and LOCAL_WORLD_SIZE."""
-
-
-class Finished(BaseException):
-    """Leaves a program after its captured step."""
-
-
-class Captured:
-    """A step while it is captured.
-
-    Attributes:
-        role: The captured rank; None before the step has ended.
-        compiled: Whether the program calls `torch.compile`.
-    """
-
-    def __init__(self, rank: int, step: int, *, leaves: bool) -> None:
-        """Captures the step of a number, from 1; with `leaves`, the program ends after it."""
-        self.rank, self.compiled = rank, False
-        self.role: Role | None = None
-        self._step, self._leaves = step, leaves
-        self._steps, self._stepped = 0, False
-        self.recorder: Recorder
-        self.modules: Modules
-
-    def started(self) -> None:
-        """Starts a step if the one before has ended."""
-        if self._stepped:
-            self._end()
-
-    def stepped(self) -> None:
-        """Notes that an optimizer has stepped."""
-        self._stepped = True
-
-    def _end(self) -> None:
-        self._steps, self._stepped = self._steps + 1, False
-        if self.role is not None:
-            return
-        if self._steps >= self._step:
-            self.role = self._role()
-            if self._leaves:
-                raise Finished
-        else:
-            self.recorder.restart()
-            self.modules.restart()
-
-    def ended(self) -> None:
-        """Ends the last step, at the end of the program."""
-        if self.role is None and (self._stepped or not self._leaves):
-            self.role = self._role()
-
-    def _role(self) -> Role:
-        recorder = self.recorder
-        if not recorder.operators:
-            raise _without_operators()
-        states = {key for key in map(_key, _states(self.modules.optimizers.values())) if key}
-        parameters = [one for root in self.modules.roots for one in root.parameters()]
-        local = [one.to_local() if hasattr(one, "to_local") else one for one in parameters]
-        keys = {key for key in map(_key, local) if key}
-        remarks = tuple(f"{count:,} x {text}" for text, count in sorted(recorder.counts.items()))
-        return Role(
-            rank=self.rank,
-            operators=tuple(recorder.operators),
-            groups=tuple(recorder.groups.groups),
-            parameters=sum(int(one.numel()) for one in local),
-            weights=sum(int(one.numel()) for one in parameters),
-            memory=recorder.storages.changes(keys, states),
-            remarks=remarks,
-        )
-
-
-def _without_operators() -> CaptureError:
-    message = "the step issues no operator on a GPU: expected a model and batches on `cuda`"
-    return CaptureError(message, kind="no_step", hint="move both: `model.cuda()`, `batch.cuda()`")
-
-
-def _key(tensor: Any) -> int:  # noqa: ANN401 - torch is optional
-    """Returns the key of a tensor's storage among :class:`Storages`; 0 if it has none."""
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
-        return 0
-
-
-def _states(optimizers: Iterable[Any]) -> list[Any]:
-    """Returns the tensors of the states of optimizers."""
-    values = (value for one in optimizers for state in one.state.values()
-              for value in state.values())  # fmt: skip
-    tensors = (one for one in values if isinstance(one, torch.Tensor))
-    return [one.to_local() if hasattr(one, "to_local") else one for one in tensors]
 
 
 @contextlib.contextmanager
@@ -125,7 +38,7 @@ def recording(
     rank: int = 0,
     *,
     script: str = "",
-    step: int = 2,
+    step: int | None = None,
     value: float | None = None,
     leaves: bool = False,
     node: int = _NODE,
@@ -137,12 +50,11 @@ def recording(
         world_size: The number of ranks.
         rank: The captured rank.
         script: The file of the program, for errors.
-        step: The captured step, from 1. In the first one, optimizers create their state and DDP
-            its buckets.
+        step: The captured step, from 1; None for the first one that is like later ones.
         value: What values that the program reads are; None refuses the program.
         leaves: Whether to leave the program after the step.
         node: The GPUs of a node.
-        mailbox: Objects of ranks that were captured before.
+        mailbox: Objects and process groups of ranks that were captured before.
 
     Raises:
         CaptureError: The program cannot be captured, or a script fails.
@@ -154,7 +66,9 @@ def recording(
     devices = Devices(rank % node, node)
     captured.modules = Modules(captured.started, captured.stepped)
     captured.recorder = Recorder(script, captured.modules, devices, value)
-    replaced = replacements(rank, world_size, script, mailbox or Mailbox())
+    mailbox = mailbox or Mailbox()
+    mailbox.start(rank)
+    replaced = replacements(rank, world_size, script, mailbox)
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         # Modules that are copied ask whether their parameters have data.
@@ -199,27 +113,9 @@ def _replace(
     distributed: list[tuple[Any, str, Any]],
 ) -> None:
     """Replaces what needs GPUs, peers or a compiler until the stack ends."""
-
-    def compiled(model: Any = None, **_: Any) -> Any:  # noqa: ANN401
-        captured.compiled = True
-        return model if model is not None else (lambda function: function)
-
-    resize = torch.UntypedStorage.resize_
-
-    def resized(storage: Any, size: int) -> Any:  # noqa: ANN401
-        captured.recorder.storages.resized(storage, size)
-        return resize(storage, size)
-
-    def compiled_module(*_: object, **__: object) -> None:
-        captured.compiled = True
-
     targets = [(torch.cuda, name, value) for name, value in devices.replacements().items()]
     targets += [*_around_steps(devices), *distributed, *named.replacements(devices.device)]
-    targets += [
-        (torch, "compile", compiled),
-        (torch.nn.Module, "compile", compiled_module),
-        (torch.UntypedStorage, "resize_", resized),
-    ]
+    targets += _noted(captured)
     previous = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
     stack.callback(torch._C._set_only_lift_cpu_tensors, previous)
@@ -232,11 +128,39 @@ def _replace(
             stack.enter_context(patch.object(target, name, value))
 
 
+def _noted(captured: Captured) -> list[tuple[Any, str, Any]]:
+    """Returns what replaces names whose calls a capture notes."""
+    resize, create = torch.UntypedStorage.resize_, torch.optim.Optimizer.__init__
+
+    def compiled(model: Any = None, **_: Any) -> Any:  # noqa: ANN401
+        captured.compiled = True
+        return model if model is not None else (lambda function: function)
+
+    def compiled_module(*_: object, **__: object) -> None:
+        captured.compiled = True
+
+    def resized(storage: Any, size: int) -> Any:  # noqa: ANN401
+        captured.recorder.storages.resized(storage, size)
+        return resize(storage, size)
+
+    def created(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        captured.created.add(optimizer)
+        create(optimizer, *args, **kwargs)
+
+    return [
+        (torch.optim.Optimizer, "__init__", created),
+        (torch, "compile", compiled),
+        (torch.nn.Module, "compile", compiled_module),
+        (torch.UntypedStorage, "resize_", resized),
+    ]
+
+
 def _around_steps(devices: Devices) -> list[tuple[Any, str, Any]]:
     """Returns what replaces names that programs use around a step."""
     accelerator = getattr(torch, "accelerator", None)  # PyTorch 2.5 has none
     return [
         *((accelerator, name, value) for name, value in devices.of_accelerator().items()),
+        *((torch.cuda.memory, name, value) for name, value in devices.of_memory().items()),
         # FSDP2 without a mesh shards over all accelerators.
         (torch._C, "_get_accelerator", lambda *_: torch.device("cuda")),
         # A checkpoint without data would replace one with data.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutti.training.capture.record import MemoryChange
@@ -13,7 +13,24 @@ if TYPE_CHECKING:
 
     from tutti.training.capture.record import MemoryKind
 
-__all__ = ["Storages"]
+__all__ = ["Span", "Storages"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A step among the operators of a program.
+
+    Attributes:
+        first: Its first operator.
+        last: The first operator after it.
+        before: The changes of memory before it.
+        until: Those up to its end.
+    """
+
+    first: int
+    last: int
+    before: int
+    until: int
 
 
 @dataclass
@@ -26,7 +43,7 @@ class _Storage:
         start: The number of operators before its allocation.
         end: That before its release; None while it lives.
         writer: The collective that wrote it last, if it was one.
-        gathered: Whether an all-gather wrote it.
+        gathered: The operators before the last all-gather that wrote it; -1 without one.
         born: The number of changes of memory before its allocation.
         died: That before its release.
     """
@@ -36,7 +53,7 @@ class _Storage:
     start: int
     end: int | None = None
     writer: int | None = None
-    gathered: bool = False
+    gathered: int = -1
     born: int = 0
     died: int = 0
 
@@ -50,17 +67,15 @@ class Storages:
         self._all: list[_Storage] = []
         self.now, self._changes = 0, 0
 
+    @property
+    def count(self) -> int:
+        """The number of changes of memory."""
+        return self._changes
+
     def _next(self) -> int:
         """Returns the number of a change of memory."""
         self._changes += 1
         return self._changes
-
-    def restart(self) -> None:
-        """Starts a step: what lives was allocated before."""
-        self.now = 0
-        self._all = list(self._live.values())
-        for one in self._all:
-            one.start, one.writer, one.gathered = -1, None, False
 
     def allocated(self, tensors: Iterable[Any], place: tuple[str, str], now: int) -> None:
         """Adds the storages of tensors that are new."""
@@ -116,26 +131,43 @@ class Storages:
         for tensor in tensors:
             one = self._live.get(tensor.untyped_storage()._cdata)
             if one is not None:
-                one.gathered = True
+                one.gathered = self.now
 
-    def changes(self, parameters: set[int], states: set[int]) -> tuple[MemoryChange, ...]:
-        """Returns the changes of memory in order.
+    def changes(
+        self, parameters: set[int], states: set[int], span: Span
+    ) -> tuple[MemoryChange, ...]:
+        """Returns the changes of memory of a step in order; the first ones precede it.
 
         Args:
             parameters: The keys of storages of parameters.
             states: Those of states of optimizers.
+            span: The step.
         """
         keys = {id(one): key for key, one in self._live.items()}
         found: list[tuple[int, MemoryChange]] = []
         for one in self._all:
-            kind = _kind(one, keys.get(id(one)), parameters, states)
-            start = max(one.start, 0)
+            if one.born > span.until or (one.end is not None and one.died <= span.before):
+                continue
+            within = _within(one, span)
+            kind = _kind(within, keys.get(id(one)), parameters, states)
+            start = max(within.start, 0)
             found.append((one.born, MemoryChange(start, one.bytes, one.place[0], kind)))
-            if one.end is not None:
-                change = MemoryChange(one.end, -one.bytes, one.place[0], kind)
+            if within.end is not None:
+                change = MemoryChange(within.end, -one.bytes, one.place[0], kind)
                 found.append((one.died, change))
         ordered = sorted(found, key=lambda each: each[0])
         return tuple(change for _, change in ordered if change.bytes)
+
+
+def _within(one: _Storage, span: Span) -> _Storage:
+    """Returns a storage with operators counted from the start of a step."""
+    end = None if one.end is None or one.died > span.until else max(one.end - span.first, 0)
+    return replace(
+        one,
+        start=one.start - span.first if one.born > span.before else -1,
+        end=end,
+        gathered=one.gathered if span.first <= one.gathered < span.last else -1,
+    )
 
 
 def _kind(  # noqa: PLR0911 - a case each
@@ -145,7 +177,7 @@ def _kind(  # noqa: PLR0911 - a case each
         return "parameters"
     if key in states:
         return "optimizer"
-    if one.gathered:
+    if one.gathered >= 0:
         return "gathered"
     phase = one.place[1]
     if phase == "optimizer":

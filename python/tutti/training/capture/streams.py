@@ -42,8 +42,3 @@ class Order:
         """Lets later operators of a stream wait for one that waits for all before it."""
         self._last[stream] = operator
         self._waits.pop(stream, None)
-
-    def reset(self) -> None:
-        """Forgets all operators: a step starts."""
-        self._last.clear()
-        self._waits.clear()

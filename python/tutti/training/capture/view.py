@@ -39,11 +39,11 @@ def _of_kind(kind: MemoryKind) -> Column[Memory]:
     return Column(kind, lambda row: row.kinds.get(kind, 0), format_size, key=f"{kind}_bytes")
 
 
-_MEMORY: tuple[Column[Memory], ...] = (
-    Column("rank", lambda row: row.rank, key="rank"),
-    Column("peak", lambda row: row.bytes, format_size, key="bytes"),
-    *map(_of_kind, MEMORY_KINDS),
-)
+_RANK: Column[Memory] = Column("rank", lambda row: row.rank, key="rank")
+_PEAK: Column[Memory] = Column("peak", lambda row: row.bytes, format_size, key="bytes")
+_MEMORY = (_RANK, _PEAK, *map(_of_kind, MEMORY_KINDS))
+_STATES = 3
+"""Kinds of the first table of memory: 80 columns of a terminal are too few for all of them."""
 _MODULES: tuple[Column[Held], ...] = (
     Column("modules", lambda row: row.module, key="module"),
     Column("hold", lambda row: row.kind, key="kind"),
@@ -55,15 +55,20 @@ _MOST = 12
 def memory_tables(step: CapturedStep) -> list[ReportTable[Memory] | ReportTable[Held]]:
     """Returns tables of the memory at its peak: of each captured rank, and of the first's modules.
 
-    The second has the largest parts.
+    The last one has the largest parts.
     """
     first, *_ = step.roles
     caption = f"the largest parts, of rank {first.rank}; * is any number"
+    peaks = [peak(role) for role in step.roles]
+    states, others = MEMORY_KINDS[:_STATES], MEMORY_KINDS[_STATES:]
     return [
         ReportTable(
-            _MEMORY,
-            [peak(role) for role in step.roles],
-            caption="device memory when it is largest",
+            (_RANK, _PEAK, *map(_of_kind, states)),
+            peaks,
+            caption="device memory when it is largest: states of the training",
+        ),
+        ReportTable(
+            (_RANK, *map(_of_kind, others)), peaks, caption="the other memory at the same time"
         ),
         ReportTable(_MODULES, modules(first)[:_MOST], caption=caption),
     ]

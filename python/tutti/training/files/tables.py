@@ -116,7 +116,9 @@ class CaptureTable(Table):
         description="The captured ranks. By default rank 0, and those with which captured ranks "
         "exchange messages: one of each pipeline stage.",
     )
-    step: Positive = Field(default=2, description="The captured step, from 1.")
+    step: Positive | None = Field(
+        default=None, description="The captured step, from 1. By default 2, and 3 with DDP."
+    )
     values: float | None = Field(
         default=None, description="What each value is that the script reads; refused if absent."
     )

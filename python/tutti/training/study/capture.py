@@ -24,7 +24,7 @@ def run_capture(
     folder: Path,
     *,
     ranks: str | None,
-    step: int,
+    step: int | None,
     values: float | None,
     node: int,
 ) -> None:
@@ -35,7 +35,7 @@ def run_capture(
         world_size: The number of ranks.
         folder: The folder.
         ranks: The captured ranks, separated by commas; None for one of each stage.
-        step: The captured step, from 1.
+        step: The captured step, from 1; None for the steady state.
         values: What values that the program reads are; None refuses the program.
         node: GPUs of a node.
 

@@ -198,8 +198,9 @@ impl<'a> Reader<'a> {
                         token => return self.unexpected(token, "`:`, `requires` or `irequires`"),
                     };
                     let token = self.words.next()?;
-                    let Token::Word(other) = token else {
-                        return self.unexpected(token, "a label");
+                    let other = match token {
+                        Token::Word(other) if other[0].is_ascii_alphabetic() => other,
+                        token => return self.unexpected(token, "a label"),
                     };
                     requirements.push((labels.find(label, line)?, other, on_start, line));
                     self.end_line()?;

@@ -153,3 +153,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_brace_is_no_label() {
+    let text = b"num_ranks 1\nrank 0 {\na: calc 1\na requires}b\n}\n";
+    let refused = read_slowly(text, 1);
+    assert_eq!(refused, Err("line 4: `}`: expected a label".to_owned()));
+    assert_eq!(refused, expected(text));
+}

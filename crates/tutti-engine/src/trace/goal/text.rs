@@ -145,10 +145,10 @@ impl<'a> Reader<'a, '_> {
                 Token::NewLine => {}
                 Token::Word(b"}") => break,
                 Token::Word(word) if is_operation(word) => self.operation(word)?,
-                Token::Word(label) if label[0].is_ascii_alphabetic() => {
-                    self.labelled(label, &mut pending)?;
-                }
-                token => return self.unexpected(token, "an operation, a label or `}`"),
+                token => match label_of(token) {
+                    Some(label) => self.labelled(label, &mut pending)?,
+                    None => return self.unexpected(token, "an operation, a label or `}`"),
+                },
             }
         }
         // Of several unknown labels, the error names that of the first operation.
@@ -181,7 +181,7 @@ impl<'a> Reader<'a, '_> {
             token => return self.unexpected(token, "`:`, `requires` or `irequires`"),
         };
         let token = self.words.next()?;
-        let Token::Word(other) = token else { return self.unexpected(token, "a label") };
+        let Some(other) = label_of(token) else { return self.unexpected(token, "a label") };
         let owner = self.find(label, line)?;
         match self.trace.labels.find(self.words.text, other) {
             Some(on) => self.trace.builder.require(owner, on, on_start),
@@ -294,6 +294,14 @@ impl<'a> Reader<'a, '_> {
 
 fn is_operation(word: &[u8]) -> bool {
     matches!(word, b"calc" | b"send" | b"recv")
+}
+
+/// A token that is a label; a `}` would end the piece of the text, too.
+fn label_of(token: Token<'_>) -> Option<&[u8]> {
+    match token {
+        Token::Word(word) if word[0].is_ascii_alphabetic() => Some(word),
+        _ => None,
+    }
 }
 
 /// A CPU, at most 255.

@@ -108,7 +108,11 @@ impl Pattern {
         };
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
         let name = alias.map_or(name, |(_, name)| name);
-        let entry = REGISTRY.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let named = |name: &str| REGISTRY.iter().find(|entry| entry.name == name);
+        let entry = named(name).ok_or_else(|| {
+            if let Some(entry) = name.split_once('(').and_then(|(name, _)| named(name)) {
+                return Call { text, entry, argument, nodes, grid }.malformed();
+            }
             let known: Vec<_> = REGISTRY.iter().map(|entry| entry.name).collect();
             TrafficError::UnknownPattern { name: name.to_owned(), known: known.join(", ") }
         })?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -181,11 +182,12 @@ def _network(raw: RawNoc, topology: Topology) -> Network:
 
 def _plan(table: MeasureTable, traffic: tuple[Traffic, ...] | Trace) -> MeasurementPlan:
     from tutti.networks.flit import MeasurementPlan
+    from tutti.networks.flit.network import is_batch
 
     plan = MeasurementPlan(**table.model_dump())
     if isinstance(traffic, Trace):
         return plan_of_trace(traffic.text, plan, table.model_fields_set)
-    if all(load.requests for load in traffic) and "warmup" not in table.model_fields_set:
+    if is_batch(traffic) and "warmup" not in table.model_fields_set:
         return replace(plan, warmup=0)  # a batch has no steady state
     return plan
 
@@ -225,7 +227,10 @@ def _traffic(raw: RawNoc, source: str, folder: Path, files: _Files) -> tuple[Tra
     traces = {table.trace for table in tables}
     if traces != {None}:
         _refuse_keys_of_trace(tables, names, source)
-        text = files.read(str(tables[0].trace), folder, "a trace as CSV")
+        if not tables[0].trace:
+            raise mistake("is empty", source=source, key=f"{names[0]}.trace",
+                          expected="the name of a CSV file")  # fmt: skip
+        text = files.read(tables[0].trace, folder, "a trace as CSV")
         given = [table.vcs for table in tables]
         every = (0, max(raw.router.vcs - 1, 0))
         ranges = tuple(every if one is None else (one[0], one[1]) for one in given)
@@ -314,4 +319,7 @@ def _check(found: Noc) -> None:
             key = key if what in {*MeasureTable.model_fields, *Router.model_fields} else ""
         elif not key:
             key = {NocError: "router", TrafficError: "traffic.pattern"}.get(type(error), "topology")
-        raise mistake(error.problem, source=found.source, key=key, hint=error.hint) from error
+        problem = error.problem
+        if key and (entry := re.match(rf"{key}(\[[0-9]+\])?: ", problem)):
+            key, problem = f"{key}{entry[1] or ''}", problem[entry.end() :]
+        raise mistake(problem, source=found.source, key=key, hint=error.hint) from error

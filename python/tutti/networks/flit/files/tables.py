@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -97,7 +97,9 @@ class NocTopology(Table):
             raise refused("expected either `build` or `file`")
         if (self.build is None) == bool(self.links):
             raise refused(
-                "expected `links` for a family, and no `links` for a file, which defines them",
+                "expected `links` for a family, such as "
+                '`links = [{ rate = "16 GB/s", latency = "1 ns" }]`, and no `links` for a file, '
+                "which defines them",
                 key="links",
             )
         return self
@@ -125,6 +127,13 @@ class RouterClockTable(Table):
 
     at: RouterNames
     period: Time = Field(description="The period; at least `cycle`, at most 64 times that.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_period(cls, table: Any) -> Any:  # noqa: ANN401 - any value of a file
+        if isinstance(table, dict) and "frequency" in table:
+            raise refused("expected `period`, such as `2 ns` for 500 MHz", key="frequency")
+        return table
 
 
 @described_by(Reply)

@@ -23,6 +23,7 @@ from .quantities import (
     Part,
     capacity_text,
     cycles,
+    requested,
     with_class,
 )
 from .run import CONVENTIONS, KICKER, UNITS, deadlock, phases
@@ -58,7 +59,7 @@ def load_view(
     ordered = [by_load[load] for load in sorted(by_load, key=lambda load: load or 0.0)]
     network = ordered[0].network
     ideal = capacity(network, ordered[0].traffic)
-    columns = [*QUANTITIES, *share_column(ideal.load if ideal else None)]
+    columns = [*QUANTITIES, *share_column(ideal.load if ideal else None, requested)]
     name = f"{network.topology.name}, {network.routing_name}"
     saturations = {name: saturation} if saturation else {}
     return View(
@@ -177,7 +178,9 @@ def _sections(
     latency = _chart(dict.fromkeys(quantities, runs), quantities, saturations, ideal)
     throughput = _chart({_ACCEPTED: runs}, {_ACCEPTED: "accepted"}, saturations, ideal)
     parts = [part for run in runs for part in Part.every(run)]
-    columns = with_class([*QUANTITIES, *share_column(ideal.load if ideal else None)], parts)
+    columns = with_class(
+        [*QUANTITIES, *share_column(ideal.load if ideal else None, requested)], parts
+    )
     table = ReportTable(of_scope(columns, "runs"), parts)
     every = Section("All runs", f"{UNITS} {SORTING}", table=table)
     return [*load_sections("network", latency, throughput), every]

@@ -6,8 +6,9 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tutti.networks.flit.network import class_names
+from tutti.networks.flit.network import class_names, every
 from tutti.networks.flit.results import QUANTILES
+from tutti.networks.flit.settings import Trace
 from tutti.view.quantity import count, estimate, format_share, format_time, mean, number, three
 from tutti.view.tables import Column, ReportTable, frame_of
 
@@ -90,6 +91,18 @@ def capacity_text(found: Capacity, load: float | None = None) -> str:
     )
 
 
+def requested(run: NocRun) -> float | None:
+    """Returns the offered load without replies; in a closed loop or a batch, the measured one."""
+    supply = run.traffic
+    if run.load is None or isinstance(supply, Trace):
+        return None
+    if not any(load.outstanding or load.requests for load in every(supply)):
+        return run.load
+    names = class_names(supply)
+    return sum(measured.offered for name, measured in zip(names, run.classes, strict=True)
+               if not name.endswith("replies"))  # fmt: skip
+
+
 def by_class(parts: Sequence[Part]) -> ReportTable[Part]:
     """Returns a table of one run for the terminal, with a row per class."""
     columns = [column for column in QUANTITIES if column.key in _OF_CLASSES]
@@ -113,6 +126,11 @@ def state(run: NocRun) -> str:
     if run.ending == "empty":
         return "empty: no packet was created in the measurement window, so nothing was measured"
     undefined = "; queues grow without bound, so latency is undefined"
+    if run.has_end and not run.plan.warmup:
+        undefined = (
+            f"; packets had not arrived after {run.cycles:,} cycles, which are `measure` and "
+            "`drain` together, so latency is undefined"
+        )
     return (
         f"{run.ending}: offered load {number(run.offered)}, accepted throughput "
         f"{estimate(run.accepted)} {RATE}{'' if run.is_stable else undefined}"

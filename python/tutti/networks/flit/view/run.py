@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from tutti.networks.flit.capacity import capacity as ideal_capacity
 from tutti.networks.flit.events import busiest_first
-from tutti.networks.flit.network import class_names, every
-from tutti.networks.flit.settings import Trace
 from tutti.topologies.coordinates import with_coordinates
 from tutti.view.quantity import format_share, number, sentence
 from tutti.view.view import Data, Fact, View, facts_of, results
@@ -21,6 +19,7 @@ from .quantities import (
     by_class,
     capacity_text,
     cycles,
+    requested,
     state,
     with_class,
 )
@@ -147,25 +146,9 @@ def _located(run: NocRun) -> list[Data]:
 
 def phases(run: NocRun) -> str:
     """Returns the lengths of measurement window and warm-up."""
+    if run.makespan is not None and run.plan.warmup + run.window == run.makespan + 1:
+        return f"{run.window:,} cycles, until the last packet arrived"
     return f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
-
-
-def _uncovered(run: NocRun) -> str:
-    """Returns how the window of a trace or batch differs from the run; empty if it does not."""
-    last = run.makespan
-    end = run.plan.warmup + run.window
-    if last is None or last + 1 == end:
-        return ""
-    differs = (
-        f"it ends {last + 1 - end:,} cycles before"
-        if last >= end
-        else f"{end - last - 1:,} of its cycles follow"
-    )
-    from_start = " with warmup = 0" if run.plan.warmup else ""
-    return (
-        f"{differs} the last arrival; throughput, utilisation, events and energy are those of "
-        f"the window: measure = {last + 1}{from_start} covers the makespan"
-    )
 
 
 def deadlock(run: NocRun) -> str:
@@ -202,7 +185,6 @@ def _inputs(run: NocRun) -> list[Fact]:
     return [
         *(Fact("traffic", line) for line in describe_traffic(run.traffic)),
         Fact("measured", _NOTHING if run.ending == "deadlocked" else phases(run)),
-        *([Fact("window", uncovered)] if (uncovered := _uncovered(run)) else []),
         Fact("simulated", f"{run.cycles:,} cycles"),
         Fact("seed", str(run.network.seed)),
         *([Fact("clocks", clocks(run.network))] if run.network.clocks else []),
@@ -214,7 +196,7 @@ def _facts(run: NocRun) -> list[Fact]:
     facts = [Fact("busiest", _busiest(run))]
     ideal = ideal_capacity(run.network, run.traffic)
     if ideal:
-        text = capacity_text(ideal, _requested(run))
+        text = capacity_text(ideal, requested(run))
         facts.append(Fact("ideal capacity", text, "capacity", ideal))
     if run.buffered:
         held = fmean(run.buffered)
@@ -225,18 +207,6 @@ def _facts(run: NocRun) -> list[Fact]:
         ]
     events = ", ".join(f"{value:,.0f} {name}" for name, value in counts(run.events))
     return [*facts, Fact("events", events, "events", run.events)]
-
-
-def _requested(run: NocRun) -> float | None:
-    """Returns the offered load without replies; in a closed loop or a batch, the measured one."""
-    supply = run.traffic
-    if run.load is None or isinstance(supply, Trace):
-        return None
-    if not any(load.outstanding or load.requests for load in every(supply)):
-        return run.load
-    names = class_names(supply)
-    return sum(measured.offered for name, measured in zip(names, run.classes, strict=True)
-               if not name.endswith("replies"))  # fmt: skip
 
 
 def _busiest(run: NocRun) -> str:
