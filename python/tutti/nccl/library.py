@@ -281,20 +281,15 @@ class NcclLibrary:
         row, layout = self._row(notation, collective, ranks, size), self.layout(ranks)
         layout = layout._replace(rings=self.on(layout).graph("ring").channels)
         try:
-            laid_out = schedule_of(
-                *(row.algorithm, row.protocol, collective, layout),
-                size=size,
-                channels=row.channels,
-                root=root,
-            )
+            known = row.algorithm, row.protocol, collective, layout
+            laid_out = schedule_of(*known, size=size, channels=row.channels, root=root)
         except AlgorithmError as error:
             if "ranks" in error.fields or error.kind not in {"wrong_ranks", "wrong_collective"}:
                 raise
             # No rank count helps, but the model of the library has the time.
-            other = "another algorithm"
             is_tree = row.algorithm == "Tree" and error.kind == "wrong_ranks"
-            if is_tree and has_rings(layout):
-                other = f"`{self.name}:ring`, which has a schedule"
+            ring = f"`{self.name}:ring`, which has a schedule"
+            other = ring if is_tree and has_rings(layout) else "another algorithm"
             hint = f"{self._explanation(collective, layout, size)}, or name {other}"
             raise AlgorithmError(error.problem, kind=error.kind, hint=hint) from None
         in_switches = row.algorithm in _IN_SWITCHES

@@ -119,20 +119,23 @@ def schedule_of(
     if algorithm in {"NVLSTree", *SHARP}:
         return _by_switches(algorithm, collective, layout, size)
     if algorithm == "Tree":
-        if layout.nodes > 1 and not _rotates(layout):
-            problem = (
-                f"tutti has no schedule for trees through {layout.width} GPUs without switches: "
-                "each channel has another chain through a node, over other links"
-            )
-            raise AlgorithmError(problem, kind="wrong_ranks")
-        pieces = _tree_pieces(protocol, layout, size, channels)
-        return ",".join(filter(None, ("double_binary_tree:nccl", layout.rotated, str(pieces))))
+        return _tree(layout, _tree_pieces(protocol, layout, size, channels))
     if algorithm == "Ring" and collective in CHAINED:
         return _chains(collective, layout, size, root)
     if algorithm == "Ring" and collective in _SHARDED and not _is_notated(layout):
         return rings(collective, paired(layout.width, layout.nodes))
     ring = f"ring:{layout.rotated}" if layout.rotated else "ring"
     return "pat" if algorithm == "PAT" else ring
+
+
+def _tree(layout: Layout, pieces: int) -> str:
+    if layout.nodes > 1 and not _rotates(layout):
+        problem = (
+            f"tutti has no schedule for trees through {layout.width} GPUs without switches: "
+            "each channel has another chain through a node, over other links"
+        )
+        raise AlgorithmError(problem, kind="wrong_ranks")
+    return ",".join(filter(None, ("double_binary_tree:nccl", layout.rotated, str(pieces))))
 
 
 def _is_notated(layout: Layout) -> bool:

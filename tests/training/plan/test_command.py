@@ -14,6 +14,8 @@ from tutti.base.errors import ExitCode
 from tutti.cli.app import app
 from tutti.platforms.files.presets import platform_of
 from tutti.platforms.files.scaled import scaled
+from tutti.training.plan import FixedDegrees
+from tutti.training.plan.explain import of_batch
 
 RUNNER = CliRunner()
 SMALL = ["llama3_8b", "--platform", "dgx_h100_cluster", "--gpus", "8"]
@@ -287,3 +289,15 @@ def test_a_closed_pipe_does_not_lose_the_file(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.wait() == 0
     assert (tmp_path / "plan.toml").is_file()
+
+
+def test_a_batch_without_an_odd_factor_of_the_gpus_is_remarked() -> None:
+    free = FixedDegrees()
+    text = of_batch(144, 512, free)
+    assert text.startswith("512 sequences are not a multiple of 9, the odd factor of 144 GPUs")
+    assert text.endswith("has the factor 9; --global-batch 432 or 576 permits others")
+    assert "has the factor 3; --global-batch 96 or 120 permits" in of_batch(24, 100, free)
+    assert "--global-batch 9 permits" in of_batch(72, 2, free)
+    assert not of_batch(128, 3, free)
+    assert not of_batch(24, 384, free)
+    assert not of_batch(144, 512, FixedDegrees(pipeline=9))

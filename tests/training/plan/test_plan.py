@@ -33,9 +33,8 @@ from tutti.training.plan import (
 )
 from tutti.training.plan.efficiency import NAMES, rates_of
 from tutti.training.plan.estimate import BLOCKING, least_data
-from tutti.training.plan.explain import exceeds, explained, of_batch, table_of
-from tutti.training.plan.simulate import _extrapolated, as_planned, simulate, step_of
-from tutti.training.plan.timing import StepTiming
+from tutti.training.plan.explain import exceeds, explained, table_of
+from tutti.training.plan.simulate import simulate, step_of
 from tutti.training.plan.view.plan import PLANS, plan_view
 from tutti.workloads import Model, Parallelism, build
 from tutti.workloads.errors import WorkloadError
@@ -61,18 +60,6 @@ def shape(name: str) -> Decoder:
 
 def found(model: Model, gpus: Cluster, batch: int) -> PlanSearch:
     return PlanSearch(cluster=gpus, model=model, batch=batch, fitting=[], exceeding=[])
-
-
-def test_a_batch_without_an_odd_factor_of_the_gpus_is_remarked() -> None:
-    free = FixedDegrees()
-    text = of_batch(144, 512, free)
-    assert text.startswith("512 sequences are not a multiple of 9, the odd factor of 144 GPUs")
-    assert text.endswith("has the factor 9; --global-batch 432 or 576 permits others")
-    assert "has the factor 3; --global-batch 96 or 120 permits" in of_batch(24, 100, free)
-    assert "--global-batch 9 permits" in of_batch(72, 2, free)
-    assert not of_batch(128, 3, free)
-    assert not of_batch(24, 384, free)
-    assert not of_batch(144, 512, FixedDegrees(pipeline=9))
 
 
 @pytest.mark.parametrize(("name", "experts"), [("llama3_8b", 1), ("mixtral_8x7b", 8)])
@@ -248,25 +235,6 @@ def test_the_closed_form_is_near_the_simulation(kinds: Parallelism, data: int) -
     assert quick.compute == pytest.approx(exact.compute, rel=0.01)
 
 
-def test_messages_between_stages_are_exposed_in_each_micro_batch() -> None:
-    """They have their own kind, and few micro-batches have few of them."""
-
-    def run(micro_batches: int) -> StepTiming:
-        exposed = {"pipeline": 0.5 * micro_batches, "data": 3.0}
-        return StepTiming(compute=float(micro_batches), exposed=exposed)
-
-    found = _extrapolated(run, Parallelism(pipeline=2, micro_batches=16))
-    assert found.exposed == {"pipeline": 8.0, "data": 3.0}
-    kinds = Parallelism(pipeline=8, interleaved=2, micro_batches=24, zero=1, recompute="selective")
-    model, where = build("gpt:layers=16,hidden=1024,tokens=2048"), cluster(16)
-    few = simulate(Pieces(model), plan := Plan(kinds=kinds, data=2, micro_batch=1), where)
-    complete = step_of(model, plan, where).run(configurations()["ideal"])
-    every = as_planned(complete, Pieces(model), plan, where)
-    assert few.exposed["pipeline"] == pytest.approx(every.exposed["pipeline"], rel=0.01)
-    assert every.exposed["pipeline"] > 1e-4
-    assert few.step == pytest.approx(every.step, rel=0.01)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["llama3_8b:tokens=4096", "mixtral_8x7b"])
 def test_random_plans_are_near_the_simulation(name: str) -> None:
@@ -361,9 +329,6 @@ def test_many_micro_batches_are_extrapolated(kinds: Parallelism) -> None:
     model, where = build("llama3_8b:tokens=2048"), cluster(8)
     plan = Plan(kinds=kinds, data=1, micro_batch=1)
     extrapolated = simulate(Pieces(model), plan, where)
-    from tutti.training.endpoint import configurations
-    from tutti.training.plan.simulate import step_of
-
     complete = step_of(model, plan, where).run(configurations()["ideal"])
     # The simulation exposes collectives of layers in full, and has no update.
     shares = dict(zip(NAMES, where.coefficients(model), strict=True))

@@ -17,7 +17,7 @@ from tutti.view import folder
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tutti.training.files.step_file import Training
     from tutti.training.results import TrainingResult
@@ -62,16 +62,21 @@ def run_search(
         search.settle(_step_of(times, search))
     if searches:
         study.present(search_view(searches, times.timing if times else None))
-    for search in searches:
-        if not search.is_complete:
-            stopped = f"stopped after {plural(len(search.trials), 'trial')}"
-            more = "further trials may find a faster step"
-            remark(f"{search.configuration.name}: {stopped}; {more}")
     # Of algorithms that the user did not name, search.parquet has the refusals.
-    for text in (*(refusals(searches) if algorithms else ()), *left_out(searches)):
+    refused = refusals(searches) if algorithms else ()
+    for text in (*_stopped(searches), *refused, *left_out(searches)):
         remark(text)
     study.end(sum(search.is_complete for search in searches), len(configurations))
     _write(searches, times, training)
+
+
+def _stopped(searches: Sequence[AlgorithmSearch]) -> Iterator[str]:
+    """Yields the searches that ended early."""
+    for search in searches:
+        if not search.is_complete:
+            stopped = f"stopped after {plural(len(search.trials), 'trial')}"
+            name = search.configuration.name
+            yield f"{name}: {stopped}; further trials may find a faster step"
 
 
 def _step_of(
