@@ -173,7 +173,7 @@ fn explicit_paths_are_followed_and_can_deadlock() {
     for (text, problem) in [
         ("paths:0>3", "no link joins them"),
         ("paths:0", "such as `0>4>5`"),
-        ("paths", "such as `0>4>5`"),
+        ("paths", "such as `paths:0>4>5`"),
         ("paths:0>one", "such as `0>4>5`"),
     ] {
         let error = routing::parse(text, &wiring).unwrap_err().to_string();
