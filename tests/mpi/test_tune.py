@@ -74,7 +74,7 @@ def test_mpich_applies_rules_for_its_ranks_per_node(
 
 @pytest.mark.timeout(180)
 def test_mpich_has_its_default_below_a_rule_for_8_ranks(tmp_path: Path) -> None:
-    """For 8 ranks MPICH's default depends on where a condition on the number of ranks stands."""
+    """For 8 ranks MPICH's default depends on what precedes a condition on the number of ranks."""
     mpich = find_mpi(ROOT / WRAPPERS["mpich"])
     decision = TuningDecision("all_to_all", 8, 4096, 8192, "pairwise", 1, "model")
     written = Writer(tmp_path, {}, stock(mpich)).write("mpich", [decision])
