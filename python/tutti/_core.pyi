@@ -927,6 +927,7 @@ class FlitLoad:
         reply: tuple[str, int] | None = None,
         outstanding: int | None = None,
         requests: int | None = None,
+        queue: str | None = None,
     ) -> FlitLoad: ...
 
 @final

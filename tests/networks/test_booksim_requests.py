@@ -1,9 +1,9 @@
 """Requests and replies against BookSim 2 (`use_read_write`), commit 28f4329.
 
 Recorded with seed 1 and `sample_period = 100000`: mean packet latencies of requests and replies
-together, over 300,000 cycles. BookSim injects both from one queue of a node, tutti from one per
-class, so that a short request does not wait for a long reply. Where ports are busy, tutti is
-faster, in three cases by more than 1 %: 1.5, 1.2 and 1.6 % over as many cycles.
+together, over 300,000 cycles. Nodes inject both from one queue, replies first. Over as many cycles,
+means of two seeds differ by -0.2 to 0.5 %; with a queue for each class, tutti would be 1.2 to 1.6 %
+faster in the three cases whose ports are busiest.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ CASES: list[tuple[dict[str, Any], float]] = [
     ({"read_reply_size": 1, "write_request_size": 1, "injection_rate": 0.1}, 16.778),
     ({**FEW_VCS, "write_fraction": 0.2, "injection_rate": 0.04}, 20.486),
 ]
-BUSY = {21.235, 24.355, 20.486}
-"""Latencies of the cases whose ports are busy."""
 
 
 @pytest.mark.parametrize(("changes", "latency"), CASES, ids=lambda value: str(value)[:40])
@@ -59,4 +57,4 @@ def test_latencies_of_requests_and_replies_match_booksim(
     assert isinstance(found.traffic, tuple)
     run = noc.run(found.network, found.traffic, found.plan)
     assert run.is_stable
-    assert run.latency.mean == pytest.approx(latency, rel=0.017 if latency in BUSY else 0.01)
+    assert run.latency.mean == pytest.approx(latency, rel=0.01)

@@ -301,8 +301,11 @@ def test_reads_and_writes_are_requests_with_replies() -> None:
     read, write = traffic(READ_WRITE)
     assert (read.packet, read.vcs, read.reply) == (1, (0, 5), noc.Reply(packet=5, vcs=(8, 13)))
     assert (write.packet, write.vcs, write.reply) == (5, (2, 7), noc.Reply(packet=1, vcs=(10, 15)))
+    assert read.queue == write.queue == "class 0"
     assert read.rate == pytest.approx(0.02 * 0.75)
     assert write.rate == pytest.approx(0.02 * 0.25 * 5)
+    (remark,) = of(MESH + READ_WRITE + "injection_process = on_off(0.1,0.2,-1);").remarks
+    assert "bursts of reads and of writes are independent" in remark
     # 12 flits for a read and a write.
     read, write = traffic(READ_WRITE + "injection_rate_uses_flits = 1;")
     assert read.rate == pytest.approx(0.02 / 6 * 0.75)

@@ -64,6 +64,14 @@ def test_a_reply_starts_after_its_delay() -> None:
     assert trips[1].extremes[0] == trips[0].extremes[0] + 40
 
 
+def test_requests_in_the_queue_of_replies_wait_for_them() -> None:
+    busy = replace(PAIR, rate=0.08)
+    loads = (busy, replace(busy, queue="ni"))
+    separate, shared = (noc.run(network(), load, SHORT) for load in loads)
+    assert shared.is_stable
+    assert shared.classes[0].latency.mean > 1.1 * separate.classes[0].latency.mean
+
+
 @pytest.mark.parametrize("outstanding", [1, 2, 8])
 def test_littles_law_holds_in_a_closed_loop(outstanding: int) -> None:
     """Nodes always have that many requests in flight: N = throughput times round trip."""
@@ -166,6 +174,7 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     file = tmp_path / "n.toml"
     file.write_text(FILE)
     found = load_noc(file)
+    assert isinstance(found.traffic, tuple)
     assert found.traffic == (
         noc.Traffic(rate=1.0, pattern="uniform_others", outstanding=4, vcs=(0, 1),
                     reply=noc.Reply(packet=5, vcs=(2, 3))),
@@ -179,6 +188,10 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     first, requests, replies = rows["tables"]["results"]
     assert first["round_trip"] == requests["round_trip"]
     assert (requests["traffic_class"], replies["round_trip"]) == ("0 requests", None)
+    file.write_text(FILE.replace("outstanding = 4", 'outstanding = 4\nqueue = "ni"'))
+    assert load_noc(file).traffic == (replace(found.traffic[0], queue="ni"),)
+    done = call("noc", "run", "n.toml", "--no-files", cwd=tmp_path)
+    assert "VCs 2 to 3; injection queue `ni`" in " ".join(done.stdout.split())
     file.write_text(FILE.replace("outstanding = 4", "requests = 50").replace("warmup = 500", ""))
     assert load_noc(file).plan.warmup == 0
     done = call("noc", "run", "n.toml", "-o", "out", cwd=tmp_path)

@@ -53,7 +53,7 @@ impl Source for Load {
         self.arrivals.next(node, self.nodes[node as usize].1)
     }
 
-    fn take(&mut self, node: u32, class: u8) -> Order {
+    fn take(&mut self, node: u32, class: u8, _: u64) -> Order {
         let (serial, from) = self.nodes[node as usize];
         let created = self.arrivals.next(node, from).unwrap_or(from);
         self.nodes[node as usize] = (serial + 1, created + 1);

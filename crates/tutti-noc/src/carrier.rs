@@ -357,7 +357,7 @@ impl Source for Messages<'_> {
         Some(order.created)
     }
 
-    fn take(&mut self, node: u32, class: u8) -> Order {
+    fn take(&mut self, node: u32, class: u8, _: u64) -> Order {
         let order = self.cut[node as usize].take().expect("next_at found a message");
         Order { class, ..order }
     }

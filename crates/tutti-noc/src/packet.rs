@@ -65,25 +65,25 @@ pub struct Delivery {
 
 /// Hands packets to nodes, and learns of deliveries.
 ///
-/// Each node has a FIFO queue for each class. The network requests the next packet of a queue when
-/// the one before it has been injected completely.
+/// Each node has a FIFO queue for each class, or one for several classes
+/// ([`crate::Settings::queues`]). The network requests the next packet of a queue when the one before
+/// it has been injected completely.
 pub trait Source {
-    /// The cycle in which the next packet of a queue is ready, if one is known: its
-    /// [`Order::created`]. Called again after [`Source::take`], and for an empty queue after
-    /// [`Source::refilled`].
-    fn next_at(&mut self, node: u32, class: u8) -> Option<u64>;
+    /// The cycle in which the next packet of a queue is ready, if one is known. Called again after
+    /// [`Source::take`], and for an empty queue after [`Source::refilled`].
+    fn next_at(&mut self, node: u32, queue: u8) -> Option<u64>;
 
-    /// The packet whose cycle [`Source::next_at`] returned.
-    fn take(&mut self, node: u32, class: u8) -> Order;
+    /// The next packet of a queue, in a cycle no sooner than [`Source::next_at`] returned.
+    fn take(&mut self, node: u32, queue: u8, now: u64) -> Order;
 
     /// A packet has arrived.
     fn delivered(&mut self, delivery: &Delivery);
 
-    /// Pushes the queues (node, class) that were empty at the last call and have a packet since,
+    /// Pushes the queues (node, queue) that were empty at the last call and have a packet since,
     /// once each.
     fn refilled(&mut self, queues: &mut Vec<(u32, u8)>);
 
-    /// Pushes the queues (node, class) whose next packet is ready before the cycle that
+    /// Pushes the queues (node, queue) whose next packet is ready before the cycle that
     /// [`Source::next_at`] returned, which is not past, once each.
     fn hastened(&mut self, _queues: &mut Vec<(u32, u8)>) {}
 }

@@ -173,6 +173,9 @@ tutti_units::parameters! {
     with {
         /// The VCs of each message class; ranges may overlap.
         classes: Vec<VcRange> = vec![VcRange { first: 0, last: 3 }],
+        /// The injection queue of each class in every node; classes may share one. Empty if each
+        /// class has its own.
+        queues: Vec<u8> = Vec::new(),
         /// Speculative switch requests, if heads make them; delays must be one cycle.
         speculation: Option<Speculation> = None,
         /// Seed of all random choices of routers.
@@ -208,6 +211,13 @@ impl Settings {
         let time =
             |rate: f64| Time::from_ps((cycle.ps() as f64 * ports / rate).round_ties_even() as u64);
         (ports as u32, time(self.injection), time(self.ejection))
+    }
+
+    /// The injection queues of a node.
+    #[must_use]
+    pub fn queues_per_node(&self) -> usize {
+        let last = self.queues.iter().max();
+        last.map_or(self.classes.len(), |&last| usize::from(last) + 1)
     }
 
     /// The buffers behind a channel; nodes have as many as the largest routers.
@@ -295,8 +305,25 @@ impl Settings {
                 return Err(FlitError::NoSuchVcs { class, first, last, vcs: self.vcs });
             }
         }
+        self.check_queues()?;
         self.check_port_buffers()?;
         self.check_speculation()
+    }
+
+    fn check_queues(&self) -> Result<(), FlitError> {
+        let (queues, classes) = (self.queues.len(), self.classes.len());
+        if ![0, classes].contains(&queues) {
+            let expected = format!("{classes}, one for each class");
+            return Err(FlitError::OutOfRange { what: "queues", value: queues as u64, expected });
+        }
+        let is_used = |queue: &usize| self.queues.iter().any(|of| usize::from(*of) == *queue);
+        match (0..self.queues_per_node()).find(|queue| queues > 0 && !is_used(queue)) {
+            None => Ok(()),
+            Some(queue) => {
+                let problem = format!("no class has queue {queue}; expected numbers without gaps");
+                Err(FlitError::Clash { what: "queues", problem })
+            }
+        }
     }
 
     fn check_port_buffers(&self) -> Result<(), FlitError> {

@@ -328,15 +328,17 @@ pub(crate) struct FlitLoad {
     reply: Option<(String, u64)>,
     outstanding: Option<u32>,
     requests: Option<u64>,
+    queue: Option<String>,
 }
 
 #[pymethods]
 impl FlitLoad {
     /// `rate` flits per node and cycle, in packets of the sizes `packet`. `reply` has the sizes and
-    /// the delay of replies, `outstanding` and `requests` limit the packets of a node.
+    /// the delay of replies, `outstanding` and `requests` limit the packets of a node. Loads with
+    /// the same `queue` share an injection queue of each node, with their replies.
     #[new]
     #[pyo3(signature = (pattern, process, *, rate, packet, priority, reply=None, outstanding=None,
-                        requests=None))]
+                        requests=None, queue=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         pattern: String,
@@ -347,8 +349,9 @@ impl FlitLoad {
         reply: Option<(String, u64)>,
         outstanding: Option<u32>,
         requests: Option<u64>,
+        queue: Option<String>,
     ) -> FlitLoad {
-        FlitLoad { pattern, process, rate, packet, priority, reply, outstanding, requests }
+        FlitLoad { pattern, process, rate, packet, priority, reply, outstanding, requests, queue }
     }
 }
 
@@ -361,7 +364,8 @@ impl FlitLoad {
         Ok(Load { pattern, process, size, priority: self.priority })
     }
 
-    fn requests(&self, network: &FlitNetwork) -> PyResult<Requests> {
+    /// The load, where `names` are the shared queues of loads before it.
+    fn requests(&self, network: &FlitNetwork, names: &mut Vec<String>) -> PyResult<Requests> {
         let reply = match &self.reply {
             None => None,
             Some((packet, delay)) => {
@@ -369,12 +373,21 @@ impl FlitLoad {
             }
         };
         let load = self.core(network)?;
-        Ok(Requests { load, reply, outstanding: self.outstanding, count: self.requests })
+        let queue = self.queue.as_ref().map(|name| {
+            let known = names.iter().position(|other| other == name);
+            known.unwrap_or_else(|| {
+                names.push(name.clone());
+                names.len() - 1
+            })
+        });
+        let queue = queue.and_then(|number| u32::try_from(number).ok());
+        Ok(Requests { load, reply, outstanding: self.outstanding, count: self.requests, queue })
     }
 
-    /// Whether packets have replies, or are limited in number.
+    /// Whether packets have replies, are limited in number, or share a queue.
     fn is_closed(&self) -> bool {
-        self.reply.is_some() || self.outstanding.is_some() || self.requests.is_some()
+        let is_limited = self.outstanding.is_some() || self.requests.is_some();
+        self.reply.is_some() || is_limited || self.queue.is_some()
     }
 }
 
@@ -412,7 +425,9 @@ impl FlitCase {
         plan: &FlitPlan,
     ) -> PyResult<FlitCase> {
         if loads.iter().any(|load| load.is_closed()) {
-            let loads = loads.iter().map(|load| load.requests(network)).collect::<PyResult<_>>()?;
+            let mut names = Vec::new();
+            let loads = loads.iter().map(|load| load.requests(network, &mut names));
+            let loads = loads.collect::<PyResult<_>>()?;
             return FlitCase::of(network, Supply::Requests(loads), plan);
         }
         let loads = loads.iter().map(|load| load.core(network)).collect::<PyResult<_>>()?;
@@ -429,9 +444,13 @@ impl FlitCase {
 
 impl FlitCase {
     fn of(network: &FlitNetwork, supply: Supply, plan: &FlitPlan) -> PyResult<FlitCase> {
+        let queues = match &supply {
+            Supply::Requests(loads) => Requests::queues(loads),
+            Supply::Synthetic(_) | Supply::Recorded(_) => Vec::new(),
+        };
         let case = FlitCase {
             wiring: Arc::clone(&network.wiring),
-            settings: network.settings.clone(),
+            settings: Settings { queues, ..network.settings.clone() },
             routing: Arc::clone(&network.routing),
             supply,
             plan: plan.0,

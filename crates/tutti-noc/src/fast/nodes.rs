@@ -8,7 +8,7 @@ use crate::packet::{Head, Source};
 use crate::settings::Settings;
 use crate::{Priority, VcRange, Wiring};
 
-/// A node's packets of one class.
+/// A node's packets of one class, or of several.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     /// The packet being injected.
@@ -30,14 +30,16 @@ impl Queue {
 /// All nodes.
 pub(super) struct Nodes {
     queues: Vec<Queue>,
-    classes: usize,
-    /// Per node, the class of the last injected flit.
-    last_class: Vec<usize>,
+    /// The number of queues of a node.
+    per_node: usize,
+    /// Per node, the queue of the last injected flit.
+    last_queue: Vec<usize>,
     /// Per node, how many of its queues have a packet.
     open: Vec<u32>,
     active: Members,
-    /// Queues whose next packet is created in a later cycle.
+    /// Queues whose next packet is created in a later cycle, and by queue that cycle.
     due: Calendar,
+    due_at: Vec<u64>,
     /// The first output port of nodes.
     first_port: usize,
     serial: u64,
@@ -54,15 +56,16 @@ impl Nodes {
         settings: &Settings,
         layout: &NetworkState<W>,
     ) -> Nodes {
-        let (nodes, classes) = (wiring.nodes() as usize, settings.classes.len());
+        let (nodes, per_node) = (wiring.nodes() as usize, settings.queues_per_node());
         let queue = Queue { packet: NONE, flits: 0, left: 0, vc: NONE };
         Nodes {
-            queues: vec![queue; nodes * classes],
-            classes,
-            last_class: vec![0; nodes],
+            queues: vec![queue; nodes * per_node],
+            per_node,
+            last_queue: vec![0; nodes],
             open: vec![0; nodes],
             active: Members::new(nodes),
             due: Calendar::new(),
+            due_at: vec![0; nodes * per_node],
             first_port: layout.out_ports.len() - nodes,
             serial: 0,
             started: false,
@@ -100,7 +103,7 @@ impl<const W: usize> Network<W> {
         if self.clocks.is_some() {
             self.inject_before(source, &mut due);
         }
-        // Packets are numbered in the order of nodes and classes.
+        // Packets are numbered in the order of nodes and queues.
         due.sort_unstable();
         for &queue in &due {
             self.load(queue, source);
@@ -127,14 +130,14 @@ impl<const W: usize> Network<W> {
         if self.nodes.started {
             let mut refilled = std::mem::take(&mut self.scratch.refilled);
             source.refilled(&mut refilled);
-            for (node, class) in refilled.drain(..) {
-                due.extend(self.expect(node as usize, usize::from(class), self.now, source));
+            for (node, queue) in refilled.drain(..) {
+                due.extend(self.expect(node as usize, usize::from(queue), self.now, source));
             }
             source.hastened(&mut refilled);
-            for (node, class) in refilled.drain(..) {
-                let queue = node as usize * self.nodes.classes + usize::from(class);
-                self.nodes.due.remove(super::count(queue));
-                due.extend(self.expect(node as usize, usize::from(class), self.now, source));
+            for (node, queue) in refilled.drain(..) {
+                let index = node as usize * self.nodes.per_node + usize::from(queue);
+                self.nodes.due.remove(self.nodes.due_at[index], super::count(index));
+                due.extend(self.expect(node as usize, usize::from(queue), self.now, source));
             }
             self.scratch.refilled = refilled;
             return;
@@ -144,8 +147,8 @@ impl<const W: usize> Network<W> {
         source.refilled(&mut self.scratch.refilled);
         self.scratch.refilled.clear();
         for node in 0..self.nodes.open.len() {
-            for class in 0..self.nodes.classes {
-                due.extend(self.expect(node, class, self.now, source));
+            for queue in 0..self.nodes.per_node {
+                due.extend(self.expect(node, queue, self.now, source));
             }
         }
     }
@@ -155,36 +158,38 @@ impl<const W: usize> Network<W> {
     fn expect<S: Source>(
         &mut self,
         node: usize,
-        class: usize,
+        queue: usize,
         from: u64,
         source: &mut S,
     ) -> Option<u32> {
-        let created = source.next_at(super::count(node), class_of(class))?;
-        let queue = super::count(node * self.nodes.classes + class);
-        if created.max(from) <= self.now {
-            return Some(queue);
+        let created = source.next_at(super::count(node), in_byte(queue))?;
+        let index = super::count(node * self.nodes.per_node + queue);
+        let due = created.max(from);
+        if due <= self.now {
+            return Some(index);
         }
-        self.nodes.due.push(self.now, created.max(from), queue);
+        self.nodes.due_at[index as usize] = due;
+        self.nodes.due.push(self.now, due, index);
         None
     }
 
     /// Takes the next packet of a queue.
-    fn load<S: Source>(&mut self, queue: u32, source: &mut S) {
-        let node = queue as usize / self.nodes.classes;
-        let class = class_of(queue as usize % self.nodes.classes);
-        let order = source.take(super::count(node), class);
+    fn load<S: Source>(&mut self, index: u32, source: &mut S) {
+        let node = index as usize / self.nodes.per_node;
+        let queue = in_byte(index as usize % self.nodes.per_node);
+        let order = source.take(super::count(node), queue, self.now);
         let head = Head {
             serial: self.nodes.serial,
             source: super::count(node),
             destination: order.destination,
             intermediate: order.destination,
             hops: 0,
-            class,
+            class: order.class,
             phase: 0,
         };
         self.nodes.serial += 1;
         let packet = self.admit(Packet { head, order, injected: 0, head_arrived: 0 });
-        let queue = &mut self.nodes.queues[queue as usize];
+        let queue = &mut self.nodes.queues[index as usize];
         (queue.packet, queue.flits, queue.left) = (packet, order.flits, order.flits);
         self.nodes.open[node] += 1;
         self.nodes.active.set(node);
@@ -196,8 +201,8 @@ impl<const W: usize> Network<W> {
         if self.slow && !self.may_inject(node, port) {
             return;
         }
-        let Some((class, vc)) = self.choose(node, port) else { return };
-        let index = node * self.nodes.classes + class;
+        let Some((number, vc)) = self.choose(node, port) else { return };
+        let index = node * self.nodes.per_node + number;
         let queue = &mut self.nodes.queues[index];
         let (head, tail) = (queue.left == queue.flits, queue.left == 1);
         queue.left -= 1;
@@ -227,21 +232,21 @@ impl<const W: usize> Network<W> {
             out_vc.owner = NONE;
             out.free |= u64::from(!self.settings.wait_for_tail_credit) << vc;
         }
-        self.nodes.last_class[node] = class;
+        self.nodes.last_queue[node] = number;
         if tail {
-            self.finish(node, class, index, source);
+            self.finish(node, number, source);
         }
     }
 
     /// The tail of a packet has been injected.
-    fn finish<S: Source>(&mut self, node: usize, class: usize, index: usize, source: &mut S) {
-        self.nodes.queues[index].packet = NONE;
+    fn finish<S: Source>(&mut self, node: usize, queue: usize, source: &mut S) {
+        self.nodes.queues[node * self.nodes.per_node + queue].packet = NONE;
         self.nodes.open[node] -= 1;
         if self.nodes.open[node] == 0 {
             self.nodes.active.clear(node);
         }
         let from = self.now + u64::from(!self.nodes.early);
-        let due = self.expect(node, class, from, source);
+        let due = self.expect(node, queue, from, source);
         self.nodes.reloaded.extend(due);
     }
 
@@ -250,40 +255,41 @@ impl<const W: usize> Network<W> {
         self.clocks.as_ref().is_none_or(|clocks| clocks.may_inject(node)) && self.can_send(port)
     }
 
-    /// The class that injects next, and its VC.
+    /// The queue that injects next, and the VC.
     #[inline]
     fn choose(&self, node: usize, port: usize) -> Option<(usize, u32)> {
-        let classes = self.nodes.classes;
+        let queues = self.nodes.per_node;
         let mut best: Option<(usize, u32, i64)> = None;
-        let mut class = self.nodes.last_class[node];
-        if self.settings.hold_switch && self.nodes.queues[node * classes + class].is_open() {
+        let mut number = self.nodes.last_queue[node];
+        if self.settings.hold_switch && self.nodes.queues[node * queues + number].is_open() {
             // A partly injected packet precedes others of its priority.
-            class = (class + classes - 1) % classes;
+            number = (number + queues - 1) % queues;
         }
-        for _ in 0..classes {
-            class = if class + 1 == classes { 0 } else { class + 1 };
-            let queue = &self.nodes.queues[node * classes + class];
+        for _ in 0..queues {
+            number = if number + 1 == queues { 0 } else { number + 1 };
+            let queue = &self.nodes.queues[node * queues + number];
             if queue.packet == NONE {
                 continue;
             }
-            let Some(vc) = self.vc_for(queue, class, port) else { continue };
+            let Some(vc) = self.vc_for(queue, port) else { continue };
             let priority = self.priority(queue.packet);
             if best.is_none_or(|(_, _, other)| priority > other) {
-                best = Some((class, vc, priority));
+                best = Some((number, vc, priority));
             }
         }
-        best.map(|(class, vc, _)| (class, vc))
+        best.map(|(number, vc, _)| (number, vc))
     }
 
     /// The VC for the next flit of a queue.
     #[inline]
-    fn vc_for(&self, queue: &Queue, class: usize, port: usize) -> Option<u32> {
+    fn vc_for(&self, queue: &Queue, port: usize) -> Option<u32> {
         let credits = |vc: u32| u32::from(self.out_vcs[port * self.vcs + vc as usize].credits);
         if queue.left < queue.flits {
             return (credits(queue.vc) > 0).then_some(queue.vc);
         }
         let head = &self.packets[queue.packet as usize].head;
-        let VcRange { first, last } = self.routing.injects(head, self.settings.classes[class]);
+        let vcs = self.settings.classes[usize::from(head.class)];
+        let VcRange { first, last } = self.routing.injects(head, vcs);
         let needed = if self.settings.cut_through { queue.flits } else { 1 };
         let fits = |vc: &u32| self.out_ports[port].free >> vc & 1 != 0 && credits(*vc) >= needed;
         if queue.vc < first || queue.vc > last {
@@ -304,8 +310,8 @@ impl<const W: usize> Network<W> {
     }
 }
 
-/// Classes are counted in a byte.
-#[expect(clippy::cast_possible_truncation, reason = "at most 256 classes")]
-fn class_of(class: usize) -> u8 {
-    class as u8
+/// Queues are counted in a byte.
+#[expect(clippy::cast_possible_truncation, reason = "at most 256 classes, and a queue for each")]
+fn in_byte(queue: usize) -> u8 {
+    queue as u8
 }

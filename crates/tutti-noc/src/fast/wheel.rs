@@ -54,16 +54,15 @@ impl<T> Wheel<T> {
 }
 
 impl<T: PartialEq> Wheel<T> {
-    /// Removes an item; returns whether it was there.
-    fn remove(&mut self, item: &T) -> bool {
-        for slot in &mut self.slots {
-            if let Some(place) = slot.iter().position(|other| other == item) {
-                slot.swap_remove(place);
-                self.count -= 1;
-                return true;
-            }
+    /// Removes an item that is due in a cycle; returns whether it was there.
+    fn remove(&mut self, cycle: u64, item: &T) -> bool {
+        let items = &mut self.slots[slot(cycle) & self.mask];
+        let place = items.iter().position(|other| other == item);
+        if let Some(place) = place {
+            items.swap_remove(place);
+            self.count -= 1;
         }
-        false
+        place.is_some()
     }
 }
 
@@ -91,9 +90,9 @@ impl Calendar {
         }
     }
 
-    /// Removes a number, which is due once at most.
-    pub(super) fn remove(&mut self, number: u32) {
-        if !self.near.remove(&number) {
+    /// Removes a number, which is due once, in a cycle.
+    pub(super) fn remove(&mut self, cycle: u64, number: u32) {
+        if !self.near.remove(cycle, &number) {
             self.far.retain(|due| due.0.1 != number);
         }
     }

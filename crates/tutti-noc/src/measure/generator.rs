@@ -211,10 +211,12 @@ impl Source for Generator {
     }
 
     #[inline]
-    fn take(&mut self, node: u32, class: u8) -> Order {
+    fn take(&mut self, node: u32, queue: u8, now: u64) -> Order {
+        // Only requests and replies share queues: otherwise each class has its own.
+        let class = queue;
         let order = match &mut self.supply {
             Supply::Synthetic(classes) => classes[usize::from(class)].take(node, class),
-            Supply::Requests(supply) => supply.take(node, class),
+            Supply::Requests(supply) => supply.take(node, queue, now),
             Supply::Dependent(supply) => supply.take(node, class),
             Supply::Recorded { queues, classes, .. } => {
                 let queue = &mut queues[node as usize * *classes + usize::from(class)];
@@ -229,7 +231,7 @@ impl Source for Generator {
                 }
             }
         };
-        let tally = &mut self.tallies[usize::from(class)];
+        let tally = &mut self.tallies[usize::from(order.class)];
         tally.window.create(order.created, u64::from(order.flits));
         order
     }
@@ -259,8 +261,10 @@ impl Source for Generator {
     }
 
     fn hastened(&mut self, queues: &mut Vec<(u32, u8)>) {
-        if let Supply::Dependent(supply) = &mut self.supply {
-            supply.hastened(queues);
+        match &mut self.supply {
+            Supply::Requests(supply) => supply.hastened(queues),
+            Supply::Dependent(supply) => supply.hastened(queues),
+            Supply::Synthetic(_) | Supply::Recorded { .. } => {}
         }
     }
 }

@@ -20,6 +20,9 @@ pub struct Requests {
     pub outstanding: Option<u32>,
     /// The packets of a node in the run; then it creates no more.
     pub count: Option<u64>,
+    /// Loads with the same number share an injection queue of each node, with their replies. If
+    /// absent, requests and replies have a queue each.
+    pub queue: Option<u32>,
 }
 
 /// The packet that a node sends back for each request.
@@ -35,6 +38,29 @@ impl Requests {
     /// The classes that it uses.
     pub(super) fn classes(&self) -> usize {
         1 + usize::from(self.reply.is_some())
+    }
+
+    /// The injection queue of each class of some loads, for [`crate::Settings::queues`]. Queues are
+    /// numbered in the order of their first classes.
+    #[must_use]
+    pub fn queues(loads: &[Requests]) -> Vec<u8> {
+        let mut named: Vec<(u32, u8)> = Vec::new();
+        let (mut queues, mut next) = (Vec::new(), 0_u8);
+        let mut fresh = || {
+            next = next.saturating_add(1);
+            next - 1
+        };
+        for load in loads {
+            let known = |&&(name, _): &&(u32, u8)| Some(name) == load.queue;
+            let shared = named.iter().find(known).map(|&(_, queue)| queue);
+            let first = shared.unwrap_or_else(&mut fresh);
+            queues.push(first);
+            named.extend(load.queue.map(|name| (name, first)));
+            if load.reply.is_some() {
+                queues.push(if load.queue.is_some() { first } else { fresh() });
+            }
+        }
+        queues
     }
 }
 
@@ -86,15 +112,30 @@ struct Requesters {
     round_trips: WindowTally,
 }
 
+/// What the network knows about a queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Polled {
+    /// It polls the queue later: it injects a packet of it.
+    Later,
+    /// The queue had no packet.
+    Nothing,
+    /// The queue has a packet that is ready in a cycle.
+    At(u64),
+}
+
 /// The source of packets of loads with replies or limits.
 pub(super) struct RequestSupply {
     loads: Vec<Requesters>,
     roles: Vec<Role>,
+    /// By class, its queue; by queue, its classes.
+    queues: Vec<u8>,
+    members: Vec<Vec<u8>>,
     /// By node, then class: replies to send.
     replies: Vec<VecDeque<Pending>>,
-    /// By node, then class: queues that had no packet when the network requested one.
-    idle: Vec<bool>,
+    /// By node, then queue.
+    polled: Vec<Polled>,
     refilled: Vec<(u32, u8)>,
+    hastened: Vec<(u32, u8)>,
 }
 
 impl RequestSupply {
@@ -112,37 +153,78 @@ impl RequestSupply {
             roles.push(Role::Request(number));
             roles.extend(requests.reply.is_some().then_some(Role::Reply(number)));
         }
-        let queues = nodes as usize * roles.len();
+        let queues = Requests::queues(loads);
+        let mut members =
+            vec![Vec::new(); queues.iter().max().map_or(0, |&last| last as usize + 1)];
+        for (class, &queue) in (0..).zip(&queues) {
+            members[usize::from(queue)].push(class);
+        }
         RequestSupply {
             loads: requesters,
-            replies: (0..queues).map(|_| VecDeque::new()).collect(),
-            idle: vec![false; queues],
+            replies: (0..nodes as usize * roles.len()).map(|_| VecDeque::new()).collect(),
+            polled: vec![Polled::Later; nodes as usize * members.len()],
             refilled: Vec::new(),
+            hastened: Vec::new(),
             roles,
+            queues,
+            members,
         }
     }
 
-    fn queue(&self, node: u32, class: u8) -> usize {
+    fn of_class(&self, node: u32, class: u8) -> usize {
         node as usize * self.roles.len() + usize::from(class)
     }
 
-    pub(super) fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
-        let queue = self.queue(node, class);
-        let next = match self.roles[usize::from(class)] {
+    fn of_queue(&self, node: u32, queue: u8) -> usize {
+        node as usize * self.members.len() + usize::from(queue)
+    }
+
+    /// When the next packet of a class is ready.
+    fn ready_at(&self, node: u32, class: u8) -> Option<u64> {
+        match self.roles[usize::from(class)] {
             Role::Request(load) => self.loads[load].next_at(node),
             // A node that receives the last flit in a cycle sends from the next one on.
-            Role::Reply(_) => self.replies[queue].front().map(|reply| reply.ready + 1),
-        };
-        self.idle[queue] = next.is_none();
+            Role::Reply(_) => {
+                self.replies[self.of_class(node, class)].front().map(|reply| reply.ready + 1)
+            }
+        }
+    }
+
+    /// When the next packet of a queue is ready.
+    fn earliest(&self, node: u32, queue: u8) -> Option<u64> {
+        let members = self.members[usize::from(queue)].iter();
+        members.filter_map(|&class| self.ready_at(node, class)).min()
+    }
+
+    pub(super) fn next_at(&mut self, node: u32, queue: u8) -> Option<u64> {
+        let next = self.earliest(node, queue);
+        let place = self.of_queue(node, queue);
+        self.polled[place] = next.map_or(Polled::Nothing, Polled::At);
         next
     }
 
-    pub(super) fn take(&mut self, node: u32, class: u8) -> Order {
-        let queue = self.queue(node, class);
+    /// The class of the next packet of a queue: of the packets that are ready, replies precede
+    /// requests, as in BookSim 2 (`TrafficManager::_IssuePacket`), and earlier ones later ones. A
+    /// request that was ready may be a cycle late, since a reply has just arrived.
+    fn next_class(&self, node: u32, queue: u8, now: u64) -> Option<u8> {
+        let key = |&class: &u8| {
+            let ready = self.ready_at(node, class)?;
+            let is_request = matches!(self.roles[usize::from(class)], Role::Request(_));
+            Some((ready > now, is_request, ready, class))
+        };
+        let members = self.members[usize::from(queue)].iter();
+        members.filter_map(key).min().map(|(_, _, _, class)| class)
+    }
+
+    pub(super) fn take(&mut self, node: u32, queue: u8, now: u64) -> Order {
+        let class = self.next_class(node, queue, now).expect("next_at returned its cycle");
+        let place = self.of_queue(node, queue);
+        self.polled[place] = Polled::Later;
         match self.roles[usize::from(class)] {
             Role::Request(load) => self.loads[load].take(node),
             Role::Reply(load) => {
-                let reply = self.replies[queue].pop_front().expect("next_at returned its cycle");
+                let place = self.of_class(node, class);
+                let reply = self.replies[place].pop_front().expect("it is the next packet");
                 Order {
                     created: reply.ready,
                     destination: reply.destination,
@@ -161,9 +243,9 @@ impl RequestSupply {
                 None => self.end(load, delivery.source, delivery.arrived),
                 Some(reply) => {
                     let class = delivery.class + 1;
-                    let queue = self.queue(delivery.destination, class);
-                    self.replies[queue].push_back(reply);
-                    self.refill(delivery.destination, class);
+                    let place = self.of_class(delivery.destination, class);
+                    self.replies[place].push_back(reply);
+                    self.announce(delivery.destination, class);
                 }
             },
             Role::Reply(load) => {
@@ -179,19 +261,32 @@ impl RequestSupply {
         requesters.open[node as usize] -= 1;
         requesters.ended[node as usize] = now;
         let class = requesters.class;
-        self.refill(node, class);
+        self.announce(node, class);
     }
 
-    /// Names a queue that the network believes empty.
-    fn refill(&mut self, node: u32, class: u8) {
-        let queue = self.queue(node, class);
-        if std::mem::take(&mut self.idle[queue]) {
-            self.refilled.push((node, class));
+    /// Names a queue that the network believes empty, or expects later.
+    fn announce(&mut self, node: u32, class: u8) {
+        let queue = self.queues[usize::from(class)];
+        let place = self.of_queue(node, queue);
+        match self.polled[place] {
+            Polled::Later => return,
+            Polled::Nothing => self.refilled.push((node, queue)),
+            Polled::At(cycle) => {
+                if self.earliest(node, queue).is_none_or(|ready| ready >= cycle) {
+                    return;
+                }
+                self.hastened.push((node, queue));
+            }
         }
+        self.polled[place] = Polled::Later;
     }
 
     pub(super) fn refilled(&mut self, queues: &mut Vec<(u32, u8)>) {
         queues.append(&mut self.refilled);
+    }
+
+    pub(super) fn hastened(&mut self, queues: &mut Vec<(u32, u8)>) {
+        queues.append(&mut self.hastened);
     }
 
     /// Visits class and flits of each packet created before `end` that its node has not started to
@@ -339,3 +434,6 @@ impl Requesters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,7 @@ pub fn measure(
     check(measurement)?;
     check_nodes(wiring)?;
     check_traffic(wiring, settings, traffic)?;
+    check_queues(settings, traffic)?;
     let size = (wiring.nodes(), settings.classes.len());
     let end = End::of(traffic, measurement);
     let generator = Generator::new(traffic, size, settings.seed, measurement, end.is_some());
@@ -116,6 +117,22 @@ fn check_traffic(
             trace.records().iter().try_for_each(|record| check_packet(settings, record.flits))
         }
     }
+}
+
+/// Rejects injection queues that are not those of the traffic.
+fn check_queues(settings: &Settings, traffic: Traffic<'_>) -> Result<(), FlitError> {
+    let classes = settings.classes.len();
+    let separate = || (0..=u8::MAX).take(classes).collect();
+    let needed: Vec<u8> = match traffic {
+        Traffic::Requests(loads) => Requests::queues(loads),
+        Traffic::Synthetic(_) | Traffic::Recorded(_) => separate(),
+    };
+    let queues = if settings.queues.is_empty() { separate() } else { settings.queues.clone() };
+    if queues == needed {
+        return Ok(());
+    }
+    let problem = format!("{queues:?} of the classes; expected {needed:?}, those of the traffic");
+    Err(FlitError::Clash { what: "queues", problem })
 }
 
 fn check_load(wiring: &Wiring, settings: &Settings, load: &Load) -> Result<(), FlitError> {

@@ -86,8 +86,8 @@ impl ReferenceNetwork {
         let wires = wiring.channels().iter().map(wire).collect();
         let routers = (0..wiring.routers()).map(|id| Router::new(id, wiring, settings));
         let routers = routers.collect::<Result<_, _>>()?;
-        let classes = settings.classes.len();
-        let node = |id| Node::new(id, Output::new(wiring, wiring.injects(id), settings), classes);
+        let queues = settings.queues_per_node();
+        let node = |id| Node::new(id, Output::new(wiring, wiring.injects(id), settings), queues);
         Ok(ReferenceNetwork {
             settings: settings.clone(),
             routing,
@@ -253,12 +253,12 @@ impl ReferenceNetwork {
                 next: 0,
             };
             let node = &mut self.nodes[node];
-            let Some((flit, class)) = node.inject(&rules, &mut self.packets) else { continue };
+            let Some((flit, queue)) = node.inject(&rules, &mut self.packets) else { continue };
             let wire = &mut self.wires[node.output.channel];
             node.output.occupy(rules.picoseconds);
             wire.send(flit);
             if flit.tail {
-                node.expect(class, source);
+                node.expect(queue, source);
             }
         }
     }
@@ -268,16 +268,15 @@ impl ReferenceNetwork {
         let mut queues = Vec::new();
         if self.now == 0 {
             for node in 0..count(self.nodes.len()) {
-                queues.extend(
-                    (0..=u8::MAX).take(self.settings.classes.len()).map(|class| (node, class)),
-                );
+                let per_node = self.settings.queues_per_node();
+                queues.extend((0..=u8::MAX).take(per_node).map(|queue| (node, queue)));
             }
         } else {
             source.refilled(&mut queues);
             source.hastened(&mut queues);
         }
-        for (node, class) in queues {
-            self.nodes[node as usize].expect(usize::from(class), source);
+        for (node, queue) in queues {
+            self.nodes[node as usize].expect(usize::from(queue), source);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Nodes: a queue for each class, and injection of at most one flit per cycle.
+//! Nodes: a queue for each class or for several, and injection of at most one flit per cycle.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Injecting {
     left: u32,
 }
 
-/// A node's packets of one class.
+/// A node's packets of one class, or of several.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     /// When its next packet is created, if known.
@@ -31,18 +31,18 @@ pub(super) struct Node {
     id: u32,
     pub(super) output: Output,
     pub(super) queues: Vec<Queue>,
-    last_class: usize,
+    last_queue: usize,
 }
 
 impl Node {
-    pub(super) fn new(id: u32, output: Output, classes: usize) -> Node {
+    pub(super) fn new(id: u32, output: Output, queues: usize) -> Node {
         let queue = Queue { next: None, injecting: None, last_vc: None };
-        Node { id, output, queues: vec![queue; classes], last_class: 0 }
+        Node { id, output, queues: vec![queue; queues], last_queue: 0 }
     }
 
-    /// Polls when the next packet of a class is created.
-    pub(super) fn expect(&mut self, class: usize, source: &mut impl Source) {
-        self.queues[class].next = source.next_at(self.id, class_of(class));
+    /// Polls when the next packet of a queue is created.
+    pub(super) fn expect(&mut self, queue: usize, source: &mut impl Source) {
+        self.queues[queue].next = source.next_at(self.id, in_byte(queue));
     }
 
     /// Takes due packets for empty queues.
@@ -53,19 +53,19 @@ impl Node {
         packets: &mut BTreeMap<u64, Packet>,
         source: &mut impl Source,
     ) {
-        for (class, queue) in self.queues.iter_mut().enumerate() {
+        for (number, queue) in self.queues.iter_mut().enumerate() {
             if queue.injecting.is_some() || queue.next.is_none_or(|next| next > now) {
                 continue;
             }
             queue.next = None;
-            let order = source.take(self.id, class_of(class));
+            let order = source.take(self.id, in_byte(number), now);
             let head = Head {
                 serial: *serial,
                 source: self.id,
                 destination: order.destination,
                 intermediate: order.destination,
                 hops: 0,
-                class: class_of(class),
+                class: order.class,
                 phase: 0,
             };
             packets.insert(*serial, Packet { head, order, injected: 0, head_arrived: 0 });
@@ -75,7 +75,7 @@ impl Node {
         }
     }
 
-    /// The flit that is injected now, if any, and its class.
+    /// The flit that is injected now, if any, and its queue.
     pub(super) fn inject(
         &mut self,
         rules: &Rules<'_>,
@@ -84,8 +84,8 @@ impl Node {
         if self.output.is_busy(rules.picoseconds) {
             return None;
         }
-        let (class, vc) = self.choose(rules, packets)?;
-        let queue = &mut self.queues[class];
+        let (number, vc) = self.choose(rules, packets)?;
+        let queue = &mut self.queues[number];
         let injecting = queue.injecting.as_mut()?;
         let head = injecting.left == injecting.flits;
         injecting.left -= 1;
@@ -98,53 +98,54 @@ impl Node {
         if flit.tail {
             queue.injecting = None;
         }
-        self.last_class = class;
+        self.last_queue = number;
         self.output.use_credit(&flit, rules.settings);
-        Some((flit, class))
+        Some((flit, number))
     }
 
-    /// The class that injects, and its VC: the ready class with the highest priority, then the next
+    /// The queue that injects, and the VC: the ready packet with the highest priority, then the next
     /// in turn. With a held switch a packet goes on before others of its priority.
     fn choose(&self, rules: &Rules<'_>, packets: &BTreeMap<u64, Packet>) -> Option<(usize, u32)> {
         let mut order: Vec<usize> = (1..=self.queues.len())
-            .map(|step| (self.last_class + step) % self.queues.len())
+            .map(|step| (self.last_queue + step) % self.queues.len())
             .collect();
-        if rules.settings.hold_switch && self.is_inside_packet(self.last_class) {
+        if rules.settings.hold_switch && self.is_inside_packet(self.last_queue) {
             order.rotate_right(1);
         }
         let mut best: Option<(usize, u32, i64)> = None;
-        for class in order {
-            let Some(injecting) = self.queues[class].injecting else { continue };
+        for queue in order {
+            let Some(injecting) = self.queues[queue].injecting else { continue };
             let priority = packets[&injecting.packet].priority(rules.settings);
             if best.is_some_and(|(_, _, highest)| highest >= priority) {
                 continue;
             }
-            if let Some(vc) = self.vc_for(class, rules, packets) {
-                best = Some((class, vc, priority));
+            if let Some(vc) = self.vc_for(queue, rules, packets) {
+                best = Some((queue, vc, priority));
             }
         }
-        best.map(|(class, vc, _)| (class, vc))
+        best.map(|(queue, vc, _)| (queue, vc))
     }
 
-    fn is_inside_packet(&self, class: usize) -> bool {
-        self.queues[class].injecting.is_some_and(|injecting| injecting.left < injecting.flits)
+    fn is_inside_packet(&self, queue: usize) -> bool {
+        self.queues[queue].injecting.is_some_and(|injecting| injecting.left < injecting.flits)
     }
 
-    /// Where the next flit of a class can go: the packet's VC, or for a head the next free VC in
+    /// Where the next flit of a queue can go: the packet's VC, or for a head the next free VC in
     /// turn with enough buffer space. After a packet with other VCs only the first is tried.
     fn vc_for(
         &self,
-        class: usize,
+        number: usize,
         rules: &Rules<'_>,
         packets: &BTreeMap<u64, Packet>,
     ) -> Option<u32> {
-        let queue = &self.queues[class];
+        let queue = &self.queues[number];
         let injecting = queue.injecting?;
-        if self.is_inside_packet(class) {
+        if self.is_inside_packet(number) {
             return queue.last_vc.filter(|&vc| self.output.vcs[vc as usize].credits > 0);
         }
         let head = &packets[&injecting.packet].head;
-        let range = rules.routing.injects(head, rules.settings.classes[class]);
+        let vcs = rules.settings.classes[usize::from(head.class)];
+        let range = rules.routing.injects(head, vcs);
         let VcRange { first, last } = range;
         let needed = if rules.settings.cut_through { injecting.flits } else { 1 };
         let fits = |vc: &u32| {
@@ -160,7 +161,7 @@ impl Node {
     }
 }
 
-/// Classes are counted in a byte.
-fn class_of(class: usize) -> u8 {
-    u8::try_from(count(class)).expect("at most 256 classes")
+/// Queues are counted in a byte.
+fn in_byte(queue: usize) -> u8 {
+    u8::try_from(count(queue)).expect("at most 256 classes, and a queue for each")
 }

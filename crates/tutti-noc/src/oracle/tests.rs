@@ -33,7 +33,7 @@ impl Source for Listed {
         self.queues[node as usize].front().map(|order| order.created)
     }
 
-    fn take(&mut self, node: u32, _class: u8) -> Order {
+    fn take(&mut self, node: u32, _class: u8, _now: u64) -> Order {
         self.queues[node as usize].pop_front().expect("it was said to be there")
     }
 

@@ -182,7 +182,7 @@ impl Source for Replay {
         self.queues.get(&(node.into(), class.into()))?.front().map(|packet| packet[0])
     }
 
-    fn take(&mut self, node: u32, class: u8) -> Order {
+    fn take(&mut self, node: u32, class: u8, _: u64) -> Order {
         let packet = self.queues.get_mut(&(node.into(), class.into())).unwrap();
         let packet = packet.pop_front().unwrap();
         let [destination, flits] =

@@ -21,7 +21,7 @@ impl Source for Listed {
         self.queues[node as usize].front().map(|packet| packet.0)
     }
 
-    fn take(&mut self, node: u32, class: u8) -> Order {
+    fn take(&mut self, node: u32, class: u8, _: u64) -> Order {
         let (created, destination, flits) = self.queues[node as usize].pop_front().unwrap();
         let tag = u64::from(node) << 32 | created;
         Order { created, destination, flits, class, priority: 0, tag }

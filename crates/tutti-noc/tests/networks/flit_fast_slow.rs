@@ -15,22 +15,22 @@ use tutti_noc::{
 use tutti_topology::LinkParameters;
 use tutti_units::{Bytes, Time, TimePerByte};
 
-/// Packets that were there from the start, in order of time, by (node, class).
+/// Packets that were there from the start, in order of time, by (node, queue).
 #[derive(Clone)]
 struct Listed {
-    classes: usize,
+    per_node: usize,
     queues: Vec<VecDeque<Order>>,
     arrived: Vec<Delivery>,
 }
 
 impl Source for Listed {
-    fn next_at(&mut self, node: u32, class: u8) -> Option<u64> {
-        let queue = &self.queues[node as usize * self.classes + usize::from(class)];
+    fn next_at(&mut self, node: u32, queue: u8) -> Option<u64> {
+        let queue = &self.queues[node as usize * self.per_node + usize::from(queue)];
         queue.front().map(|order| order.created)
     }
 
-    fn take(&mut self, node: u32, class: u8) -> Order {
-        self.queues[node as usize * self.classes + usize::from(class)].pop_front().unwrap()
+    fn take(&mut self, node: u32, queue: u8, _: u64) -> Order {
+        self.queues[node as usize * self.per_node + usize::from(queue)].pop_front().unwrap()
     }
 
     fn delivered(&mut self, delivery: &Delivery) {
@@ -107,12 +107,14 @@ const NETWORKS: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Number of VCs, buffers, classes, and what is requested of VCs before they are given.
+/// Number of VCs, buffers, classes and their queues, and what is requested of VCs before they are
+/// given.
 fn basic() -> impl Strategy<Value = Settings> {
-    (4..6_u32, 1..6_u32, 1..3_usize, any::<[bool; 3]>(), any::<u64>()).prop_map(
-        |(vcs, buffer, classes, [tail, full, cut_through], seed)| {
+    (4..6_u32, 1..6_u32, 1..3_usize, any::<[bool; 4]>(), any::<u64>()).prop_map(
+        |(vcs, buffer, classes, [tail, full, cut_through, shared], seed)| {
             let mut settings = Settings { seed, ..Settings::new(vcs, buffer) };
             settings.classes = vec![VcRange { first: 0, last: vcs - 1 }; classes];
+            settings.queues = if shared { vec![0; classes] } else { Vec::new() };
             settings.wait_for_tail_credit = tail;
             settings.busy_when_full = full;
             settings.cut_through = cut_through;
@@ -232,14 +234,15 @@ fn settings_of(case: &Case, routers: u32, least_vcs: u32) -> Settings {
 }
 
 fn listed(case: &Case, settings: &Settings, nodes: u32) -> Listed {
-    let classes = settings.classes.len();
-    let mut queues = vec![VecDeque::new(); nodes as usize * classes];
+    let (classes, per_node) = (settings.classes.len(), settings.queues_per_node());
+    let mut queues = vec![VecDeque::new(); nodes as usize * per_node];
     let mut packets = case.packets.clone();
     packets.sort_by_key(|packet| packet.2);
     for (node, class, created, destination, flits, priority) in packets {
         let (node, class) = (node % nodes, class % classes);
         let flits = if settings.cut_through { flits.min(settings.least_buffer()) } else { flits };
-        queues[node as usize * classes + class].push_back(Order {
+        let queue = settings.queues.get(class).map_or(class, |&queue| usize::from(queue));
+        queues[node as usize * per_node + queue].push_back(Order {
             created,
             destination: destination % nodes,
             flits,
@@ -248,7 +251,7 @@ fn listed(case: &Case, settings: &Settings, nodes: u32) -> Listed {
             tag: created,
         });
     }
-    Listed { classes, queues, arrived: Vec::new() }
+    Listed { per_node, queues, arrived: Vec::new() }
 }
 
 /// The channels between nodes and routers.

@@ -35,7 +35,7 @@ impl Source for Listed {
         self.queues[node as usize].front().map(|order| order.created)
     }
 
-    fn take(&mut self, node: u32, _: u8) -> Order {
+    fn take(&mut self, node: u32, _: u8, _: u64) -> Order {
         self.queues[node as usize].pop_front().unwrap()
     }
 

@@ -15,8 +15,9 @@ def read_write_tables(
 ) -> list[dict[str, Any]]:
     """Returns the tables of reads and writes of a class, each with its replies.
 
-    A node draws reads and writes by `write_fraction`. BookSim injects requests and replies of a
-    node from one queue, and answers when the request has arrived.
+    A node draws reads and writes by `write_fraction`. It injects the requests and replies of a
+    class from one queue, replies first, and answers when the request has arrived
+    (`TrafficManager::_IssuePacket`).
 
     Args:
         given: The configuration.
@@ -37,6 +38,8 @@ def read_write_tables(
         raise given.refused("write_fraction", "a fraction from 0 to 1", problem="is out of range")
     if config.injection_rate_uses_flits:
         load /= max(sum(sizes.values()) // 2, 1)  # `TrafficManager::TrafficManager`
+    if 0 < fraction < 1 and table["process"] != "bernoulli":
+        given.remarks.append("bursts of reads and of writes are independent; in BookSim they mix")
     tables = []
     for kind, share in zip(_KINDS, (1 - fraction, fraction), strict=True):
         if not share:
@@ -44,6 +47,7 @@ def read_write_tables(
         request, reply = (f"{kind}_{part}" for part in ("request", "reply"))
         tables.append(
             table | {
+                "queue": f"class {number}",
                 "rate": load * share * sizes[f"{request}_size"],
                 "packet": sizes[f"{request}_size"],
                 "vcs": _vcs(given, request),

@@ -228,6 +228,12 @@ class Traffic:
         description="Packets of a node in the run, which is a batch then: it ends when all "
         "packets, and their replies, have arrived.",
     )
+    queue: Annotated[str, Field(min_length=1)] | None = key(
+        None,
+        description="Name of the injection queue of each node. Classes with the same name, and "
+        "their replies, share a queue, in which replies precede requests. If absent, requests and "
+        "replies of the class have a queue each.",
+    )
     reply: Reply | None = None
 
     def core_load(self, share: float = 1.0, rate: float | None = None) -> _core.FlitLoad:
@@ -241,6 +247,7 @@ class Traffic:
             reply=(str(self.reply.packet), self.reply.delay) if self.reply else None,
             outstanding=self.outstanding,
             requests=self.requests,
+            queue=self.queue,
         )
 
 

@@ -83,6 +83,8 @@ def _loop(load: Traffic) -> Iterator[str]:
         on = f" on VCs {load.reply.vcs[0]} to {load.reply.vcs[1]}" if load.reply.vcs else ""
         later = f" after {load.reply.delay:,} cycles" if load.reply.delay else ""
         yield f"; replies of {load.reply.packet} flits{on}{later}"
+    if load.queue:
+        yield f"; injection queue `{load.queue}`"
 
 
 def _shortened(pattern: str) -> str:
