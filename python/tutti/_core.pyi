@@ -854,6 +854,8 @@ class FlitChannel:
     @property
     def vcs(self) -> int: ...
     @property
+    def vc_numbers(self) -> list[int]: ...
+    @property
     def buffer(self) -> int: ...
     @property
     def period_ps(self) -> int: ...
@@ -1055,6 +1057,7 @@ class _Mesh(TypedDict):
     rows: int
     hpc_max: int | None
     bypass_turns: bool | None
+    collective_turns: bool | None
     priority: str | None
     arbiter: str | None
     fan_out: str | None
