@@ -91,6 +91,9 @@ def refusal_of(  # noqa: PLR0911 - a case each
     """Returns why a program cannot be captured; None for errors of the program itself."""
     while error.__cause__ is not None and _is_wrapped(error):
         error = error.__cause__
+    if "no NVIDIA driver" in str(error) and isinstance(error.__context__, NotImplementedError):
+        # PyTorch tries the kernel of the GPU if an operator refuses datatypes.
+        error = error.__context__
     if isinstance(error, CaptureError):
         return error
     place, kind = _line_of(error, script), type(error).__name__
