@@ -149,7 +149,7 @@ def test_two_ranks_outside_of_the_mesh_exchange_messages(tmp_path: Path) -> None
 
 
 def test_roles_may_name_their_ranks(tmp_path: Path) -> None:
-    """A rank that takes another branch of the program is no digit of the process groups."""
+    """Ranks that take another branch of the program differ in no digit of the process groups."""
     (role,) = step_of(computed("a"), gathered((0,))).roles
     slow = replace(
         role, rank=3, ranks=(3, 4, 9), operators=(computed("a", size=10**9), gathered((0,)))

@@ -1,6 +1,6 @@
 """The code of a program, in which `int`, `in` and indices call functions.
 
-`int` loses the values that a number has on other ranks, Python reads an index without asking the
+`int` loses the values that a number has on other ranks, Python reads an index without a call of the
 number, and a container compares it one by one (:mod:`tutti.training.capture.followed`). Lines and
 names remain. Files of bytecode are neither read nor written.
 
