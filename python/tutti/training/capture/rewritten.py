@@ -125,12 +125,17 @@ class _Rewriting(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        return self._function(node)
+
+    def _function(self, node: _Function) -> _Function:
+        """Rewrites a function without the annotation of its result."""
         returns, node.returns = node.returns, None
         self.generic_visit(node)
         node.returns = returns
         return node
-
-    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
 
 def _index(node: ast.expr) -> ast.expr:
