@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import pickle
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_other_code_divides_nothing() -> None:
 
 def test_annotations_and_names_of_the_program_remain() -> None:
     """A program that defines `int` keeps its own."""
-    names: dict[str, object] = dict(NAMES)
+    names: dict[str, Any] = dict(NAMES)
     text = "def twice(x: list[int]) -> tuple[int, ...]: return int(x[0]), int\n"
     exec(rewritten(text.encode(), "train.py"), names)
     assert str(names["twice"].__annotations__) == str({"x": list[int], "return": tuple[int, ...]})
@@ -114,7 +115,7 @@ def test_modules_of_the_program_are_rewritten(
     (tmp_path / "own_part.py").write_text("def converted(text): return int(text)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with importing(NAMES, lambda file: file.startswith(str(tmp_path))):
-        import own_part
+        own_part = importlib.import_module("own_part")
     monkeypatch.delitem(sys.modules, "own_part")
     ranks = followed()
     found = own_part.converted(Text.of(ranks, "5", np.arange(WORLD)))
