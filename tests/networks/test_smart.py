@@ -158,9 +158,8 @@ def test_a_broadcast_with_turns_is_one_crossing() -> None:
     assert "8 hops per cycle on paths with a turn, collectives too" in describe_mesh(turning.mesh)
     again = mesh(columns=4, rows=4, bypass_turns=True, collective_turns=True)
     assert smart.run(again, traffic, plan).loads == turning.loads
-    # Without forks in passing, each router of the row forks in a second crossing.
+    # Copies are retained at every router, too, so forks in passing save time and no buffers.
     assert turning.counts["buffer_writes"] == pytest.approx(straight.counts["buffer_writes"])
-    assert turning.counts["buffer_reads"] < straight.counts["buffer_reads"]
 
 
 def test_requests_of_paths_with_turns_drive_the_wires_of_both_parts() -> None:
