@@ -29,7 +29,6 @@ import polars as pl
 from tutti.base.errors import TuttiError
 from tutti.measured.tune import Question
 from tutti.measured.tune.confirm import Side, alternated, between
-from tutti.measured.tune.measure import settings_for
 from tutti.measured.tune.times import mpi_of, speaks_for
 from tutti.mpi import CollectivePlan, Mpi, find_mpi
 from tutti.mpi.bench import BenchCandidate
@@ -127,9 +126,7 @@ def compare(
     question: Question, mpi: Mpi, target: str, named: dict[str, str], options: argparse.Namespace
 ) -> dict[int, list[tuple[int, int]]]:
     """Runs both sides in turn."""
-    settings = settings_for(question, Settings(
-        blocks=options.blocks, each=options.each, options=options.launcher_option,
-    ))  # fmt: skip
+    settings = Settings(blocks=options.blocks, each=options.each, options=options.launcher_option)
     # A plan's schedules run in calls of an application; the default is that of the bare library.
     candidate = BenchCandidate("call" if target == "plan" else "own")
     sides = Side(settings), Side(replace(settings, variables=named), candidate)
@@ -189,7 +186,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--between", action="store_true", help="add sizes between the tuned ones")
     parser.add_argument("--rounds", type=int, default=12, help="pairs of runs")
     parser.add_argument("--blocks", type=int, default=10, help="per size and run")
-    parser.add_argument("--each", type=int, default=10, help="calls per block; 1 for rooted ones")
+    parser.add_argument(
+        "--each", type=int, default=10, help="calls per block; 1 for rooted ones, and above 256 KiB"
+    )
     parser.add_argument("--out", type=Path, help="CSV file of the times of every run")
     return parser.parse_args()
 

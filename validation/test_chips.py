@@ -1,7 +1,8 @@
-"""Power and energy of published chips, compared with the energy model at 45 and 32 nm.
+"""Power and energy of published chips and routers, compared with the energy model at 45 and 32 nm.
 
-Only abstracts and single figures are at hand, so what they do not state is a range: the share of
-broadcasts, the share of flits that bypass buffers, the activity. Router parameters are inferred.
+Of the chips, only abstracts and single figures are at hand, so what they do not state is a range:
+the share of broadcasts, the share of flits that bypass buffers, the activity. Router parameters are
+inferred.
 No constant is fitted to these chips.
 """
 
@@ -18,6 +19,7 @@ from tutti.energy.technology import (
     NetworkHardware,
     RouterHardware,
     Technology,
+    area,
     energy,
 )
 
@@ -124,6 +126,53 @@ def scc() -> Bounded:
     flits = 5 * CYCLES
     events = routed(flits, packets=flits // 4, links=[])  # packets of 4 flits: inferred
     return milliwatts(energy(hardware, events, CHIP), 500)
+
+
+POST_LAYOUT = {
+    # buffers per VC, VCs, ports, flit bits: area in um2, leakage and power in mW
+    (5, 2, 5, 64): (29518.6, 1.79, 15.5),
+    (3, 3, 5, 64): (28014.084, 1.645, 15.31),
+    (5, 5, 5, 32): (45282.586, 2.754, 23.92),
+    (7, 7, 5, 32): (82389.208, 5.058, 42.93),
+    (2, 3, 5, 16): (11882.657, 0.7073, 6.109),
+    (5, 5, 3, 16): (21834.616, 1.274, 10.9),
+    (2, 2, 7, 64): (24585.574, 1.505, 13.63),
+}
+"""Seven of the 64 routers in 45 nm, placed and routed, to which ORION 3.0 is fitted.
+
+Source: Kahng, Lin and Nath, ORION 3.0 (2012), `selected_area_45.txt`, `selected_power_45.txt`.
+The first five have five ports; the last two have the largest and the smallest area relative to the
+model, of all 64.
+"""
+
+
+def orion_router(
+    buffers: int, vcs: int, ports: int, bits: int, *, load: float
+) -> tuple[float, float, float]:
+    """Returns area in um2, leakage and power in mW of a router, at flits per port and cycle.
+
+    The files state neither clock nor activity: 1 GHz is the default of ORION 3.0.
+    """
+    router = RouterHardware(ports=ports, vcs=vcs, buffer_flits=buffers * vcs, flit_bits=bits)
+    hardware = NetworkHardware(router=router, routers=1, links=[], cycle="1 ns")
+    flits = round(load * ports * CYCLES)
+    report = energy(hardware, routed(flits, packets=flits, links=[]), CHIP)
+    leakage = 1e3 * report.leakage.nominal / (CYCLES * 1e-9)
+    return area(hardware, CHIP).total_um2.nominal, leakage, milliwatts(report, 1000).nominal
+
+
+def test_routers_of_orion_3_are_within_the_model_except_for_leakage() -> None:
+    """Area within a factor of 1.7, power between that without flits and with a flit per cycle."""
+    ratios = []
+    for configuration, (um2, leakage, power) in POST_LAYOUT.items():
+        found, leaks, idle = orion_router(*configuration, load=0)
+        _, _, busy = orion_router(*configuration, load=1)
+        ratios.append(um2 / found)
+        assert idle < power < 1.07 * busy, configuration
+        # Cells of low leakage; DSENT's have a low threshold voltage.
+        assert 0.17 < leakage / leaks < 0.41, configuration
+    assert sorted(ratios)[3] == pytest.approx(1.08, abs=0.01)
+    assert (min(ratios), max(ratios)) == pytest.approx((0.63, 1.71), abs=0.01)
 
 
 def test_the_chip_of_park_is_within_the_range_of_what_its_abstract_leaves_open() -> None:

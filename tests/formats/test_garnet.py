@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,61 @@ def test_a_written_file_gives_the_same_result(tmp_path: Path) -> None:
     assert (run(found).latency, run(found).accepted) == (other.latency, other.accepted)
 
 
+# --- routers with own VCs -------------------------------------------------------------------------
+
+
+OWN = {router: 1 + router % 4 for router in range(16)} | {5: 6}
+"""VCs per vnet of each router of the mesh."""
+
+
+def with_own_vcs(folder: Path) -> tuple[Path, Path]:
+    """Returns a script and a run whose routers differ in VCs."""
+    text = MESH.read_text().replace(
+        "latency=options.router_latency", "latency=1, vcs_per_vnet=6 if i == 5 else 1 + i % 4"
+    )
+    (folder / "m.py").write_text(text)
+    numbers = iter(OWN.values())
+    head, routers = RUN.read_text().split("[system.ruby.network.routers00]")
+    routers = re.sub("vcs_per_vnet=4", lambda _: f"vcs_per_vnet={next(numbers)}", routers)
+    (folder / "config.ini").write_text(f"{head}[system.ruby.network.routers00]{routers}")
+    return folder / "m.py", folder / "config.ini"
+
+
+def test_routers_have_their_own_vcs(tmp_path: Path) -> None:
+    path, config = with_own_vcs(tmp_path)
+    found = load(path, (*OPTIONS, "num_dirs=16"))
+    assert load(config).tables == found.tables
+    # The option replaces what routers have from the network, not what they state.
+    assert load(config, ("vcs_per_vnet=3",)).tables == {
+        **found.tables, "routers": found.tables["routers"]
+    }  # fmt: skip
+    assert found.noc.network.topology.name == "mesh:4x4"
+    assert [each["vcs"] for each in found.tables["traffic"]] == [[0, 5], [6, 11], [12, 17]]
+    built = found.noc.network.core([(0, 5), (6, 11), (12, 17)])
+    for channel in built.channels():
+        router = channel.target.number
+        each = OWN[router] if channel.target.is_router else 6
+        expected = [6 * vnet + vc for vnet in range(3) for vc in range(each)]
+        assert channel.vc_numbers == expected
+    assert any("16 nodes at routers" in text or "15 nodes" in text for text in found.remarks)
+    write(tmp_path / "w.toml", found)
+    again = load_noc(tmp_path / "w.toml")
+    other = noc.run(again.network, again.traffic, again.plan)
+    assert (run(found).latency, run(found).accepted) == (other.latency, other.accepted)
+
+
+def test_equal_own_vcs_are_those_of_the_network(tmp_path: Path) -> None:
+    body = RING.replace("router_id=i", "router_id=i, vcs_per_vnet=2")
+    options = ("num_cpus=5", "inj_vnet=2")
+    found = load(script(tmp_path, body), options)
+    assert found.tables == load(script(tmp_path, RING), (*options, "vcs_per_vnet=2")).tables
+    fewer = load(script(tmp_path, body.replace("=2)", "=2 - i // 4)")), options)
+    assert fewer.tables["routers"] == [{"at": ["router4"], "vcs_per_class": 1}]
+    assert "vcs_per_vnet` is 0" in refusal(
+        script(tmp_path, body.replace("=2)", "=2 - i)")), *options
+    )
+
+
 # --- routes and deadlock --------------------------------------------------------------------------
 
 
@@ -251,11 +307,11 @@ def test_scripts_that_are_refused(tmp_path: Path, body: str, words: tuple[str, .
 
 def test_all_settings_that_are_not_modelled_are_listed(tmp_path: Path) -> None:
     body = RING.replace("weight=1", "weight=1, src_cdc=(i == 0), width=32, src_serdes=False")
-    body = body.replace("router_id=i", "router_id=i, latency=1 + i % 2, vcs_per_vnet=2")
+    body = body.replace("router_id=i", "router_id=i, latency=1 + i % 2, buffers_per_data_vc=2")
     text = refusal(script(tmp_path, body), "num_cpus=3")
     assert text.count("width = 32") == 6
     assert text.count("src_cdc = True") == 2
-    assert text.count("vcs_per_vnet = 2") == 3
+    assert text.count("some.py:4: buffers_per_data_vc = 2") == 3
     assert "some.py:4: router latency = 2" in text
     assert "src_serdes" not in text
 
@@ -289,6 +345,8 @@ def test_options_that_are_refused(options: tuple[str, ...], words: str) -> None:
         ("src_cdc=false", "src_cdc=true", "src_cdc = True"),
         ("supported_vnets=", "supported_vnets=1", "supported_vnets = 1"),
         ("ni_flit_size=16", "ni_flit_size=0", "`ni_flit_size`"),
+        ("vcs_per_vnet=4\nvirt", "vcs_per_vnet=0\nvirt", "`vcs_per_vnet` is 0"),
+        ("virt_nets=3", "virt_nets=2", "virt_nets = 2"),
         ("routing_algorithm=0", "routing_algorithm=2", "RoutingUnit.cc"),
         ("traffic_type=uniform_random", "traffic_type=other", "uniform_random"),
         ("[root]", "[root", "found"),

@@ -73,6 +73,17 @@ def test_mpich_applies_rules_for_its_ranks_per_node(
 
 
 @pytest.mark.timeout(180)
+def test_mpich_has_its_default_below_a_rule_for_8_ranks(tmp_path: Path) -> None:
+    """For 8 ranks MPICH's default depends on what precedes a condition on the number of ranks."""
+    mpich = find_mpi(ROOT / WRAPPERS["mpich"])
+    decision = TuningDecision("all_to_all", 8, 4096, 8192, "pairwise", 1, "model")
+    written = Writer(tmp_path, {}, stock(mpich)).write("mpich", [decision])
+    call = watch.Call("all_to_all", 8, 512)
+    default, ruled = (watch.sent_by_mpi(mpich, call, env=env) for env in ({}, written.variables))
+    assert default == ruled
+
+
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_all_algorithms_can_be_forced_in_one_run(mpi: Mpi, collective: str) -> None:
     """Results are checked, and an algorithm that the library lacks would end the run."""

@@ -86,6 +86,30 @@ def test_results_have_the_vcs_that_exist() -> None:
     assert "1 VC of 2 flits at npu4" in str(shown)
 
 
+def test_routers_have_vcs_of_each_class() -> None:
+    """The VCs 0 and 2 of two classes with two VCs each."""
+    made = network("mesh:3x3", routers=(few("npu4", vcs_per_class=1),))
+    plan = noc.MeasurementPlan(warmup=100, measure=500, sample=10, keep_vcs=True)
+    classes = [noc.Traffic(rate=0.15, vcs=(0, 1)), noc.Traffic(rate=0.15, vcs=(2, 3))]
+    run = noc.run(made, classes, plan)
+    assert run.ending == "stable"
+    of_centre = run.occupancy.filter(run.occupancy["router"] == "npu4")
+    assert of_centre["vc"].to_list() == [0, 2] * 5
+    assert set(run.vcs_over_time("npu3", "npu4")["vc"]) == {0, 2}
+    into = run.vcs.filter((run.vcs["target"] == "npu4") & (run.vcs["kind"] == "link"))
+    assert into["vc"].to_list() == [0, 2] * 4
+    assert min(into["flits"]) > 0
+    assert run.buffer_capacity == (24 + 9 - 5) * 32 + 5 * 2 * 8
+    assert "1 VC per class of 8 flits at npu4" in str(run_view(run))
+    for entry, text in [
+        ({"vcs_per_class": 3}, "`vcs_per_class` is 3: expected 1 to 2, as the traffic classes"),
+        ({"vcs_per_class": 65}, "`vcs_per_class` is 65: expected an integer from 1 to 64"),
+        ({"vcs": 1, "vcs_per_class": 1}, "`vcs` and `vcs_per_class` are both given"),
+    ]:
+        with pytest.raises(NocError, match=text):
+            network(routers=(few("npu4", **entry),)).core([(0, 1), (2, 3)])
+
+
 def test_the_credit_warning_names_the_smallest_buffers() -> None:
     traffic = [None]
     assert network("mesh:3x3").remarks(traffic) == []

@@ -77,6 +77,15 @@ def test_settings_rebuild_the_mesh() -> None:
             {"design": "fully_connected", "bypass_turns": True},
             "bypass_turns: a fully connected network has no paths that turn",
         ),
+        ({"collective_turns": True}, "collective_turns: paths end at turns; expected `bypass"),
+        (
+            {"design": "smart_2d", "collective_turns": True},
+            "routers neither fork multicasts nor combine responses; expected another `fan_out`",
+        ),
+        (
+            {"design": "sfo_complete", "bypass_turns": True, "collective_turns": True},
+            "expected `fan_out` of `greedy:svt` or `greedy:pvt`, or `collective_turns = false`",
+        ),
     ],
 )
 def test_invalid_settings_are_refused(given: dict[str, Any], text: str) -> None:
@@ -133,6 +142,25 @@ def test_paths_with_turns_take_a_segment_per_reach() -> None:
     assert smart.run(again, traffic, plan).loads == turning.loads
     assert "5 hops per cycle on paths with a turn" in describe_mesh(again)
     assert "turn" not in describe_mesh(straight.mesh)
+
+
+def test_a_broadcast_with_turns_is_one_crossing() -> None:
+    """On 4x4, the farthest node is at most 6 hops away; 8 hops fit into a crossing."""
+    traffic = broadcast(0.0005)
+    plan = replace(PLAN, measure=8000)
+    turning, straight = (
+        smart.run(mesh(design, columns=4, rows=4), traffic, plan)
+        for design in ("sfo_greedy_2d", "sfo_greedy")
+    )
+    assert turning.loads[0].latency_extremes[0] == 2
+    assert straight.loads[0].latency_extremes[0] == 4
+    assert turning.latency.mean == pytest.approx(2, abs=0.1)
+    assert "8 hops per cycle on paths with a turn, collectives too" in describe_mesh(turning.mesh)
+    again = mesh(columns=4, rows=4, bypass_turns=True, collective_turns=True)
+    assert smart.run(again, traffic, plan).loads == turning.loads
+    # Without forks in passing, each router of the row forks in a second crossing.
+    assert turning.counts["buffer_writes"] == pytest.approx(straight.counts["buffer_writes"])
+    assert turning.counts["buffer_reads"] < straight.counts["buffer_reads"]
 
 
 def test_requests_of_paths_with_turns_drive_the_wires_of_both_parts() -> None:
@@ -371,6 +399,21 @@ def test_stays_with_turns_cover_the_events_of_a_flit() -> None:
         if event.what in {"granted", "arrived"}:
             stay = stays[event.router, event.packet]
             assert stay.start <= event.cycle <= stay.end, event
+
+
+def test_a_fork_in_passing_is_several_flights() -> None:
+    found = smart.watch(mesh("sfo_greedy_2d", columns=4, rows=4), broadcast(0.003), 40, seed=2)
+    sent = found.packets[0]
+    [(crossing, flights), *_] = found.flights().items()
+    mine = [one for one in flights if one.packet == 0]
+    assert crossing == sent.cycle + 1
+    # One per direction of the row and of the source's column, and per column of another router.
+    x, y = sent.source % 4, sent.source // 4
+    columns = [(0 if x < 3 else None), (1 if x else None)]
+    rows = (y < 3) + (y > 0)
+    assert len(mine) == sum(port is not None for port in columns) + rows + 3 * rows
+    covered = {at for one in mine for at in found.path(one.router, one.port, one.hops)}
+    assert covered == set(range(16)) - {sent.source}
 
 
 def test_a_fully_connected_mesh_cannot_be_watched() -> None:

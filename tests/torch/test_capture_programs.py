@@ -160,6 +160,38 @@ def test_turns_of_one_optimizer_with_other_work_are_one_step() -> None:
     assert role.flops("product") == (2 + 5) * 2 * 8 * 32 * 32
 
 
+TURNS = """
+import torch
+layer = torch.nn.Linear(32, 32, bias=False, device="cuda")
+optimizer = torch.optim.SGD(layer.parameters())
+scheduler = torch.optim.lr_scheduler.LinearLR(optimizer)
+def batch(): return torch.zeros(8, 32, device="cuda")
+{before}
+for _ in range(9):
+    for _ in range({inner}):
+        layer(batch()).sum().backward()
+        optimizer.step()
+    {after}
+    scheduler.step()
+"""
+OTHER = "layer(layer(batch())).sum().backward(); optimizer.step()"
+
+
+def test_turns_of_one_optimizer_in_several_lines_are_one_step(tmp_path: Path) -> None:
+    """A A B: of the first two, that are equal, nothing shows that another one follows."""
+    script, product = tmp_path / "train.py", 2 * 8 * 32 * 32
+    for before, inner, after, products in [
+        ("", 2, OTHER, 2 * 2 + 5),
+        (OTHER, 1, "", 2),
+        ("", 1, f"if False: {OTHER}", 2),
+    ]:
+        text = TURNS.format(before=before, inner=inner, after=after)
+        script.write_text(text, encoding="utf-8")
+        (role,) = capture_script(script, [], 8).roles
+        assert role.flops("product") == products * product
+    assert role.remarks == (f"{script}, line 12 steps the optimizer too, but has not run",)
+
+
 OBJECTS = """
 import pathlib
 import torch
@@ -170,7 +202,7 @@ rank, world = dist.get_rank(), dist.get_world_size()
 sizes, part = [{"width": 64}] if rank == 0 else [None], [None]
 dist.broadcast_object_list(sizes, src=0)
 dist.scatter_object_list(part, list(range(world)) if rank == 0 else None, src=0)
-assert part == [rank]
+assert str(part) == f"[{rank}]"
 gathered = [None] * world if rank == 0 else None
 dist.gather_object({"rank": rank}, gathered)
 layer = torch.nn.Linear(sizes[0]["width"], 64, device="cuda")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
 
 from tutti.collectives.view.perfetto import write_trace
 from tutti.view.errors import ReportError
-from tutti.view.track_events import Encoder, Track, flow, flow_end, write_events
+from tutti.view.track_events import END, INSTANT, START, Event, Track, lanes, write_events
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,30 +125,6 @@ def test_the_same_run_gives_the_same_bytes(frames: Frames, tmp_path: Path) -> No
     assert write_trace(tmp_path / "b.pftrace", *shuffled).read_bytes() == first
 
 
-class Event(NamedTuple):
-    at_ps: int
-    track: int
-    type: str
-    name: str = ""
-    category: str = ""
-    flows: tuple[int, ...] = ()
-    ends_flow: bool = False
-    arguments: tuple[tuple[str, int | str], ...] = ()
-
-
-def by_encoder(events: list[Event]) -> list[tuple[int, bytes]]:
-    encoder = Encoder()
-    return [
-        encoder.event(
-            event.at_ps,
-            *(encoder.argument(*one) for one in event.arguments),
-            getattr(encoder, event.type)(event.track, event.category, event.name),
-            *map(flow_end if event.ends_flow else flow, event.flows),
-        )
-        for event in events
-    ]
-
-
 def by_package(tracks: list[Track], events: list[Event]) -> bytes:
     """Returns the trace that the perfetto package writes."""
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
@@ -164,16 +141,14 @@ def by_package(tracks: list[Track], events: list[Event]) -> bytes:
         if track.parent is not None:
             described.parent_uuid = track.parent
         written += Trace(packet=[packet]).SerializeToString()
-    types = {"start": "TYPE_SLICE_BEGIN", "end": "TYPE_SLICE_END", "instant": "TYPE_INSTANT"}
     for event in events:
         packet = TracePacket(trusted_packet_sequence_id=1, timestamp=event.at_ps // 1000)
         slot = packet.track_event
-        slot.track_uuid, slot.type = event.track, getattr(slot, types[event.type])
+        slot.track_uuid, slot.type = event.track, event.type
         if event.name:
             slot.name = event.name
         if event.category:
             slot.categories.append(event.category)
-        (slot.terminating_flow_ids if event.ends_flow else slot.flow_ids).extend(event.flows)
         for key, value in event.arguments:
             held = {"int_value" if isinstance(value, int) else "string_value": value}
             slot.debug_annotations.add(name=key, **held)
@@ -181,7 +156,9 @@ def by_package(tracks: list[Track], events: list[Event]) -> bytes:
     return written
 
 
-def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
+def test_the_bytes_are_those_of_the_perfetto_package(frames: Frames, tmp_path: Path) -> None:
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
     numbers = [0, 1, 127, 128, 16383, 16384, 1 << 31, (1 << 53) + 1, (1 << 63) - 1, -1, -(1 << 63)]
     arguments: tuple[tuple[str, int | str], ...] = (
         *((f"n{one}", one) for one in numbers),
@@ -191,13 +168,26 @@ def test_the_bytes_are_those_of_the_perfetto_package(tmp_path: Path) -> None:
     long = tuple((f"key {index}", "x" * index) for index in range(200))
     tracks = [Track(1, "rank 0", None, 0), Track(1 << 40, "messages", 1, 300)]
     events = [
-        Event(0, 1, "start"),
-        Event(999, 1, "start", "send to 1", "send", (1,), False, arguments),
-        Event(1 << 62, 1 << 40, "instant", "recv", "", (1, 1 << 63), True, long),
-        Event(1 << 62, 1, "end", "", "only a category"),
+        Event(0, 1, START),
+        Event(999, 1, START, "send", "send to 1", arguments),
+        Event(1 << 62, 1 << 40, INSTANT, "", "recv", long),
+        Event(1 << 62, 1, END, "only a category"),
     ]
-    path = write_events(tmp_path / "t.pftrace", tracks, by_encoder(events))
+    path = write_events(tmp_path / "t.pftrace", tracks, events)
     assert path.read_bytes() == by_package(tracks, events)
+    # The trace of a run has arrows, too.
+    written = write_trace(tmp_path / "run.pftrace", *frames).read_bytes()
+    assert Trace.FromString(written).SerializeToString() == written
+
+
+def test_items_are_in_the_first_free_lane() -> None:
+    spans = [(0, 5), (1, 2), (1, 9), (2, 2), (2, 3), (5, 6), (5, 7), (9, 9), (9, 10)]
+    found = lanes(spans, itemgetter(0), itemgetter(1))
+    assert found == [
+        [(0, 5), (5, 6), (9, 9), (9, 10)],
+        [(1, 2), (2, 2), (2, 3), (5, 7)],
+        [(1, 9)],
+    ]
 
 
 def test_frames_without_columns_are_refused(frames: Frames, tmp_path: Path) -> None:

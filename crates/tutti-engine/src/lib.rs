@@ -25,6 +25,7 @@ mod mailbox;
 mod matching;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
+pub mod perfetto;
 mod probe;
 mod record;
 pub mod results;

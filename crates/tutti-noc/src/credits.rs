@@ -2,7 +2,7 @@
 
 use tutti_units::Time;
 
-use super::{Channel, ChannelParameters, End, Settings, VcRange, Wiring};
+use super::{Channel, ChannelParameters, End, Settings, Wiring};
 
 /// Cycles from when a flit leaves a buffer to when the next flit can leave for the same downstream
 /// slot, if both routers grant at once. As many flits of buffer space keep a channel of a flit per
@@ -79,8 +79,8 @@ pub fn throttled(wiring: &Wiring, settings: &Settings, longest: u32) -> Option<T
 /// fewest, and their buffer space.
 fn slots_behind(settings: &Settings, channel: &Channel, longest: u32) -> (u64, u64) {
     let buffers = settings.buffers_behind(channel);
-    let there = |vcs: &VcRange| (vcs.last + 1).min(buffers.vcs).saturating_sub(vcs.first);
-    let fewest = settings.classes.iter().map(there).min().unwrap_or(1);
+    let there = settings.classes.iter().map(|&class| buffers.count(class));
+    let fewest = there.min().unwrap_or(1);
     let vcs = u64::from(if longest > buffers.buffer { 1 } else { fewest });
     (vcs, vcs * u64::from(buffers.buffer))
 }

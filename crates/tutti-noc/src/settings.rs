@@ -60,10 +60,29 @@ impl VcRange {
 /// The buffers of each input port of a router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortBuffers {
-    /// Virtual channels.
-    pub vcs: u32,
+    /// A bit for each virtual channel that is there.
+    pub vcs: u64,
     /// Flits that the buffer of each holds.
     pub buffer: u32,
+}
+
+impl PortBuffers {
+    /// With so many VCs, from 0 on.
+    #[must_use]
+    pub fn of(vcs: u32, buffer: u32) -> PortBuffers {
+        PortBuffers { vcs: first_vcs(vcs), buffer }
+    }
+
+    /// The VCs of a class that are there.
+    #[must_use]
+    pub fn count(&self, class: VcRange) -> u32 {
+        (self.vcs & class.mask()).count_ones()
+    }
+}
+
+/// A bit for each of the first VCs.
+fn first_vcs(vcs: u32) -> u64 {
+    1_u64.checked_shl(vcs).map_or(u64::MAX, |bit| bit - 1)
 }
 
 tutti_units::parameters! {
@@ -223,7 +242,7 @@ impl Settings {
     /// The buffers behind a channel; nodes have as many as the largest routers.
     #[must_use]
     pub fn buffers_behind(&self, channel: &Channel) -> PortBuffers {
-        let all = PortBuffers { vcs: self.vcs, buffer: self.buffer };
+        let all = PortBuffers::of(self.vcs, self.buffer);
         match channel.to {
             End::Router { router, .. } => self.buffers.get(router as usize).copied().unwrap_or(all),
             End::Node(_) => all,
@@ -247,7 +266,8 @@ impl Settings {
             let expected = format!("{routers}, one for each router");
             return Err(FlitError::OutOfRange { what: "buffers", value: number, expected });
         }
-        let fewest = self.buffers.iter().map(|router| router.vcs).min().unwrap_or(self.vcs);
+        let counts = self.buffers.iter().map(|router| router.vcs.count_ones());
+        let fewest = counts.min().unwrap_or(self.vcs);
         if least_vcs > 1 && fewest < self.vcs {
             let problem = format!(
                 "the routing divides the VCs of a class, and some routers have {fewest} of {} VCs; \
@@ -328,19 +348,20 @@ impl Settings {
 
     fn check_port_buffers(&self) -> Result<(), FlitError> {
         for router in &self.buffers {
+            let vcs = u64::BITS - router.vcs.leading_zeros();
             for (what, value, most) in
-                [("vcs", router.vcs, self.vcs), ("buffer", router.buffer, self.buffer)]
+                [("vcs", vcs, self.vcs), ("buffer", router.buffer, self.buffer)]
             {
                 if !(1..=most).contains(&value) {
                     let expected = format!("1 to {most}");
                     return Err(FlitError::OutOfRange { what, value: u64::from(value), expected });
                 }
             }
-            let without = |(_, vcs): &(usize, &VcRange)| vcs.first >= router.vcs;
+            let without = |(_, vcs): &(usize, &VcRange)| router.count(**vcs) == 0;
             if let Some((class, &VcRange { first, last })) =
                 self.classes.iter().enumerate().find(without)
             {
-                return Err(FlitError::NoSuchVcs { class, first, last, vcs: router.vcs });
+                return Err(FlitError::NoSuchVcs { class, first, last, vcs });
             }
         }
         Ok(())

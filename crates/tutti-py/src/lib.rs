@@ -21,6 +21,7 @@ mod network;
 mod noc;
 mod noc_registry;
 mod parameters;
+mod perfetto;
 mod platform;
 mod run;
 mod schedule;
@@ -94,6 +95,8 @@ mod _core {
     use crate::noc_registry::{FlitRegistryEntry, flit_allocators, flit_patterns, flit_routings};
     #[pymodule_export]
     use crate::parameters::{ParameterEntry, ParameterGroup, parameter_groups};
+    #[pymodule_export]
+    use crate::perfetto::{run_trace, track_events};
     #[pymodule_export]
     use crate::platform::{Contention, Flits, MeshFlits, Platform};
     #[pymodule_export]

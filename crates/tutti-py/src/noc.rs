@@ -26,8 +26,8 @@ use crate::schedule::Number;
 use crate::topology::Topology;
 
 /// The routers of a network: their parameters, those of speculation, the VCs of each class, a seed,
-/// and the buffers and clocks of each router, none if they do not differ. Buffers are VCs and depth;
-/// clocks are a number, the period in ps and the cycles of the synchroniser.
+/// and the buffers and clocks of each router, none if they do not differ. Buffers are a bit
+/// for each VC, and depth; clocks are a number, the period in ps and the cycles of the synchroniser.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct GivenSettings {
@@ -35,15 +35,14 @@ pub(crate) struct GivenSettings {
     speculation: Option<Texts>,
     classes: Vec<(Number, Number)>,
     seed: u64,
-    buffers: Vec<(Number, Number)>,
+    buffers: Vec<(u64, Number)>,
     clocks: Vec<(Number, u64, Number)>,
 }
 
 impl GivenSettings {
     fn settings(self) -> PyResult<Settings> {
         let vcs = |&(Number(first), Number(last)): &(Number, Number)| VcRange { first, last };
-        let buffers =
-            |&(Number(vcs), Number(buffer)): &(Number, Number)| PortBuffers { vcs, buffer };
+        let buffers = |&(vcs, Number(buffer)): &(u64, Number)| PortBuffers { vcs, buffer };
         let clock = |&(Number(domain), period, Number(synchroniser)): &(Number, u64, Number)| {
             Clock { domain, period: Time::from_ps(period), synchroniser }
         };
@@ -114,8 +113,9 @@ pub(crate) struct FlitChannel {
     flit_time_ps: u64,
     /// Its length, where it is known.
     length_um: Option<u64>,
-    /// VCs at its target, and the flits that the buffer of each holds.
+    /// VCs at its target, their numbers, and the flits that the buffer of each holds.
     vcs: u32,
+    vc_numbers: Vec<u32>,
     buffer: u32,
     /// The period of the clock there.
     period_ps: u64,
@@ -133,7 +133,8 @@ impl FlitChannel {
             credit_latency,
             flit_time_ps: settings.flit_time(channel, cycle).ps(),
             length_um: length.map(Length::um),
-            vcs,
+            vcs: vcs.count_ones(),
+            vc_numbers: (0..u64::BITS).filter(|vc| vcs >> vc & 1 == 1).collect(),
             buffer,
             period_ps: clock.period.ps(),
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use tutti_engine::dataflow::Dataflow;
 use tutti_schedule::collective::Collective;
@@ -145,6 +145,23 @@ impl Schedule {
             Ok(found) => Ok(Schedule { inner: Arc::new(found), algorithm: None }),
             Err(error) => Err(refuse("ScheduleError", "not_concurrent", &error.to_string())),
         }
+    }
+
+    /// Returns a broadcast or reduce along chains of ranks, each from its first sender to its last
+    /// receiver, with `pieces` pieces of the share of a chain.
+    #[staticmethod]
+    fn chains(
+        collective: &str,
+        root: Number,
+        chains: Vec<Vec<Number>>,
+        pieces: Number,
+    ) -> PyResult<Schedule> {
+        let collective = collective_named(collective, root.0)?;
+        let ranks = |chain: Vec<Number>| chain.into_iter().map(|rank| RankId(rank.0)).collect();
+        let chains: Vec<Vec<RankId>> = chains.into_iter().map(ranks).collect();
+        tutti_schedule::Chains::new(collective, &chains, pieces.0)
+            .map(|found| Schedule { inner: Arc::new(found), algorithm: None })
+            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// The text form, one op per line.

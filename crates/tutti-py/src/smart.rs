@@ -27,6 +27,7 @@ pub(crate) struct GivenMesh {
     rows: Number,
     hpc_max: Option<Number>,
     bypass_turns: Option<bool>,
+    collective_turns: Option<bool>,
     priority: Option<String>,
     arbiter: Option<String>,
     fan_out: Option<String>,
@@ -61,6 +62,8 @@ impl GivenMesh {
             put(&mut class.depth, self.depth);
         }
         settings.bypass_turns = self.bypass_turns.unwrap_or(settings.bypass_turns);
+        let turns = self.collective_turns;
+        settings.collective_turns = turns.unwrap_or(settings.collective_turns);
         settings.yx = self.yx.unwrap_or(settings.yx);
         settings.split_vcs = self.split_vcs.unwrap_or(settings.split_vcs);
         settings.reducer = self.reducer.unwrap_or(settings.reducer);
@@ -113,6 +116,7 @@ impl SmartMesh {
         Described {
             hpc_max: settings.hops_per_cycle,
             bypass_turns: settings.bypass_turns,
+            collective_turns: settings.collective_turns,
             priority: priority_name(&settings.priority),
             arbiter: arbiter_name(settings.arbiter),
             fan_out: fan_out_name(settings.fan_out),
@@ -138,6 +142,7 @@ impl SmartMesh {
 struct Described {
     hpc_max: u32,
     bypass_turns: bool,
+    collective_turns: bool,
     priority: String,
     arbiter: &'static str,
     fan_out: String,

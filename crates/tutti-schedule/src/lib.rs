@@ -17,6 +17,7 @@
 
 pub mod algorithm;
 mod blocks;
+mod chains;
 mod chunks;
 pub mod collective;
 mod compose;
@@ -32,6 +33,7 @@ pub mod text;
 pub mod verify;
 
 pub use blocks::{Blocks, BlocksError};
+pub use chains::{Chains, ChainsError};
 pub use chunks::{ChunkRange, Layout, LayoutError};
 pub use compose::{ComposeError, Digit, Embedded, Phase, Placement, Sequence};
 pub use concurrent::{Channels, Concurrent, ConcurrentError};

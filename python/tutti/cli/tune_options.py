@@ -79,7 +79,8 @@ class Measuring:
     ] = 50  # fmt: skip
     each: Annotated[
         int, _measuring("--each", min=1,
-                        help="Back-to-back collectives in a block; 1 for rooted ones.")
+                        help="Back-to-back collectives in a block; 1 for rooted ones, and above "
+                             "256 KiB.")
     ] = 10  # fmt: skip
     most: Annotated[
         int, _measuring("--most", min=1,

@@ -57,6 +57,8 @@ def test_open_mpi_passes_a_fan_out_of_0_to_its_chains() -> None:
         ("broadcast", 16, 12288, "binomial"),
         ("broadcast", 16, 12289, "scatter_recursive_doubling_allgather"),
         ("all_gather", 6, 81920, "ring"),
+        ("all_to_all", 8, 8 * 64, "scattered"),
+        ("all_to_all", 9, 9 * 64, "brucks"),
     ],
 )
 def test_mpich(collective: str, ranks: int, size: int, name: str) -> None:

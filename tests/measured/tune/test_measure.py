@@ -55,23 +55,26 @@ def test_late_blocks_are_reported_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("collective", "each"), [("broadcast", 1), ("reduce", 1), ("all_reduce", 10)]
+    ("collective", "each"), [("broadcast", [1]), ("reduce", [1]), ("all_reduce", [10, 1])]
 )
-def test_rooted_collectives_are_measured_one_by_one(
-    collective: str, each: int, monkeypatch: pytest.MonkeyPatch
+def test_rooted_and_long_collectives_are_measured_one_by_one(
+    collective: str, each: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
 
-    def measure(_mpi: object, _request: object, cases: list[bench.BenchCandidate], settings:
-    Settings,
-                **_: object) -> pl.DataFrame:  # fmt: skip
+    def measure(
+        _mpi: object, _request: object, cases: dict[int, list[bench.BenchCandidate]],
+        settings: Settings, **_: object,
+    ) -> pl.DataFrame:  # fmt: skip
         seen.append(settings.each)
-        return blocks(*((one.schedule.name if one.schedule else "", 5, 0) for one in cases))
+        (names,) = {tuple(one.schedule.name if one.schedule else "" for one in listed)
+                    for listed in cases.values()}  # fmt: skip
+        return blocks(*((name, 5, 0) for name in names))
 
     monkeypatch.setattr(bench, "measure", measure)
-    question = Question(collective, 4, [8])
+    question = Question(collective, 4, [8, 256 << 10, 1 << 20])
     found = by_measurement(question, NONE_HERE, Settings(each=10), ["direct"])
-    assert seen == [each]
+    assert seen == each
     assert found.schema == pl.Schema(TIMES)
     assert found["schedule"].to_list() == [OWN, "direct"]
     assert found["mpi"].unique().to_list() == ["openmpi 5.0.11"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tutti.measured.tune import TuningDecision, mpich
 
 NAMES = (
@@ -96,6 +98,30 @@ def test_no_condition_on_ranks_is_below_one_on_sizes() -> None:
     for key, below in tree.items():
         if any(name.startswith("avg_msg_size") for name in below):
             assert "<8" not in json.dumps(below), key
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ({"comm_size<8": "few", "comm_size=any": "many"}, "many"),
+        # From the first condition on a call on, csel.c compares with <=.
+        ({"is_sendbuf_inplace=no": {"comm_size<8": "few", "comm_size=any": "many"}}, "few"),
+        ({"avg_msg_size<=0": "empty", "comm_size<8": "few", "comm_size=any": "many"}, "few"),
+        ({"comm_hierarchy=any": {"comm_size<8": "few", "comm_size=any": "many"}}, "many"),
+    ],
+)
+def test_8_ranks_are_less_than_8_once_a_call_was_tested(conditions: Any, expected: str) -> None:
+    def named(tree: Any) -> Any:
+        if isinstance(tree, str):
+            return {f"algorithm={tree}": {}}
+        return {key: named(below) for key, below in tree.items()}
+
+    stock = STOCK | {"collective=alltoall": {"comm_type=intra": named(conditions)}}
+    rules = [decision("all_to_all", 8, "own", 0, 63), decision("all_to_all", 8, "pairwise", 64)]
+    written = json.loads(mpich.merged(stock, rules))["collective=alltoall"]["comm_type=intra"]
+    small = json.dumps(written["comm_size<=8"]["total_msg_size<=63"])
+    assert f"algorithm={expected}" in small
+    assert ("many" if expected == "few" else "few") not in small
 
 
 def test_no_condition_aborts_mpich() -> None:

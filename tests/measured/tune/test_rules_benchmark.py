@@ -56,7 +56,7 @@ def test_runs_alternate_and_slower_sizes_are_listed(
     started: list[bool] = []
 
     def measured(question: Question, _mpi: Mpi, how: Settings, chosen: Any, _done: Any) -> Any:
-        assert (question.collective, how.each) == ("broadcast", 1)
+        assert (question.collective, how.each) == ("broadcast", 10)
         ruled = bool(how.variables)
         started.append(ruled)
         if ruled:

@@ -66,6 +66,32 @@ def test_turns_of_one_optimizer_alternate(
     assert taken(turns(*(D,) * len(work), work=work), step) == expected
 
 
+@pytest.mark.parametrize(
+    ("lines", "step", "expected"),
+    [
+        ((1, 1, 2) * 3, 2, (3, 6, 7)),
+        ((1, 2, 3) * 3, 1, (0, 3, 4)),
+        # A line before the loop, and one that runs later or never.
+        ((1, *(2,) * 9), 2, (2, 3, 6)),
+        ((1,) * 9, 2, (1, 2, 2)),
+        ((1, 2, 2), 2, (2, 3, 0)),
+        ((1, 1, 2), 2, (0, 3, 0)),
+    ],
+)
+def test_turns_of_one_optimizer_in_several_lines(
+    lines: tuple[int, ...], step: int, expected: tuple[int, int, int]
+) -> None:
+    every = [Turn((0,), 10**9, at, at, (line,)) for at, line in enumerate(lines, 1)]
+    for count in range(1, len(every) + 1):
+        unseen = not set(lines) <= set(lines[:count])
+        found = iteration(every[:count], step, unseen=unseen)
+        if found is not None:
+            assert (found.first, found.last, count) == expected
+            return
+    found = last_iteration(every, step)
+    assert (found.first, found.last, 0) == expected
+
+
 def test_an_optimizer_that_has_not_stepped_is_awaited() -> None:
     assert taken(turns(*(D,) * 20), 2, waiting=True) == (1, 2, 16)
 

@@ -35,6 +35,7 @@ from tutti.training.errors import CaptureError
 from tutti.training.files.step_file import load_training
 from tutti.training.plan.efficiency import Setting
 from tutti.training.spans import spans
+from tutti.training.view.captured import captured_remarks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +108,63 @@ def test_a_grid_has_the_digits_of_all_groups() -> None:
         Grid.of(12, [range(0, 8, 2), range(0, 12, 3)])
     with pytest.raises(CaptureError, match="a grid of ranks"):
         pairs_of((0, 1, 5))
+
+
+def stage_of(rank: int, *exchanges: tuple[str, int, int | None]) -> Role:
+    """Returns a stage of two ranks: groups of its pipeline, and of the first and the last stage."""
+    groups = (Group("pipeline", (0, 2, 4, 6)), Group("tied", (0, 6)))
+    operators = [computed("a")]
+    for name, group, peer in exchanges:
+        to = Exchange(name, group, 1 << 20, peer)
+        after, stream = (len(operators) - 1,), -1 - group
+        operators.append(Operator(name, "", "backward", stream, "collective", after,
+                                  bytes=to.bytes, exchange=to))  # fmt: skip
+    return Role(rank, tuple(operators), groups)
+
+
+def test_two_ranks_outside_of_the_mesh_exchange_messages(tmp_path: Path) -> None:
+    """Megatron's first and last stage sum the gradients of the embedding that they share."""
+    tied = ("all_reduce", 1, None)
+    roles = (
+        stage_of(0, ("send", 0, 2), tied),
+        stage_of(2, ("recv", 0, 0), ("send", 0, 4)),
+        stage_of(4, ("recv", 0, 2), ("send", 0, 6)),
+        stage_of(6, ("recv", 0, 4), tied),
+    )
+    step = CapturedStep(script="train.py", world_size=8, torch="2.9", roles=roles)
+    work = work_of(step)
+    assert work.assignment.apart == {(0, 6)}
+    assert [one.nodes for one in work.dimensions] == [2, 4]
+    messages = [(one.exchange.collective, one.exchange.peer, one.after)
+                for one in work.tasks(roles[0], LEFT) if one.exchange]  # fmt: skip
+    assert messages == [("send", 2, {0}), ("send", 6, {1}), ("recv", 6, {1})]
+    write_step(tmp_path, step)
+    training = load_training(tmp_path, ["platform=dgx_h100_cluster"])
+    run = training.step.run(training.configurations[0])
+    assert run.total.ps > 4 * 10**6
+    assert any("two ranks outside of the mesh" in line for line in captured_remarks(work))
+    other = replace(step, roles=(stage_of(0, ("broadcast", 1, None)), *roles[1:]))
+    with pytest.raises(CaptureError, match="rank 0 calls broadcast in a group of the ranks 0 and"):
+        work_of(other).programs(LEFT)
+
+
+def test_roles_may_name_their_ranks(tmp_path: Path) -> None:
+    """Ranks that take another branch of the program differ in no digit of the process groups."""
+    (role,) = step_of(computed("a"), gathered((0,))).roles
+    slow = replace(
+        role, rank=3, ranks=(3, 4, 9), operators=(computed("a", size=10**9), gathered((0,)))
+    )
+    step = replace(step_of(), roles=(role, slow))
+    assert work_of(step).numbers() == [0] * 3 + [1] * 2 + [0] * 4 + [1] + [0] * 6
+    write_step(tmp_path, step)
+    assert read_step(tmp_path) == step
+    training = load_training(tmp_path, ["platform=dgx_h100_cluster"])
+    run = training.step.run(training.configurations[0])
+    assert run.total.ps > 10**9 / 3.35e12 * 1e12
+    path = tmp_path / "step.json"
+    path.write_text(path.read_text().replace("9,", "16,").replace("9\n", "16\n"))
+    with pytest.raises(CaptureError, match="a role has ranks outside 0 to 15"):
+        read_step(tmp_path)
 
 
 def test_ranks_without_a_captured_role_are_refused() -> None:

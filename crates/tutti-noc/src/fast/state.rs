@@ -261,10 +261,9 @@ impl<const W: usize> NetworkState<W> {
         };
         let port = count(self.out_ports.len());
         let PortBuffers { vcs, buffer } = settings.buffers_behind(&wire);
-        let vcs = VcRange { first: 0, last: vcs - 1 };
         self.out_ports.push(OutPort {
             after: delay + wire.parameters.latency + 1,
-            free: vcs.mask(),
+            free: vcs,
             capacity: low_half(buffer),
             sent: 0,
             ejects,

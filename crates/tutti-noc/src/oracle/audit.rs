@@ -15,7 +15,7 @@ impl ReferenceNetwork {
                 let at = || format!("channel {channel}, VC {vc}, cycle {}", self.now);
                 let stored = self.stored(wire, vc);
                 let buffers = self.settings.buffers_behind(&wire.channel);
-                let capacity = if vc < buffers.vcs { buffers.buffer as usize } else { 0 };
+                let capacity = if buffers.vcs >> vc & 1 == 1 { buffers.buffer as usize } else { 0 };
                 if stored > capacity {
                     return Err(format!("{}: {stored} flits in the buffer", at()));
                 }

@@ -73,7 +73,7 @@ impl Output {
         let flit_time = wire.parameters.flit_time;
         let PortBuffers { vcs, buffer } = settings.buffers_behind(wire);
         // A VC that is not there is never given to a packet.
-        let vc = |vc| OutputVc { credits: buffer, taken: vc >= vcs, tail_sent: false };
+        let vc = |vc| OutputVc { credits: buffer, taken: vcs >> vc & 1 == 0, tail_sent: false };
         Output {
             channel: channel as usize,
             vcs: (0..settings.vcs).map(vc).collect(),

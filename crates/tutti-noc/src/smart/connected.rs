@@ -30,10 +30,13 @@ impl FullyConnected {
     /// # Errors
     /// When the settings are invalid.
     pub fn new(settings: &Settings, narrow: bool) -> Result<FullyConnected, FlitError> {
-        if settings.bypass_turns {
-            let problem = "a fully connected network has no paths that turn; expected \
-                           `bypass_turns = false`, or the design of a mesh";
-            return Err(FlitError::Clash { what: "bypass_turns", problem: problem.to_owned() });
+        if settings.bypass_turns || settings.collective_turns {
+            let what = if settings.bypass_turns { "bypass_turns" } else { "collective_turns" };
+            let problem = format!(
+                "a fully connected network has no paths that turn; expected `{what} = false`, or the \
+                 design of a mesh"
+            );
+            return Err(FlitError::Clash { what, problem });
         }
         settings.check()?;
         let nodes = settings.nodes();

@@ -22,9 +22,9 @@ pub struct Design {
 pub enum DesignKind {
     /// A mesh: hops per cycle, multicasts, reductions.
     Mesh(u32, FanOut, FanIn),
-    /// A mesh without collectives, whose unicasts also pass the router where they turn: hops per
-    /// cycle.
-    Turns(u32),
+    /// A mesh whose packets also pass the router where they turn: hops per cycle, multicasts,
+    /// reductions.
+    Turns(u32, FanOut, FanIn),
     /// Dedicated links between all nodes; whether a NIC takes one packet per cycle only.
     FullyConnected(bool),
 }
@@ -51,7 +51,12 @@ const DESIGNS: &[Design] = &[
     Design {
         name: "smart_2d",
         summary: "several hops per cycle along a path with one turn; no collectives",
-        kind: DesignKind::Turns(REACH),
+        kind: DesignKind::Turns(REACH, FanOut::Unicasts, FanIn::Unicasts),
+    },
+    Design {
+        name: "sfo_greedy_2d",
+        summary: "several hops per cycle along trees with turns, copies retained, shared trees",
+        kind: DesignKind::Turns(REACH, FanOut::Greedy(Tree::Shared), FanIn::Greedy),
     },
     Design {
         name: "sfo_greedy",
@@ -108,8 +113,10 @@ impl Design {
             DesignKind::Mesh(hops_per_cycle, fan_out, fan_in) => {
                 Settings { hops_per_cycle, fan_out, fan_in, ..settings }
             }
-            DesignKind::Turns(hops_per_cycle) => {
-                Settings { hops_per_cycle, bypass_turns: true, ..settings }
+            DesignKind::Turns(hops_per_cycle, fan_out, fan_in) => {
+                let collective_turns = fan_out != FanOut::Unicasts;
+                let turns = Settings { bypass_turns: true, collective_turns, ..settings };
+                Settings { hops_per_cycle, fan_out, fan_in, ..turns }
             }
             DesignKind::FullyConnected(_) => settings,
         }
@@ -121,7 +128,7 @@ impl Design {
     /// When the settings are invalid.
     pub fn build(&self, settings: &Settings) -> Result<Box<dyn Fabric + Send>, FlitError> {
         Ok(match self.kind {
-            DesignKind::Mesh(..) | DesignKind::Turns(_) => Box::new(Mesh::new(settings)?),
+            DesignKind::Mesh(..) | DesignKind::Turns(..) => Box::new(Mesh::new(settings)?),
             DesignKind::FullyConnected(narrow) => Box::new(FullyConnected::new(settings, narrow)?),
         })
     }

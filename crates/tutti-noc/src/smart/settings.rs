@@ -169,6 +169,9 @@ pub struct Settings {
     /// Whether unicasts also pass the router where they turn (SMART_2D); otherwise their paths end
     /// there (SMART_1D).
     pub bypass_turns: bool,
+    /// Whether multicasts also fork, and responses are combined, on paths that turn; otherwise their
+    /// paths lie along one dimension. Needs [`Settings::bypass_turns`].
+    pub collective_turns: bool,
     /// Arbitration between local and bypassing flits.
     pub priority: Priority,
     /// Arbitration within a router.
@@ -229,6 +232,7 @@ impl Settings {
             rows,
             hops_per_cycle: 1,
             bypass_turns: false,
+            collective_turns: false,
             priority: Priority::Local,
             arbiter: Arbiter::RoundRobin,
             yx: false,
@@ -304,8 +308,28 @@ impl Settings {
             return Err(FlitError::Clash { what: "bypass_turns", problem: problem.to_owned() });
         }
         self.check_classes()?;
+        self.check_collective_turns()?;
         self.check_fan_out()?;
         self.check_fan_in()
+    }
+
+    fn check_collective_turns(&self) -> Result<(), FlitError> {
+        let problem = match self.fan_out {
+            _ if !self.collective_turns => return Ok(()),
+            _ if !self.bypass_turns => {
+                "paths end at turns; expected `bypass_turns = true`, or `collective_turns = false`"
+            }
+            FanOut::Complete { .. } => {
+                "`complete` multicasts use preset paths along one dimension; expected `fan_out` of \
+                 `greedy:svt` or `greedy:pvt`, or `collective_turns = false`"
+            }
+            FanOut::Unicasts if self.fan_in == FanIn::Unicasts => {
+                "routers neither fork multicasts nor combine responses; expected another `fan_out` \
+                 or `fan_in` than `unicasts`, or `collective_turns = false`"
+            }
+            _ => return Ok(()),
+        };
+        Err(FlitError::Clash { what: "collective_turns", problem: problem.to_owned() })
     }
 
     fn check_classes(&self) -> Result<(), FlitError> {

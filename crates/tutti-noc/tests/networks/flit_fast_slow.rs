@@ -221,9 +221,19 @@ fn settings_of(case: &Case, routers: u32, least_vcs: u32) -> Settings {
     if case.smaller {
         let (vcs, buffer) = (settings.vcs, settings.buffer);
         settings.buffers = (0..routers)
-            .map(|router| PortBuffers {
-                vcs: if least_vcs > 1 { vcs } else { 1 + (router * 7 + buffer) % vcs },
-                buffer: 1 + (router * 5 + vcs) % buffer,
+            .map(|router| {
+                let each = if least_vcs > 1 { vcs } else { 1 + (router * 7 + buffer) % vcs };
+                let depth = 1 + (router * 5 + vcs) % buffer;
+                if router % 2 == 0 {
+                    return PortBuffers::of(each, depth);
+                }
+                // Each class has its first VCs, so that there are gaps between classes.
+                let first = |class: &VcRange| VcRange {
+                    last: class.last.min(class.first + each - 1),
+                    ..*class
+                };
+                let vcs = settings.classes.iter().fold(0, |vcs, class| vcs | first(class).mask());
+                PortBuffers { vcs, buffer: depth }
             })
             .collect();
     }
@@ -339,19 +349,19 @@ fn corner_network(buffers: &[PortBuffers], routing: &str) -> Result<Network, Fli
 
 #[test]
 fn buffers_of_single_routers_are_checked() {
-    let full = PortBuffers { vcs: 4, buffer: 8 };
+    let full = PortBuffers::of(4, 8);
     let with = |one: PortBuffers, routing: &str| {
         let mut buffers = vec![full; 9];
         buffers[4] = one;
         corner_network(&buffers, routing).err().map(|error| error.to_string())
     };
-    assert_eq!(with(PortBuffers { vcs: 1, buffer: 1 }, "dimension_order"), None);
-    assert_eq!(with(PortBuffers { vcs: 4, buffer: 1 }, "o1_turn"), None);
+    assert_eq!(with(PortBuffers::of(1, 1), "dimension_order"), None);
+    assert_eq!(with(PortBuffers::of(4, 1), "o1_turn"), None);
     for (one, routing, text) in [
-        (PortBuffers { vcs: 0, buffer: 1 }, "dimension_order", "`vcs` is 0: expected 1 to 4"),
-        (PortBuffers { vcs: 5, buffer: 1 }, "dimension_order", "`vcs` is 5: expected 1 to 4"),
-        (PortBuffers { vcs: 4, buffer: 9 }, "dimension_order", "`buffer` is 9: expected 1 to 8"),
-        (PortBuffers { vcs: 2, buffer: 8 }, "o1_turn", "some routers have 2 of 4 VCs"),
+        (PortBuffers::of(0, 1), "dimension_order", "`vcs` is 0: expected 1 to 4"),
+        (PortBuffers::of(5, 1), "dimension_order", "`vcs` is 5: expected 1 to 4"),
+        (PortBuffers::of(4, 9), "dimension_order", "`buffer` is 9: expected 1 to 8"),
+        (PortBuffers::of(2, 8), "o1_turn", "some routers have 2 of 4 VCs"),
     ] {
         let message = with(one, routing).expect(text);
         assert!(message.contains(text), "{message}");

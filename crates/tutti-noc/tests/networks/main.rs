@@ -12,3 +12,4 @@ mod smart_fast_slow;
 mod smart_flit;
 mod smart_latency;
 mod smart_loads;
+mod smart_turns;

@@ -1,26 +1,12 @@
 //! Small cases worked out by hand: who passes whom, who stops where, what tables say.
 
 use super::common::{
-    Operation, Outcome, broadcast, classes, collective, combining, engines, reduction, run,
-    slotted, smart, unicast,
+    Operation, both, broadcast, classes, collective, combining, engines, reduction, run, slotted,
+    smart, took, unicast,
 };
 use tutti_noc::smart::{
     Arbiter, Combine, FanIn, FanOut, FullyConnected, Merge, NodeSet, Priority, Rule, Settings, Tree,
 };
-
-/// What both engines make of it.
-fn both(settings: &Settings, operations: &[(u64, Operation)], look: impl Fn(&Outcome)) {
-    for (engine, mut fabric) in engines(settings) {
-        let outcome = run(&mut *fabric, operations, 10_000);
-        assert!(!outcome.unfinished, "{engine}");
-        look(&outcome);
-    }
-}
-
-/// The latency of what was sent to one node.
-fn took(outcome: &Outcome, tag: u64) -> u64 {
-    outcome.last(tag)
-}
 
 #[test]
 fn a_flit_without_contention_stops_only_at_the_end_of_its_path() {
@@ -45,102 +31,6 @@ fn nearer_or_farther_flits_have_priority() {
         assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 3));
         assert_eq!(outcome.counts.buffer_writes, 2 + 2);
     });
-}
-
-/// Eight hops per cycle on paths that may turn.
-fn turning(columns: u32, rows: u32) -> Settings {
-    Settings { bypass_turns: true, ..smart(columns, rows) }
-}
-
-#[test]
-fn a_flit_passes_the_router_where_it_turns() {
-    // 0 > 1 > 2 > 6 > 10 in one crossing, past three routers. The request is driven to the edge of
-    // the row, and from the turn to the edge of the column.
-    both(&turning(4, 3), &[(0, unicast(0, 10))], |outcome| {
-        assert_eq!(took(outcome, 0), 2);
-        let counts = outcome.counts;
-        assert_eq!((counts.buffer_writes, counts.link_hops, counts.bypasses), (2, 4, 3));
-        assert_eq!((counts.requests, counts.request_hops), (1, 3 + 2));
-    });
-    // With three hops per cycle it stops a hop after the turn.
-    let three = Settings { hops_per_cycle: 3, ..turning(4, 3) };
-    both(&three, &[(0, unicast(0, 10))], |outcome| {
-        assert_eq!(took(outcome, 0), 4);
-        let counts = outcome.counts;
-        assert_eq!((counts.buffer_writes, counts.link_hops, counts.bypasses), (3, 4, 2));
-        assert_eq!((counts.requests, counts.request_hops), (2, 3 + 1 + 1));
-    });
-}
-
-#[test]
-fn the_nearer_of_two_passing_flits_wins_an_output() {
-    // To router 10 of 3x4: 3 > 10 turns north at router 4, a hop from its buffer. 0 > 10 turned at
-    // router 1 and comes to router 4 after two hops.
-    let operations = [(0, unicast(0, 10)), (0, unicast(3, 10))];
-    let with = |priority| Settings { priority, ..turning(3, 4) };
-    both(&with(Priority::Local), &operations, |outcome| {
-        assert_eq!((took(outcome, 0), took(outcome, 1)), (4, 2));
-    });
-    both(&with(Priority::Bypass), &operations, |outcome| {
-        assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 4));
-    });
-}
-
-#[test]
-fn of_equally_near_flits_the_straight_one_wins_then_that_from_the_right() {
-    // To router 10 of 3x4, through router 4: from router 1 straight, from routers 3 and 5 with a
-    // turn there, to the left and to the right. Losers stop at router 4 and go on one by one.
-    let pairs = |sources: &[u32]| -> Vec<(u64, Operation)> {
-        sources.iter().map(|&source| (0, unicast(source, 10))).collect()
-    };
-    for priority in [Priority::Local, Priority::Bypass] {
-        let settings = Settings { priority, ..turning(3, 4) };
-        both(&settings, &pairs(&[1, 3, 5]), |outcome| {
-            assert_eq!(took(outcome, 0), 2, "straight");
-            assert_eq!(took(outcome, 1).min(took(outcome, 2)), 4);
-        });
-        both(&settings, &pairs(&[3, 5]), |outcome| {
-            assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 4), "3 turns to the left");
-        });
-    }
-}
-
-#[test]
-fn a_flit_that_turns_and_one_that_does_not_share_an_input() {
-    // Along a row of 4x3, 0 > 9 turns at router 1. 1 > 3 has another input and output there.
-    both(&turning(4, 3), &[(0, unicast(0, 9)), (0, unicast(1, 3))], |outcome| {
-        assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 2));
-    });
-    // 0 > 3 loses the output to the east of router 1 to 1 > 10, and stops there.
-    both(&turning(4, 3), &[(0, unicast(0, 3)), (0, unicast(1, 10))], |outcome| {
-        assert_eq!((took(outcome, 0), took(outcome, 1)), (4, 2));
-    });
-    let bypass = Settings { priority: Priority::Bypass, ..turning(4, 3) };
-    both(&bypass, &[(0, unicast(0, 3)), (0, unicast(1, 10))], |outcome| {
-        assert_eq!((took(outcome, 0), took(outcome, 1)), (2, 3));
-    });
-}
-
-#[test]
-fn an_output_idles_for_a_flit_that_stopped_earlier() {
-    // Along the last column of 5x5: 4 > 24 stops at router 9, where 9 > 14 is buffered. Its request
-    // is nearer to router 19 than 15 > 24, which turns there and stops although the output idles.
-    let operations = [(0, unicast(4, 24)), (0, unicast(9, 14)), (0, unicast(15, 24))];
-    both(&turning(5, 5), &operations, |outcome| {
-        assert_eq!([0, 1, 2].map(|tag| took(outcome, tag)), [6, 2, 4]);
-    });
-    both(&turning(5, 5), &operations[1..], |outcome| {
-        assert_eq!([0, 1].map(|tag| took(outcome, tag)), [2, 2]);
-    });
-}
-
-#[test]
-fn turns_are_refused_where_no_flit_can_pass() {
-    let one = Settings { bypass_turns: true, ..Settings::new(4, 4) };
-    let message = one.check().unwrap_err().to_string();
-    assert!(message.contains("passes no router") && message.contains("hpc_max"), "{message}");
-    let message = FullyConnected::new(&turning(4, 4), false).err().unwrap().to_string();
-    assert!(message.contains("fully connected") && message.contains("bypass_turns"), "{message}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ prop_compose! {
         columns in 2..=across,
         rows in 2..=across,
         hops_per_cycle in 1..=8_u32,
-        (priority, yx, turns) in (priority(), any::<bool>(), any::<bool>()),
+        (priority, yx, turns, forks) in (priority(), any::<bool>(), any::<bool>(), any::<bool>()),
         (fan_out, fan_in, merge) in (fan_out(), fan_in(), merge()),
         (arbiter, hold) in (arbiter(), hold()),
         classes in vec(class(), 1..=3),
@@ -96,6 +96,9 @@ prop_compose! {
             let interval = settings.preset_cycles() + 1 + interval;
             settings.fan_out = FanOut::Complete { interval };
         }
+        let collective = settings.tree().is_some() || fan_in != FanIn::Unicasts;
+        let slots = matches!(fan_out, FanOut::Complete { .. });
+        settings.collective_turns = forks && settings.bypass_turns && collective && !slots;
         settings.split_vcs &= settings.classes.iter().all(|class| class.vcs >= 3);
         let private = settings.tree() == Some(Tree::Private);
         settings.art_entries = more_entries + if private { 4 } else { settings.nodes() };
@@ -190,7 +193,10 @@ fn rules_equal_names(case: &Case) {
                 FanIn::Greedy => FanIn::Unicasts,
                 other => other,
             };
+            let collective_turns = case.settings.collective_turns
+                && (case.settings.tree().is_some() || fan_in != FanIn::Unicasts);
             let settings = Settings { priority, fan_in, hold: None, ..case.settings.clone() };
+            let settings = Settings { collective_turns, ..settings };
             let (_, mut fabric) = engines(&settings).pop().unwrap();
             run(&mut *fabric, &case.operations, 200_000)
         };
@@ -213,6 +219,7 @@ fn turns_change_no_other_path(case: &Case) {
     let hops_per_cycle = case.settings.hops_per_cycle.max(2);
     let outcome = |bypass_turns: bool| {
         let settings = Settings { hops_per_cycle, bypass_turns, ..case.settings.clone() };
+        let settings = Settings { collective_turns: false, ..settings };
         let (_, mut fabric) = engines(&settings).pop().unwrap();
         run(&mut *fabric, &operations, 200_000)
     };

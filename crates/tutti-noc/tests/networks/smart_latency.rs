@@ -4,7 +4,9 @@ use super::common::{
     Operation, broadcast, collective, combining, engines, greedy, reduction, run, slotted, smart,
     unicast,
 };
-use tutti_noc::smart::{Arrival, FanIn, FullyConnected, NodeSet, Priority, Settings, Tree};
+use tutti_noc::smart::{
+    Arrival, Combine, FanIn, FanOut, FullyConnected, NodeSet, Priority, Settings, Tree,
+};
 
 const LIMIT: u64 = 100_000;
 
@@ -140,6 +142,41 @@ fn collectives_with_turns_take_as_long_as_without() {
         let combining = combining(fan_in, Priority::Bypass);
         let settings = Settings { bypass_turns: true, ..combining };
         last_of_all(&settings, |node| reduction(64, node), |_| 4);
+    }
+}
+
+#[test]
+fn collectives_that_turn_take_as_long_as_unicasts_that_turn() {
+    // Copies of a tree cross no link twice, so nothing delays the one for the farthest node.
+    for hops_per_cycle in [2, 3, 5, 8] {
+        let turning = Settings { hops_per_cycle, bypass_turns: true, ..Settings::new(5, 4) };
+        let turning = Settings { collective_turns: true, ..turning };
+        for settings in variants(&turning) {
+            let shared = Settings { fan_out: FanOut::Greedy(Tree::Shared), ..settings.clone() };
+            let last = |node| cycles_with_turns(&shared, farthest(&shared, node));
+            last_of_all(&shared, |node| broadcast(20, node), last);
+            let private = Settings { fan_out: FanOut::Greedy(Tree::Private), ..settings.clone() };
+            let from_corner = cycles_with_turns(&private, (4, 3));
+            let last = |node| {
+                let corner = corner(&private, node);
+                cycles_with_turns(&private, distance(&private, node, corner)) + from_corner
+            };
+            last_of_all(&private, |node| broadcast(20, node), last);
+            // A single response is a unicast.
+            for fan_in in [FanIn::Greedy, FanIn::Complete] {
+                let settings = Settings { fan_in, ..settings.clone() };
+                let last =
+                    |node| cycles_with_turns(&settings, distance(&settings, node, 19 - node));
+                let one = |node| Operation::Reduce {
+                    to: 19 - node,
+                    members: vec![(node, 0)],
+                    class: 0,
+                    combine: Combine::Count,
+                    held: None,
+                };
+                last_of_all(&settings, one, last);
+            }
+        }
     }
 }
 

@@ -84,9 +84,17 @@ def bars(timeline: pl.DataFrame) -> list[Bar]:
     Raises:
         ReportError: Columns are missing.
     """
+    return [Bar(*row) for row in ordered_bars(timeline).iter_rows()]
+
+
+def ordered_bars(timeline: pl.DataFrame) -> pl.DataFrame:
+    """Returns the columns of :class:`Bar`, by rank, channel and time.
+
+    Raises:
+        ReportError: Columns are missing.
+    """
     timeline = _checked(timeline, _BAR_COLUMNS, "timeline")
-    ordered = timeline.select(_BAR_COLUMNS).sort("rank", "channel", "start_ps", maintain_order=True)
-    return [Bar(*row) for row in ordered.iter_rows()]
+    return timeline.select(_BAR_COLUMNS).sort("rank", "channel", "start_ps", maintain_order=True)
 
 
 def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
@@ -95,11 +103,20 @@ def arrows(messages: pl.DataFrame | None) -> list[Arrow]:
     Raises:
         ReportError: Columns are missing.
     """
+    ordered = ordered_arrows(messages)
+    return [] if ordered is None else [Arrow(*row) for row in ordered.iter_rows()]
+
+
+def ordered_arrows(messages: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Returns the columns of :class:`Arrow`, by send time; None without messages.
+
+    Raises:
+        ReportError: Columns are missing.
+    """
     if messages is None:
-        return []
+        return None
     messages = _checked(messages, ARROW_COLUMNS, "message frame")
-    ordered = messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
-    return [Arrow(*row) for row in ordered.iter_rows()]
+    return messages.select(ARROW_COLUMNS).sort("sent_ps", "source", "destination", "index")
 
 
 def picture(

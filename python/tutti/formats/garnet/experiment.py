@@ -64,6 +64,17 @@ class GarnetInput:
         return self.given.settings.link_width_bits // 8
 
     @property
+    def router_vcs(self) -> list[int]:
+        """VCs per vnet of each router."""
+        own, other = self.network.router_vcs, self.given.settings.vcs_per_vnet
+        return [own.get(router, other) for router in range(self.network.routers)]
+
+    @property
+    def most_vcs(self) -> int:
+        """The most VCs per vnet."""
+        return max(self.router_vcs)
+
+    @property
     def rate(self) -> str:
         """The rate of a link."""
         return link_rate(self.flit, self.cycle_ps)
@@ -196,12 +207,14 @@ def _tables(found: GarnetInput, name: str) -> tuple[dict[str, Any], Topology | N
     mesh = _mesh(merged, routes)
     topology, graph = topology_table(merged, routes, mesh, name)
     router = {**_router(merged), **({} if mesh is None else _ports(merged))}
+    smaller = _smaller_routers(merged, "router" if mesh is None else "npu")
     traffic = _traffic(merged)
     return {
         "cycle": merged.cycle,
         "flit": f"{merged.flit} B",
         "topology": topology,
         "router": router,
+        **({"routers": smaller} if smaller else {}),
         "traffic": traffic[0] if len(traffic) == 1 else traffic,
     }, graph
 
@@ -303,13 +316,41 @@ def _router(found: GarnetInput) -> dict[str, Any]:
         expected = f"{data}, as buffers_per_data_vc, for control messages of several flits"
         raise found.given.refused("buffers_per_ctrl_vc", expected)
     return {
-        "vcs": settings.vcs_per_vnet * len(vnets),
+        "vcs": found.most_vcs * len(vnets),
         "buffer": control if 2 not in vnets else data if vnets == [2] else max(data, control),
         "routing_delay": depth - 1,
         "traversal_delay": 0,
         "speculation": {},
         "wait_for_tail_credit": True,
     }
+
+
+def _smaller_routers(found: GarnetInput, prefix: str) -> list[dict[str, Any]]:
+    """Returns an entry for each number of VCs below the largest.
+
+    In Garnet a VC of a vnet is one of those of the receiving router, and the same for both
+    directions of the link to a controller.
+
+    Args:
+        found: The network.
+        prefix: What precedes the number of a router in its name.
+    """
+    routers: dict[int, list[int]] = {}
+    for router, vcs in enumerate(found.router_vcs):
+        if vcs < found.most_vcs:
+            routers.setdefault(vcs, []).append(router)
+    fewer = {router for group in routers.values() for router in group}
+    ejects = [link for link in found.network.ext_links if link.router in fewer]
+    if ejects:
+        found.remarks.append(
+            f"{len(ejects)} nodes at routers with fewer VCs receive on {found.most_vcs} VCs per "
+            "vnet, in Garnet on those of their router; they store no flits, so this only matters "
+            "where tail credits limit ejection"
+        )
+    return [
+        {"at": [f"{prefix}{router}" for router in group], "vcs_per_class": vcs}
+        for vcs, group in sorted(routers.items())
+    ]
 
 
 def _ports(found: GarnetInput) -> dict[str, Any]:
@@ -345,7 +386,7 @@ def _traffic(found: GarnetInput) -> list[dict[str, Any]]:
             "pattern": pattern,
             "rate": packets * sizes.get(vnet, control),
             "packet": sizes.get(vnet, control),
-            "vcs": [place * settings.vcs_per_vnet, (place + 1) * settings.vcs_per_vnet - 1],
+            "vcs": [place * found.most_vcs, (place + 1) * found.most_vcs - 1],
         }
         for place, vnet in enumerate(vnets)
     ]

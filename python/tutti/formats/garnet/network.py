@@ -17,6 +17,8 @@ MOST_ROUTERS: Final = 1 << 10
 """Routes are searched between all pairs of routers."""
 MOST_LINKS: Final = 1 << 16
 MOST_CONTROLLERS: Final = 1 << 12
+MOST_VCS: Final = 64
+"""Of a vnet."""
 MOST_WEIGHT: Final = 9_999
 """gem5 takes a sum of weights of 10,000 for an absent path (`INFINITE_LATENCY`)."""
 _MOST_CYCLES: Final = 1 << 20
@@ -29,7 +31,7 @@ _MODELLED: Final = {
         | {"src_cdc", "dst_cdc", "src_serdes", "dst_serdes"}
         | {"ext_cdc", "int_cdc", "ext_serdes", "int_serdes"}
     ),
-    "router": frozenset({"router_id", "latency", "width"}),
+    "router": frozenset({"router_id", "latency", "width", "vcs_per_vnet"}),
 }
 _BRIDGES: Final = frozenset(
     f"{end}_{unit}" for end in ("src", "dst", "ext", "int") for unit in ("cdc", "serdes")
@@ -76,6 +78,7 @@ class GarnetNetwork:
         ext_links: The link of each controller, in the order of the controllers.
         int_links: The links between routers.
         router_cycles: The pipeline depth of all routers, if it is stated.
+        router_vcs: `vcs_per_vnet` of the routers that state it, by number.
     """
 
     source: str
@@ -84,6 +87,7 @@ class GarnetNetwork:
     ext_links: tuple[ExtLink, ...]
     int_links: tuple[IntLink, ...]
     router_cycles: int | None
+    router_vcs: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,6 +105,7 @@ class NetworkBuilder:
     controllers: list[str]
     _routers: dict[int, str] = field(default_factory=dict)
     _cycles: dict[int, str] = field(default_factory=dict)
+    _vcs: dict[int, int] = field(default_factory=dict)
     _ext: dict[int, ExtLink] = field(default_factory=dict)
     _int: dict[tuple[int, int], IntLink] = field(default_factory=dict)
     _unsupported: list[str] = field(default_factory=list)
@@ -116,6 +121,8 @@ class NetworkBuilder:
         self._routers[number] = place.source
         if place.values.get("latency") is not None:
             self._cycles.setdefault(_integer(place, "latency", 1, _MOST_CYCLES), place.source)
+        if place.values.get("vcs_per_vnet") is not None:
+            self._vcs[number] = _integer(place, "vcs_per_vnet", 1, MOST_VCS)
 
     def ext_link(self, place: Place, controller: int, router: int) -> None:
         """Adds the link of a controller."""
@@ -179,6 +186,7 @@ class NetworkBuilder:
             ext_links=tuple(self._ext[n] for n in range(len(self.controllers))),
             int_links=tuple(self._int.values()),
             router_cycles=next(iter(self._cycles), None),
+            router_vcs=self._vcs,
         )
 
     def _cycles_and_weight(self, place: Place) -> tuple[int, int]:
@@ -215,7 +223,8 @@ def unsupported(source: str, lines: list[str]) -> ConfigError:
     return mistake(
         "has settings that tutti does not model:\n  " + "\n  ".join(shown),
         source=source,
-        expected="identical routers, one clock, one flit width, and links for all vnets",
+        expected="routers that differ in vcs_per_vnet only, one clock, one flit width, and links "
+        "for all vnets",
         hint="remove them to simulate the network without their effect",
     )
 

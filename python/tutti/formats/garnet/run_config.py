@@ -170,7 +170,7 @@ def _network(sections: Sections, parameters: Section, flit_bits: int, source: st
     for router in _names(parameters, "routers"):
         section = _section(sections, router, parameters)
         number = integer(section, "router_id", 0, limits.MOST)
-        builder.router(Place(section.place, _values(section, ("latency", "width"), number)))
+        builder.router(Place(section.place, _router_values(section, parameters, number)))
         routers[router] = number
 
     def router_of(link: Section, key: str) -> int:
@@ -187,6 +187,15 @@ def _network(sections: Sections, parameters: Section, flit_bits: int, source: st
         ends = router_of(link, "src_node"), router_of(link, "dst_node")
         builder.int_link(Place(link.place, _values(link, _LINK_KEYS)), *ends)
     return builder.network()
+
+
+def _router_values(section: Section, parameters: Section, number: int) -> dict[str, object]:
+    """Returns what a router states; what it has from the network is omitted."""
+    values = _values(section, ("latency", "width", "vcs_per_vnet", "virt_nets"), number)
+    for key, inherited in (("vcs_per_vnet",) * 2, ("virt_nets", "number_of_virtual_networks")):
+        if section.values.get(key) == parameters.values.get(inherited):
+            values.pop(key, None)
+    return values
 
 
 def _order(sections: Sections, name: str) -> tuple[bool, int, int, str]:

@@ -165,52 +165,50 @@ class LiveRules:
 
     Attributes:
         target: The library, one of :data:`tutti.measured.tune.targets.TARGETS`.
-        races: The races.
-        ruled: Those in which an algorithm won.
         mpi: The MPI library.
+        races: The races that were compared with the default.
+        compared: Default and rules at each size with a rule.
+        written: The files of the rules that hold; empty without any.
     """
 
-    def __init__(
-        self, target: str, races: Sequence[Raced], mpi: Mpi, writer: Writer, *, extend: bool
-    ) -> None:
-        """Stores the races.
+    def __init__(self, target: str, mpi: Mpi, writer: Writer, *, extend: bool) -> None:
+        """Stores what is the same for all races.
 
         Args:
             target: The library.
-            races: The races.
             mpi: The MPI library.
             writer: Writes the rules that hold.
             extend: Whether rules also hold beyond the tuned sizes.
         """
-        self.target, self.races, self.mpi = target, races, mpi
-        self.ruled = [race for race in races if race.choices]
+        self.target, self.mpi = target, mpi
+        self.races: list[Raced] = []
+        self.compared: list[Comparison] = []
+        self.written: list[Written] = []
         self._writer, self._extend = writer, extend
-        self._points = {id(race): points(race.question, race.choices) for race in races}
 
     def confirm(
         self, race: Raced, settings: Settings, done: Callable[[int, int], object] | None = None
     ) -> list[Comparison]:
-        """Compares the default with the rules of all races, at each size with a rule of one.
+        """Compares the default with the rules of a race, at each size with a rule.
 
         Their files are temporary: rules that are not confirmed never reach the output folder.
         """
         here = stay_here(self.mpi.starts, settings.options)
         with common_folder("tune", here=here) as folder:
-            files = replace(self._writer, folder=folder).write(self.target, self._decisions(None))
+            decisions = self._decisions([race], None)
+            files = replace(self._writer, folder=folder).write(self.target, decisions)
             return confirm(
-                race.question, self._points[id(race)], files.variables, self.mpi, settings,
-                done=done,
+                race.question, points(race.question, race.choices), files.variables, self.mpi,
+                settings, done=done,
             )  # fmt: skip
 
-    def finish(self, compared: Sequence[Comparison]) -> list[Written]:
-        """Writes the rules that hold; without any, no files.
-
-        Args:
-            compared: Default and rules at each size with a rule.
-        """
-        if not any(one.holds for one in compared):
-            return []
-        return [self._writer.write(self.target, self._decisions(compared))]
+    def add(self, race: Raced, compared: Sequence[Comparison]) -> None:
+        """Adds a race and the comparisons of its rules, and writes all rules that hold."""
+        self.races.append(race)
+        self.compared += compared
+        if any(one.holds for one in compared):
+            decisions = self._decisions(self.races, self.compared)
+            self.written = [self._writer.write(self.target, decisions)]
 
     @property
     def times(self) -> pl.DataFrame:
@@ -224,29 +222,29 @@ class LiveRules:
         ]  # fmt: skip
         return pl.DataFrame(rows, schema=TIMES, orient="row")
 
-    def _decisions(self, compared: Sequence[Comparison] | None) -> list[TuningDecision]:
-        """Returns the decisions: all, or those that hold."""
+    def _decisions(
+        self, races: Sequence[Raced], compared: Sequence[Comparison] | None
+    ) -> list[TuningDecision]:
+        """Returns the decisions of races: all, or those that hold."""
         decisions = [
-            one for race in self.ruled
-            for one in joined(self._of_race(race, compared))
-        ]  # fmt: skip
+            one for race in races if race.choices for one in joined(_of_race(race, compared))
+        ]
         return extended(decisions) if self._extend else decisions
 
-    def _of_race(
-        self, race: Raced, compared: Sequence[Comparison] | None
-    ) -> Iterator[TuningDecision]:
-        question, chosen = race.question, dict(self._points[id(race)])
-        for one in compared or ():
-            of_race = (one.collective, one.ranks) == (question.collective, question.ranks)
-            if of_race and not one.holds:
-                del chosen[one.size]
-        bounds = sorted({*question.sizes, *self._points[id(race)]})
-        for size, after in itertools.pairwise([*bounds, bounds[-1] + 1]):
-            won = race.winners[max(one for one in question.sizes if one <= size)]
-            algorithm = chosen.get(size)
-            name = algorithm.name if algorithm else OWN
-            yield TuningDecision(
-                question.collective, question.ranks, size, after - 1, name, won.time_ps, MEASURED,
-                best=name, datatype=question.datatype, conditions=race.conditions,
-                forced=algorithm,
-            )  # fmt: skip
+
+def _of_race(race: Raced, compared: Sequence[Comparison] | None) -> Iterator[TuningDecision]:
+    question = race.question
+    chosen = points(question, race.choices)
+    bounds = sorted({*question.sizes, *chosen})
+    for one in compared or ():
+        of_race = (one.collective, one.ranks) == (question.collective, question.ranks)
+        if of_race and not one.holds:
+            del chosen[one.size]
+    for size, after in itertools.pairwise([*bounds, bounds[-1] + 1]):
+        won = race.winners[max(one for one in question.sizes if one <= size)]
+        algorithm = chosen.get(size)
+        name = algorithm.name if algorithm else OWN
+        yield TuningDecision(
+            question.collective, question.ranks, size, after - 1, name, won.time_ps, MEASURED,
+            best=name, datatype=question.datatype, conditions=race.conditions, forced=algorithm,
+        )  # fmt: skip

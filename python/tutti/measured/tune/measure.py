@@ -51,6 +51,9 @@ SEVERAL_HOSTS = re.compile(r", (\d+) hosts, rank 0 on ")
 ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
 """Their root starts the next of several back-to-back calls before other ranks finish one."""
 
+LONG = 256 << 10
+"""Size in bytes above which one call takes long enough to be timed alone."""
+
 _NOT_REAL = frozenset({"in_network"})
 """Algorithms that the network reduces for: no MPI library runs on such a network."""
 
@@ -286,7 +289,6 @@ def by_measurement(
     """
     from tutti.mpi.bench import BenchCandidate
 
-    settings = settings_for(question, settings)
     laid_out = {one.name: one for name in names if (one := _laid_out(name, question, strict=True))}
     # Messages of the MPI library cannot be delayed.
     own = [] if settings.distance is not None else [BenchCandidate("own")]
@@ -302,11 +304,6 @@ def by_measurement(
     return _some(rows, question)
 
 
-def settings_for(question: Question, settings: Settings) -> Settings:
-    """Returns settings for a collective: blocks of rooted ones have one call."""
-    return replace(settings, each=1) if question.collective in ROOTED else settings
-
-
 def right_blocks(
     question: Question,
     mpi: Mpi,
@@ -316,14 +313,48 @@ def right_blocks(
 ) -> pl.DataFrame:
     """Measures candidates, as :func:`tutti.mpi.bench.measure` does.
 
+    Blocks of rooted collectives have one call, and so have those above :data:`LONG`, in a run of
+    their own: ten calls of 16 MiB take so long that a comparison would take minutes.
+
     Raises:
         BenchError: The run failed, or a result was wrong.
     """
+    if not isinstance(chosen, Mapping):
+        chosen = dict.fromkeys(question.sizes, chosen)
+    if question.collective in ROOTED:
+        settings = replace(settings, each=1)
+    parts = [(dict(chosen), settings)]
+    if settings.each > 1 and settings.distance is None:
+        short, long = ({size: listed for size, listed in chosen.items() if (size > LONG) is is_long}
+                       for is_long in (False, True))  # fmt: skip
+        parts = [(short, settings), (long, replace(settings, each=1))]
+    frames: list[pl.DataFrame] = []
+    cases = sum(map(len, chosen.values()))
+    for part, how in parts:
+        if not part:
+            continue
+        share = sum(map(len, part.values())) / cases
+        before = sum(map(len, frames))
+
+        def advance(more: int, total: int, before: int = before, share: float = share) -> None:
+            if done is not None:
+                done(before + more, round(total / share))
+
+        frames.append(_blocks(question, mpi, how, part, advance))
+    return pl.concat(frames)
+
+
+def _blocks(
+    question: Question,
+    mpi: Mpi,
+    settings: Settings,
+    chosen: Mapping[int, Sequence[BenchCandidate]],
+    done: Callable[[int, int], object],
+) -> pl.DataFrame:
     from tutti.mpi.bench import Benchmark, measure
     from tutti.mpi.errors import BenchError
 
-    sizes = list(chosen) if isinstance(chosen, Mapping) else question.sizes
-    benchmark = Benchmark(question.collective, question.ranks, sizes, question.datatype)
+    benchmark = Benchmark(question.collective, question.ranks, list(chosen), question.datatype)
     frame = measure(mpi, benchmark, chosen, settings, done=done)
     if frame["wrong"].sum():
         message = f"results of {question.collective} on {question.ranks} ranks were wrong"

@@ -16,6 +16,7 @@ MPICH 5.0.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,8 @@ _FLAT = {
 _FOLDING = frozenset({"all_reduce", "reduce", "reduce_scatter"})
 _COUNTED = frozenset({"all_reduce", "reduce"})
 """Collectives with the condition is_op_built_in: for others MPICH aborts the job."""
+_OF_COMMUNICATOR = re.compile(r"comm_|is_node_consecutive=|algorithm=|composition=|.*=any$")
+"""Keys that are no conditions on a call."""
 _START = b'{"collective='
 _LIBRARIES = ("libmpi.so*", "libmpi_abi.so*", "libmpich*.so*", "libmpi.*dylib")
 
@@ -247,27 +250,36 @@ def _by_nodes(
     return fewer | {f"comm_avg_ppn<={each}": rules, "comm_avg_ppn=any": before}
 
 
-def _of_ranks(tree: Tree, ranks: int) -> Tree:
+def _of_ranks(tree: Tree, ranks: int, *, is_call: bool = False) -> Tree:
     """Returns the tree for this number of ranks, without conditions on ranks.
 
-    Below a condition on sizes MPICH takes ``comm_size<8`` for ``comm_size<=8``.
+    MPICH evaluates conditions on the communicator when it creates one, up to the first condition on
+    a call, and there ``comm_size<8`` has its meaning. From that condition on each call evaluates
+    all, and takes ``comm_size<8`` for ``comm_size<=8``.
+
+    Args:
+        tree: The conditions.
+        ranks: The number of ranks.
+        is_call: Whether a condition on a call precedes them.
     """
     kept: Tree = {}
     for key, below in tree.items():
-        holds = _holds(key, ranks)
+        is_call = is_call or not _OF_COMMUNICATOR.match(key)
+        holds = _holds(key, ranks, is_call=is_call)
         if holds is False:
             continue
+        found = _of_ranks(below, ranks, is_call=is_call)
         if holds is None:
-            kept[key] = _of_ranks(below, ranks)
+            kept[key] = found
             continue
         if not kept:
-            return _of_ranks(below, ranks)
-        kept["comm_size=any"] = _of_ranks(below, ranks)
+            return found
+        kept["comm_size=any"] = found
         break
     return kept
 
 
-def _holds(key: str, ranks: int) -> bool | None:
+def _holds(key: str, ranks: int, *, is_call: bool) -> bool | None:
     """Whether a condition on the number of ranks is met; None for other conditions."""
     name, sign, value = next(
         (key.partition(sign) for sign in ("<=", "<", "=") if sign in key), (key, "", "")
@@ -276,7 +288,7 @@ def _holds(key: str, ranks: int) -> bool | None:
         return None
     if value in {"any", "pow2"}:
         return value == "any" or ranks & (ranks - 1) == 0
-    return ranks <= int(value) if sign == "<=" else ranks < int(value)
+    return ranks <= int(value) if sign == "<=" or is_call else ranks < int(value)
 
 
 def _by_sizes(

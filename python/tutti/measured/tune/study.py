@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -20,7 +19,6 @@ from tutti.measured.tune.measure import (
     cautions,
     fastest,
     notations,
-    settings_for,
 )
 from tutti.measured.tune.mpich import stock_for
 from tutti.measured.tune.nodes import placement_cautions
@@ -100,7 +98,7 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
         ConfigError: The output folder cannot be created.
         TuningError: Nothing can be written for a library that was named.
     """
-    study = Study[pl.DataFrame](output, extra=None)
+    study = Study[pl.DataFrame](output, "case", extra=None)
     others = [target for target in tuning.targets if target not in tuning.live]
     machine = tuning.machine.name if tuning.machine else None
     stock = None
@@ -115,14 +113,19 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
         written, left = write_all(
             times, others, writer, extend=tuning.extend, least_gain=tuning.least_gain
         )
+    compared = 0
     for target in tuning.live:
-        written += _live(study, tuning, target, writer)
+        if not study.is_interrupted:
+            rules = _live(study, tuning, target, writer)
+            written += rules.written
+            compared += len(rules.races)
     if others:
         study.present(tuning_view(written, times))
     for files in written:
         where = files.path or files.shell
         use = f"tutti mpi exec --plan {where} -- ..." if files.target == "plan" else ""
         wrote(where, note=f"; use it with `{use or f'. {files.shell}'}`", wrap=True)
+    study.end(compared, len(tuning.live) * len(tuning.questions))
     _report(left, strict=tuning.strict)
     return written
 
@@ -141,39 +144,64 @@ def _report(left: Mapping[str, TuningError], *, strict: bool) -> None:
             remark(f"hint: {error.hint}")
 
 
-def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Writer) -> list[Written]:
-    """Measures the algorithms of the MPI library, and writes rules for those that are faster."""
+def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Writer) -> LiveRules:
+    """Measures the algorithms of the MPI library, and writes rules for those that are faster.
+
+    The files are written after each collective, so that a job that reaches its time limit has the
+    rules up to there.
+    """
     if tuning.mpi is None:
-        return []
-    mpi, machine = tuning.mpi, tuning.machine if tuning.by == "both" else None
+        raise AssertionError
+    mpi = tuning.mpi
     built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
-    races = []
-    for question in tuning.questions:
-        raced_here = partial(raced, question, mpi, settings_for(question, tuning.settings), machine,
-                       only=tuning.algorithms)  # fmt: skip
-        label = f"{_label(question)}: algorithms of {mpi}"
-        races.append(study.measured(label, lambda done, race=raced_here: race(done=done)))  # type: ignore[misc] # mypy infers no lambda with a default
-    if not any(race.names for race in races):
-        remark(f"nothing for {target}: {mpi} has none of the named algorithms"
-               + earlier(writer.clear(target)))  # fmt: skip
-        return []
-    rules = LiveRules(target, races, mpi, writer, extend=tuning.extend)
-    compared: list[Comparison] = []
-    for race in rules.ruled:
-        settings = settings_for(race.question, tuning.settings)
-        compared += study.measured(
-            f"{_label(race.question)}: default and rules", partial(rules.confirm, race, settings)
-        )
-    study.present(live_view(rules, compared))
-    for race in races:
+    rules = LiveRules(target, mpi, writer, extend=tuning.extend)
+    try:
+        for question in tuning.questions:
+            _compare(study, tuning, question, rules)
+    except KeyboardInterrupt:
+        study.is_interrupted = True
+    _report_live(study, tuning, rules, writer)
+    return rules
+
+
+def _report_live(
+    study: Study[pl.DataFrame], tuning: Tuning, rules: LiveRules, writer: Writer
+) -> None:
+    """Shows the comparisons, and removes the files of an earlier tuning if no rule holds."""
+    target, removed = rules.target, ""
+    if not rules.written and not study.is_interrupted:
+        removed = earlier(writer.clear(target))
+    if not any(race.names for race in rules.races):
+        if not study.is_interrupted:
+            remark(f"nothing for {target}: {rules.mpi} has none of the named algorithms{removed}")
+        return
+    study.present(live_view(rules))
+    for race in rules.races:
         _report_late(race.question, race.late)
         placed = placement_cautions([race.conditions], race.question.ranks, tuning.ranks_per_node)
         for caution in placed:
             remark(caution)
-    written = rules.finish(compared)
-    if not written and (removed := writer.clear(target)):
-        remark(f"{target}: no rules{earlier(removed)}")
-    return written
+    if removed:
+        remark(f"{target}: no rules{removed}")
+
+
+def _compare(
+    study: Study[pl.DataFrame], tuning: Tuning, question: Question, rules: LiveRules
+) -> None:
+    """Races the algorithms of the library, and compares the default with the rules of the race."""
+    machine = tuning.machine if tuning.by == "both" else None
+    race = study.measured(
+        f"{_label(question)}: algorithms of {rules.mpi}",
+        lambda done: raced(question, rules.mpi, tuning.settings, machine, only=tuning.algorithms,
+                           done=done),
+    )  # fmt: skip
+    compared: list[Comparison] = []
+    if race.choices:
+        compared = study.measured(
+            f"{_label(question)}: default and rules",
+            lambda done: rules.confirm(race, tuning.settings, done),
+        )
+    rules.add(race, compared)
 
 
 def _times(study: Study[pl.DataFrame], tuning: Tuning, question: Question) -> pl.DataFrame:

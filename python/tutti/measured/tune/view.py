@@ -121,13 +121,9 @@ COMPARED: tuple[Column[Comparison], ...] = (
 """The quantities of a comparison; the gain is the share of the default's time that rules save."""
 
 
-def live_view(rules: LiveRules, compared: Sequence[Comparison]) -> View:
-    """Returns what a tuning of a live MPI library shows: default and rules at each ruled size.
-
-    Args:
-        rules: The rules and the races that led to them.
-        compared: Default and rules at each size with a rule.
-    """
+def live_view(rules: LiveRules) -> View:
+    """Returns what a tuning of a live MPI library shows: default and rules at each ruled size."""
+    compared = rules.compared
     sizes = sum(len(race.winners) for race in rules.races)
     blocks = sum(race.blocks for race in rules.races)
     grid = sum(race.grid for race in rules.races)

@@ -193,7 +193,7 @@ class Network:
         # Whether links are narrow depends on clocks, which need the names of routers.
         plain = self.router.core_settings(ranges, self.seed)
         names = self._build_with(plain, narrow_links=True).router_names()
-        buffers = buffers_of(names, self.router, self.routers) if self.routers else None
+        buffers = buffers_of(names, self.router, self.routers, ranges) if self.routers else None
         clocks = clocks_of(names, self.cycle_ps, self.clocks) if self.clocks else None
         return self._build_with(self.router.core_settings(ranges, self.seed, buffers, clocks))
 

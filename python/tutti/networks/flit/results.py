@@ -295,8 +295,8 @@ class NocRun:
             for sent in map(self.sent.__getitem__, ports)
             for _ in range(vcs)
         ]
-        own = [made.vcs for made in self._made.channels()] if means else []
-        exists = [vc < own[channel] for channel in ports for vc in range(vcs)]
+        own = [set(made.vc_numbers) for made in self._made.channels()] if means else []
+        exists = [vc in own[channel] for channel in ports for vc in range(vcs)]
         found = pl.DataFrame(
             {
                 "router": [name[0] for name in names],
@@ -340,8 +340,8 @@ class NocRun:
         schema = {"vc": pl.UInt32, "flits": pl.UInt64}
         busy = pl.col("flits") * pl.col("cycles_per_flit") / self.window
         found = each.hstack(pl.DataFrame(counts, schema=schema))
-        own = [made.vcs for made in self._made.channels()] if sent else []
-        exists = [vc < most for most in own for vc in range(vcs)]
+        own = [set(made.vc_numbers) for made in self._made.channels()] if sent else []
+        exists = [vc in numbers for numbers in own for vc in range(vcs)]
         found = found.filter(pl.Series(exists, dtype=pl.Boolean))
         return found.with_columns(utilisation=busy).drop("cycles_per_flit")
 
@@ -397,16 +397,16 @@ class NocRun:
         buffers = memoryview(self._result.vc_occupancy).cast("H")
         sent = memoryview(self._result.vc_sent).cast("H")
 
-        own = self._made.channels()[channel].vcs
+        own = self._made.channels()[channel].vc_numbers
 
         def rows(values: memoryview[int], index: int, count: int) -> list[int]:
             firsts = ((sample * count + index) * vcs for sample in range(samples))
-            return [value for first in firsts for value in values[first : first + own]]
+            return [values[first + vc] for first in firsts for vc in own]
 
         return pl.DataFrame(
             {
-                "cycle": [time for time in self.look_times for _ in range(own)],
-                "vc": list(range(own)) * samples,
+                "cycle": [time for time in self.look_times for _ in own],
+                "vc": own * samples,
                 "flits": rows(buffers, port, len(ports)),
                 "sent": rows(sent, channel, len(pairs)),
             },

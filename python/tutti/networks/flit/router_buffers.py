@@ -13,33 +13,57 @@ if TYPE_CHECKING:
 
 
 def buffers_of(
-    names: Sequence[str], router: Router, smaller: Sequence[RouterBuffers]
+    names: Sequence[str],
+    router: Router,
+    smaller: Sequence[RouterBuffers],
+    classes: Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """Returns the VCs of each router, and the flits that each of their buffers holds.
+    """Returns a bit for each VC of each router, and the flits that each of their buffers holds.
 
     Args:
         names: Names of all routers.
         router: The parameters of all routers, which have the most VCs and the largest buffers.
         smaller: Routers with fewer VCs or smaller buffers.
+        classes: The first and the last VC of each traffic class.
 
     Raises:
         NocError: No router has a name, a router is named by two entries, or an entry has more VCs
             or larger buffers than `router`.
     """
     found = [
-        (_at_most(entry.vcs, "vcs", router.vcs, number),
-         _at_most(entry.buffer, "buffer", router.buffer, number))
+        (_vcs(entry, router, classes, number),
+         _at_most(entry.buffer, "buffer", router.buffer, f"`router.buffer` is {router.buffer}",
+                  number))
         for number, entry in enumerate(smaller)
     ]  # fmt: skip
     chosen = entry_of_each(names, smaller, "routers")
-    full = (router.vcs, router.buffer)
+    full = (_first(router.vcs), router.buffer)
     return [full if number is None else found[number] for number in chosen]
 
 
-def _at_most(value: int | None, name: str, most: int, number: int) -> int:
+def _vcs(
+    entry: RouterBuffers, router: Router, classes: Sequence[tuple[int, int]], number: int
+) -> int:
+    """Returns a bit for each VC of the routers of an entry."""
+    if entry.vcs_per_class is None:
+        reason = f"`router.vcs` is {router.vcs}"
+        return _first(_at_most(entry.vcs, "vcs", router.vcs, reason, number))
+    most = max(last - first + 1 for first, last in classes)
+    reason = f"the traffic classes have {most} VCs or fewer"
+    each = _at_most(entry.vcs_per_class, "vcs_per_class", most, reason, number)
+    vcs = 0
+    for first, last in classes:
+        vcs |= _first(min(each, last - first + 1)) << first
+    return vcs
+
+
+def _first(vcs: int) -> int:
+    return (1 << vcs) - 1
+
+
+def _at_most(value: int | None, name: str, most: int, reason: str, number: int) -> int:
     if value is None:
         return most
     if value > most:
-        expected = f"1 to {most}, as `router.{name}` is {most}"
-        raise refused(f"`{name}` is {value}", "routers", number, expected)
+        raise refused(f"`{name}` is {value}", "routers", number, f"1 to {most}, as {reason}")
     return value

@@ -97,7 +97,8 @@ class Router(RouterParameters):
         Args:
             classes: The first and the last VC of each traffic class.
             seed: Seed of the random numbers.
-            buffers: VCs and buffer depth of each router; `None` if all have the same.
+            buffers: VCs (a bit for each) and buffer depth of each router; `None` if all have the
+                same.
             clocks: Number, period in ps and cycles of the synchroniser of each router's clock;
                 `None` if all have that of the network.
         """
@@ -124,6 +125,13 @@ class RouterBuffers:
     vcs: int | None = key(
         None, ge=1, le=64, description="VCs of each port; if absent, those of `router`."
     )
+    vcs_per_class: int | None = key(
+        None,
+        ge=1,
+        le=64,
+        description="Instead of `vcs`: VCs of each port for each traffic class, the first ones of "
+        "its range.",
+    )
     buffer: int | None = key(
         None,
         ge=1,
@@ -132,10 +140,13 @@ class RouterBuffers:
     )
 
     def __post_init__(self) -> None:
-        """Refuses values out of range."""
+        """Refuses values out of range, and numbers of VCs that are stated twice."""
         for name, value, least, most in beyond_bounds(self):
             message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
             raise NocError(message, kind="out_of_range", fields={"what": name})
+        if None not in {self.vcs, self.vcs_per_class}:
+            message = "`vcs` and `vcs_per_class` are both given: expected one of them"
+            raise NocError(message, kind="router_buffers")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,6 +46,11 @@ class SmartMesh:
         description="Unicasts also pass the router where they turn (SMART_2D), so a path has up "
         "to `hpc_max` hops in both dimensions. Else paths end at turns (SMART_1D).",
     )
+    collective_turns: bool | None = key(
+        None,
+        description="With `bypass_turns`: multicasts also fork, and responses are combined, on "
+        "paths that turn. Else their paths lie along one dimension.",
+    )
     priority: str | None = key(
         None,
         description="Arbitration between path requests for a port. `local`: the nearer router "

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutti.training.capture.grid import Grid
 from tutti.training.errors import CaptureError
@@ -14,10 +14,12 @@ from tutti.view.quantity import format_size, plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tutti.training.capture.record import Group, Operator, Role
+    from tutti.training.capture.record import Exchange, Group, Operator, Role
 
 __all__ = ["Assignment", "Totals", "check_messages"]
 
+_APART = 1 << 31
+"""The tag of messages that stand for an all-reduce."""
 _ALIKE = 0.01
 """The largest difference of FLOPs or bytes of ranks of one role."""
 
@@ -27,7 +29,7 @@ class Assignment:
     """The captured role of each rank: that of the captured rank with the same digits.
 
     The digits that count are those in which captured ranks differ from the first one or from the
-    ranks with which they exchange messages.
+    ranks with which they exchange messages. Roles that name their ranks precede the others.
 
     Attributes:
         world: The number of ranks.
@@ -44,23 +46,55 @@ class Assignment:
         Raises:
             CaptureError: The groups do not fit into a grid.
         """
-        groups = [group for role in self.roles for group in role.groups]
-        first = self.roles[0].rank
-        peers = {peer for role in self.roles for peer in role.peers}
-        pairs = [tuple(sorted((role.rank, peer))) for role in self.roles for peer in role.peers]
-        if len(self.roles) < self.world:
-            pairs += [(first, role.rank) for role in self.roles if role.rank not in {first, *peers}]
-        ranks = [group.ranks for group in groups]
-        spans = _spans(pairs, ranks, self.world)
-        names = {group.ranks: group.name for group in groups}
-        return Grid.of(self.world, [*ranks, *spans], names)
+        names = {group.ranks: group.name for role in self.roles for group in role.groups}
+        return Grid.of(self.world, self._spanning[0], names)
+
+    @cached_property
+    def _placed(self) -> list[Role]:
+        """The roles whose ranks follow from digits."""
+        return [role for role in self.roles if not role.ranks]
+
+    @cached_property
+    def _named(self) -> dict[int, int]:
+        """The number of the role of ranks that a role names."""
+        return {rank: number for number, role in enumerate(self.roles) for rank in role.ranks}
+
+    @property
+    def apart(self) -> frozenset[tuple[int, ...]]:
+        """The groups of two ranks that no mesh with the other groups has.
+
+        Megatron's group of the first and the last stage, which tie their embeddings, is one.
+        """
+        return self._spanning[1]
+
+    @cached_property
+    def _spanning(self) -> tuple[list[tuple[int, ...]], frozenset[tuple[int, ...]]]:
+        """The groups and pairs of ranks that span dimensions, and groups of two that do not."""
+        groups = [group.ranks for role in self.roles for group in role.groups]
+        placed = self._placed
+        first = placed[0].rank
+        peers = {peer for role in placed for peer in role.peers}
+        pairs = [tuple(sorted((role.rank, peer))) for role in placed for peer in role.peers]
+        if len(placed) < self.world:
+            pairs += [(first, role.rank) for role in placed if role.rank not in {first, *peers}]
+        every = [*groups, *_spans(pairs, groups, self.world)]
+        spanning = [ranks for ranks in every if len(ranks) != 2]
+        if _fits(self.world, every) or not _fits(self.world, spanning):
+            return every, frozenset()
+        apart = set()
+        for ranks in dict.fromkeys(ranks for ranks in every if len(ranks) == 2):
+            if _fits(self.world, [*spanning, ranks]):
+                spanning.append(ranks)
+            else:
+                apart.add(ranks)
+        return spanning, frozenset(apart)
 
     @cached_property
     def distinct(self) -> int:
         """The digits in which roles differ, a bit each."""
-        first = self.roles[0].rank
+        first = self._placed[0].rank
         mask = 0
-        for role in self.roles:
+        for role in self._placed:
             mask |= self.grid.distance(first, role.rank)
             for peer in role.peers:
                 mask |= self.grid.distance(role.rank, peer)
@@ -68,7 +102,8 @@ class Assignment:
 
     @cached_property
     def _by_key(self) -> dict[tuple[int, ...], int]:
-        return {self._key(role.rank): number for number, role in enumerate(self.roles)}
+        placed = enumerate(self.roles)
+        return {self._key(role.rank): number for number, role in placed if not role.ranks}
 
     def _key(self, rank: int) -> tuple[int, ...]:
         digits = enumerate(self.grid.digits_of(rank))
@@ -76,14 +111,37 @@ class Assignment:
 
     def of(self, rank: int) -> int | None:
         """Returns the number of the role of a rank; None if no captured rank has it."""
-        return self._by_key.get(self._key(rank))
+        named = self._named.get(rank)
+        return self._by_key.get(self._key(rank)) if named is None else named
+
+    def parts(self, role: Role, one: Exchange | None) -> tuple[Exchange | None, ...]:
+        """Returns the exchanges of an operator: messages in place of an apart all-reduce.
+
+        A ring of two ranks sends the payload once in each direction, too.
+
+        Raises:
+            CaptureError: The ranks of another collective are not those of a mesh.
+        """
+        if one is None or one.peer is not None:
+            return (one,)
+        ranks = role.groups[one.group].ranks
+        if ranks not in self.apart:
+            return (one,)
+        if one.collective != "all_reduce":
+            message = (f"rank {role.rank} calls {one.collective} in a group of the ranks "
+                       f"{ranks[0]} and {ranks[1]}")  # fmt: skip
+            raise CaptureError(f"{message}: expected the ranks of a mesh, or an all_reduce",
+                               kind="groups")  # fmt: skip
+        peer = next(rank for rank in ranks if rank != role.rank)
+        return tuple(replace(one, collective=name, peer=peer, tag=_APART)
+                     for name in ("send", "recv"))  # fmt: skip
 
     def missing(self) -> Iterator[int]:
         """Yields the first rank of each role that is not captured."""
         seen = set(self._by_key)
         for rank in range(self.world):
             key = self._key(rank)
-            if key not in seen:
+            if key not in seen and rank not in self._named:
                 seen.add(key)
                 yield rank
 
@@ -103,6 +161,14 @@ class Assignment:
                                    fields={"rank": rank})  # fmt: skip
             found.append(number)
         return found
+
+
+def _fits(world: int, groups: Sequence[tuple[int, ...]]) -> bool:
+    try:
+        Grid.of(world, groups)
+    except CaptureError:
+        return False
+    return True
 
 
 def _spans(
@@ -126,12 +192,15 @@ class Totals:
         flops: FLOPs of all operators.
         bytes: Bytes that operators other than exchanges read and write.
         collectives: The number and bytes of collectives by name and ranks of their group.
+        alike: Whether each rank of the job takes the same branches of the program; None if this is
+            unknown.
     """
 
     rank: int
     flops: int
     bytes: int
     collectives: dict[tuple[str, tuple[int, ...]], tuple[int, int]]
+    alike: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, rank: int, operators: Sequence[Operator], groups: Sequence[Group]) -> Totals:

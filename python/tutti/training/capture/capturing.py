@@ -9,13 +9,15 @@ import contextlib
 import runpy
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutti.base.files.extras import check_extra
 from tutti.training.capture.files import write_step
 from tutti.training.capture.record import CapturedStep
+from tutti.training.capture.rewritten import importing, rewritten
 from tutti.training.capture.search import Search
 from tutti.training.errors import CaptureError
 
@@ -147,7 +149,7 @@ def compiled_script(script: Path) -> CodeType:
         CaptureError: The file cannot be read, or is not Python.
     """
     try:
-        return compile(script.read_bytes(), str(script), "exec", dont_inherit=True)
+        return rewritten(script.read_bytes(), str(script))
     except (OSError, SyntaxError, ValueError) as error:
         message = f"{script}: {error}: expected a Python program"
         raise CaptureError(message, kind="program", hint="name the file of the program") from None
@@ -181,19 +183,23 @@ class _Program:
 
     def __call__(self, rank: int, *, only_first: bool) -> tuple[Role, Totals]:
         """Returns the role of a rank, and the totals of its first step."""
+        from tutti.training.capture.followed import NAMES, Followed
+        from tutti.training.capture.refusals import is_users
         from tutti.training.capture.session import recording
 
         script = str(self.script)
+        of_program = partial(is_users, script=script)
+        followed = Followed(rank, self.world_size, is_users=of_program)
+        names = {"__name__": "__main__", "__file__": script, **NAMES}
         with (
+            importing(NAMES, of_program),
             _arguments(self.script, self.arguments),
             recording(self.world_size, rank, script=script, step=1 if only_first else self.step,
                       value=self.values, leaves=True, node=self.node,
-                      mailbox=self.mailbox) as captured,
+                      mailbox=self.mailbox, followed=followed) as captured,
         ):  # fmt: skip
             try:
-                runpy._run_code(  # type: ignore[attr-defined]
-                    self.code, {"__name__": "__main__", "__file__": script}, mod_name="__main__"
-                )
+                runpy._run_code(self.code, names, mod_name="__main__")  # type: ignore[attr-defined]
             except SystemExit as error:
                 if error.code not in (None, 0):
                     message = f"{script} exits with {error.code}"
@@ -201,7 +207,8 @@ class _Program:
         if captured.role is None or captured.first is None:
             raise _without_step(script)
         self.compiled = self.compiled or captured.compiled
-        return captured.role, captured.first
+        followed.end(self.mailbox.groups)
+        return captured.role, replace(captured.first, alike=followed.alike)
 
 
 def _without_step(what: str) -> CaptureError:

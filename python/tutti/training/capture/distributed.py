@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 import torch.distributed as dist
@@ -15,6 +16,7 @@ from tutti.training.capture.objects import Objects
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tutti.training.capture.followed import Followed
     from tutti.training.capture.objects import Mailbox
 
 __all__ = ["replacements"]
@@ -22,20 +24,24 @@ __all__ = ["replacements"]
 _Target = tuple[Any, str, Any]
 
 
-def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_Target]:
+def replacements(
+    rank: int, script: str, mailbox: Mailbox, followed: Followed | None = None
+) -> list[_Target]:
     """Returns what replaces names of `torch.distributed`, as (module, name, value).
 
     Args:
         rank: The rank.
-        world: The number of ranks.
         script: The file of the program, for errors.
         mailbox: Objects and process groups of ranks that were captured before.
+        followed: Notes which ranks take the same branches of the program.
     """
     init, new_group = dist.init_process_group, dist.new_group
 
     def start(*_: object, **__: object) -> None:
         if not dist.is_initialized():
-            init("fake", rank=rank, world_size=world, store=FakeStore())
+            # A module of the program may have got this function when another rank ran.
+            now, of = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
+            init("fake", rank=now, world_size=of, store=FakeStore())
 
     def create(ranks: object = None, *_: object, **more: object) -> object:
         names = ("use_local_synchronization", "group_desc")
@@ -47,6 +53,7 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
         "new_group": create,
         "_new_group_with_tag": _noted(mailbox),
         **Objects(rank, script, mailbox).replacements(),
+        "get_rank": _ranked(followed),
         "barrier": _nothing,
         "monitored_barrier": _nothing,
     }
@@ -62,13 +69,29 @@ def replacements(rank: int, world: int, script: str, mailbox: Mailbox) -> list[_
     return [*found, *((module, compare, _nothing) for module in _comparing())]
 
 
+def _ranked(followed: Followed | None) -> Callable[..., object]:
+    """Returns what returns the rank, which the program gets as a number that is followed."""
+    get = dist.get_rank
+
+    def ranked(group: Any = None) -> int:  # noqa: ANN401
+        # A module of the program may have got this function when another rank ran.
+        found, active = get(group), getattr(dist.get_rank, "followed", None)
+        is_world = group is None or group is dist.group.WORLD
+        if active is None or not is_world or not active.from_program(1):
+            return int(found)
+        return cast("int", active.number(range(len(active.alike))))
+
+    ranked.followed = followed  # type: ignore[attr-defined]
+    return ranked
+
+
 def _noted(mailbox: Mailbox) -> Callable[..., object]:
     """Returns what creates process groups and notes their ranks."""
     create = dist.distributed_c10d._new_group_with_tag
 
     def noted(ranks: Iterable[int] | None = None, *args: object, **more: object) -> object:
         if ranks is not None:
-            ranks = list(ranks)
+            ranks = list(map(int, ranks))
             mailbox.groups[tuple(sorted(ranks))] = None
         return create(ranks, *args, **more)
 

@@ -65,6 +65,7 @@ class _Role(_Strict):
     weights: int
     remarks: list[str]
     groups: list[_Group]
+    ranks: list[tuple[int, int]] = []
 
 
 class _Step(_Strict):
@@ -95,8 +96,9 @@ def write_step(folder: Path, step: CapturedStep) -> Path:
         for group in role.groups:
             first, strides = pairs_of(group.ranks)
             groups.append({"name": group.name, "first": first, "strides": strides})
+        named = {"ranks": _runs(role.ranks)} if role.ranks else {}
         roles.append({"rank": role.rank, "parameters": role.parameters, "weights": role.weights,
-                      "remarks": list(role.remarks), "groups": groups})  # fmt: skip
+                      "remarks": list(role.remarks), "groups": groups, **named})  # fmt: skip
         rows = [_row(one) for one in role.operators]
         pl.DataFrame(rows, schema=_COLUMNS, orient="row").write_parquet(
             folder / f"rank{role.rank}.parquet"
@@ -112,6 +114,13 @@ def write_step(folder: Path, step: CapturedStep) -> Path:
     path = folder / STEP
     path.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def _runs(ranks: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Returns ascending ranks as the first and last of each run of consecutive ones."""
+    starts = [rank for at, rank in enumerate(ranks) if not at or ranks[at - 1] != rank - 1]
+    ends = [rank for at, rank in enumerate(ranks, 1) if at == len(ranks) or ranks[at] != rank + 1]
+    return list(zip(starts, ends, strict=True))
 
 
 def _row(one: Operator) -> tuple[Any, ...]:
@@ -169,7 +178,15 @@ def _role(folder: Path, stored: _Role, world: int) -> Role:
         weights=stored.weights,
         memory=tuple(MemoryChange(*row) for row in changes.iter_rows()),
         remarks=tuple(stored.remarks),
+        ranks=_named(stored.ranks, world, folder / STEP),
     )
+
+
+def _named(runs: list[tuple[int, int]], world: int, path: Path) -> tuple[int, ...]:
+    """Returns the ranks of a role, of which files have the runs."""
+    if any(not 0 <= first <= last < world for first, last in runs):
+        raise _invalid(path, f"a role has ranks outside 0 to {world - 1}")
+    return tuple(rank for first, last in runs for rank in range(first, last + 1))
 
 
 def _table(path: Path, columns: dict[str, Any]) -> pl.DataFrame:

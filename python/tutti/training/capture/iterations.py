@@ -1,9 +1,9 @@
 """Where the iterations of a training program start and end: from the turns of its optimizers.
 
-A turn is what a program issues up to an optimizer's step. With one optimizer, a turn is an
-iteration, unless turns of different FLOPs alternate. With several, the first one starts an
-iteration when its turn comes again after that of another one: the discriminator of a GAN, which may
-step several times for each step of the generator.
+A turn is what a program issues up to an optimizer's step. With one optimizer that steps in one
+line, a turn is an iteration, unless turns of different FLOPs alternate. With several optimizers or
+lines, the first one starts an iteration when its turn comes again after that of another one: the
+discriminator of a GAN, which may step several times for each step of the generator.
 
 Examples:
     >>> def turns(*optimizers):
@@ -13,12 +13,16 @@ Examples:
     >>> iteration(turns(0, 1, 0), 2)
     >>> iteration(turns(0, 0), 2)
     Iteration(number=2, first=1, last=2, remark='')
+    >>> lines = [Turn((0,), work=1, end=at, changes=at, lines=(line,))
+    ...          for at, line in enumerate([8, 8, 9, 8, 8, 9, 8])]
+    >>> iteration(lines, 2)
+    Iteration(number=2, first=3, last=6, remark='the iteration has 3 turns of optimizers')
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tutti.training.errors import CaptureError
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Iteration", "Turn", "iteration", "last_iteration"]
 
 _LONGEST = 4
-"""The most turns of one optimizer in an iteration."""
+"""The most turns of one optimizer in an iteration, and in a line of it."""
 _IDLE = 16
 """Turns after which an optimizer that has not stepped counts as unused."""
 _MOST = 4096
@@ -45,12 +49,20 @@ class Turn:
         work: The FLOPs of products and attention.
         end: The operators of the program up to its end.
         changes: The changes of memory up to its end.
+        lines: For each optimizer, the number of the line that calls its step; 0 for all of them if
+            they are unknown.
     """
 
     optimizers: tuple[int, ...]
     work: int
     end: int
     changes: int
+    lines: tuple[int, ...] = ()
+
+    @property
+    def calls(self) -> tuple[tuple[int, int], ...]:
+        """The optimizers with their lines."""
+        return tuple(itertools.zip_longest(self.optimizers, self.lines, fillvalue=0))
 
 
 @dataclass(frozen=True)
@@ -70,18 +82,25 @@ class Iteration:
     remark: str = ""
 
 
-def iteration(turns: Sequence[Turn], step: int, *, waiting: bool = False) -> Iteration | None:
+def iteration(
+    turns: Sequence[Turn], step: int, *, waiting: bool = False, unseen: bool = False
+) -> Iteration | None:
     """Returns an iteration of a running program; None if later turns decide where it ends.
 
     Args:
         turns: The turns so far, at least one.
         step: The number of the iteration, from 1.
         waiting: Whether the program has an optimizer that has not stepped.
+        unseen: Whether a line that calls the step of an optimizer has not run.
 
     Raises:
         CaptureError: The first optimizer does not step again.
     """
-    if len({one.optimizers for one in turns}) > 1:
+    if _differ(turns):
+        settled = _settled(turns, _LONGEST + 1)
+        if settled:
+            found = _of_one([one.work for one in turns[settled:]], step)
+            return found and _after(settled, found)
         starts = _starts(turns)
         if len(starts) > step:
             return _of_several(step, starts[step - 1], starts[step])
@@ -89,30 +108,59 @@ def iteration(turns: Sequence[Turn], step: int, *, waiting: bool = False) -> Ite
             message = f"the first optimizer does not step again in {_MOST:,} steps of optimizers"
             raise CaptureError(f"{message}: expected iterations that it starts", kind="no_step")
         return None
-    if waiting and len(turns) < max(_IDLE, step):
+    idle = _IDLE if waiting else _LONGEST + 1 if unseen else 0
+    if idle and len(turns) < max(idle, step):
         return None
     return _of_one([one.work for one in turns], step)
 
 
 def last_iteration(turns: Sequence[Turn], step: int) -> Iteration:
     """Returns the iteration of a number of a program that has ended, or the last one before."""
-    if len({one.optimizers for one in turns}) > 1:
+    settled = _settled(turns, 2)
+    if _differ(turns) and not settled:
         ends = [*_starts(turns), len(turns)]
         number = min(step, len(ends) - 1)
         return _of_several(number, ends[number - 1], ends[number])
-    work = [one.work for one in turns]
-    found = _of_one(work, step)
-    if found is not None:
-        return found
-    last = min(step, len(turns))
-    return Iteration(last, last - 1, last, _uneven(work))
+    work = [one.work for one in turns[settled:]]
+    last = min(step, len(work))
+    found = _of_one(work, step) or Iteration(last, last - 1, last, _uneven(work))
+    return _after(settled, found)
+
+
+def _differ(turns: Sequence[Turn]) -> bool:
+    return len({one.calls for one in turns}) > 1
+
+
+def _settled(turns: Sequence[Turn], least: int) -> int:
+    """Returns the first of the last turns of one optimizer that has changed its line for good.
+
+    Args:
+        turns: The turns.
+        least: The turns after which it has; of fewer, 0 is returned.
+    """
+    if len({one.optimizers for one in turns}) > 1:
+        return 0
+    first = len(turns) - 1
+    while first and turns[first - 1].calls == turns[-1].calls:
+        first -= 1
+    return first if len(turns) - first >= least else 0
+
+
+def _after(first: int, found: Iteration) -> Iteration:
+    """Returns an iteration of the turns from `first` on as one of all turns."""
+    return replace(found, first=found.first + first, last=found.last + first)
 
 
 def _starts(turns: Sequence[Turn]) -> list[int]:
-    """Returns the first turn, and those that the first optimizer starts after another one."""
-    first = turns[0].optimizers[0]
-    pairs = itertools.pairwise(one.optimizers for one in turns)
-    return [0, *(at for at, (before, now) in enumerate(pairs, 1) if before[-1] != first == now[0])]
+    """Returns the turns of the first call that comes again after another one."""
+    pairs = itertools.pairwise(one.calls for one in turns)
+    changes = [at for at, (before, now) in enumerate(pairs, 1) if before[-1] != now[0]]
+    calls = [one.calls[0] for one in turns]
+    seen: dict[tuple[int, int], int] = {}
+    for at, call in enumerate(calls):
+        seen.setdefault(call, at)
+    first = next((calls[at] for at in changes if seen[calls[at]] < at), calls[0])
+    return [seen[first], *(at for at in changes if calls[at] == first and at > seen[first])]
 
 
 def _of_several(number: int, first: int, last: int) -> Iteration:

@@ -1,9 +1,13 @@
 """Times of captured operators on a GPU: the terms of the model of a step, operator by operator.
 
-Products and attention take their FLOPs at the peak of their datatype, products also their bytes,
-each times its fitted coefficient (:mod:`tutti.training.plan.efficiency`). Other operators take
-their bytes at the memory bandwidth. The coefficient of the bytes of products was fitted to steps
-whose operators between products are fused, so these take no more time if the program is compiled.
+Products and attention take their FLOPs at the peak of their datatype, times a fitted coefficient
+(:mod:`tutti.training.plan.efficiency`). Other operators take their bytes at the memory bandwidth.
+
+The fitted coefficient of the bytes of products is the time of the operators between them, in steps
+that fuse these operators. It replaces them if the program is compiled. If it is not, they have
+their own time, and products take the longer of their FLOPs and their bytes. Where Llama 3.1 8B was
+measured with and without a compiler (TorchTitan, benchmarks/llama3_h100_202412_torchtitan.md, H100
+with 2.4 TB/s), the difference is 386 ms on 8 GPUs and 408 ms on 128.
 
 With a precision below BF16, products of weights in numbered blocks have its rate, as layers of
 recipes do; the coefficients of that precision have the casts. Others, such as the classifier, keep
@@ -116,8 +120,8 @@ class KernelTimes:
             share = _MODEL_SHARE if "backward" in one.name else 1.0
             return factors["attention"] * share * one.flops / (self._peak(one.dtype) / slower)
         name, peak = self._rate(one)
-        gpu = factors[name] * one.flops / (peak / slower)
-        gpu += factors["memory"] * (one.bytes - one.weight) / memory
+        gpu, moved = factors[name] * one.flops / (peak / slower), (one.bytes - one.weight) / memory
+        gpu = gpu + factors["memory"] * moved if self.fused else max(gpu, moved)
         gpu += factors["weights"] * self._weights(one) / memory
         return float((gpu**OVERLAP + factors["kernels"] ** OVERLAP) ** (1 / OVERLAP))
 

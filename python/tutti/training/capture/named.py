@@ -20,7 +20,7 @@ from torch.utils.data import dataloader
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["SEEN", "ensure_guard", "on_named", "replacements", "seen_by_core"]
+__all__ = ["SEEN", "ensure_guard", "on_gpu", "on_named", "replacements", "seen_by_core"]
 
 SEEN = torch.device("lazy", 0)
 """The device that the core sees."""
@@ -86,7 +86,7 @@ def _attention(  # noqa: PLR0917 - the signature of PyTorch
     )[0]
 
 
-def _on_gpu(kernel: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+def on_gpu(kernel: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function that calls `kernel` for tensors of the GPU, else `otherwise`.
 
     It has the name of `otherwise`: context parallelism replaces attention by name.
@@ -132,9 +132,9 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
     return [
         (FakeTensor, "__torch_dispatch__", classmethod(dispatched)),
         (FakeTensor, "is_cuda", property(_is_cuda)),
-        (functional, name, _on_gpu(_attention, getattr(functional, name))),
-        (torch.nn.init, truncated, _on_gpu(_drawn, getattr(torch.nn.init, truncated))),
-        (functional, "dropout", _on_gpu(_dropout, functional.dropout)),
+        (functional, name, on_gpu(_attention, getattr(functional, name))),
+        (torch.nn.init, truncated, on_gpu(_drawn, getattr(torch.nn.init, truncated))),
+        (functional, "dropout", on_gpu(_dropout, functional.dropout)),
         (torch.utils, "weakref", SimpleNamespace(getweakrefs=_no_references)),
         # PyTorch 2.5 creates a tensor on the GPU whenever `torch.cuda` answers.
         (FakeTensor, "__format__", _formatted),

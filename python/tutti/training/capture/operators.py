@@ -41,6 +41,19 @@ _WRITES = frozenset({"zeros", "ones", "full", "zeros_like", "ones_like", "full_l
 
 _COPIES = frozenset({"copy_", "_foreach_copy_"})
 """Operators that overwrite the tensors that they change."""
+_UNREAD = {
+    "nll_loss_forward": "self", "nll_loss2d_forward": "self", "nll_loss_backward": "self",
+    "nll_loss2d_backward": "self", "max_pool2d_with_indices_backward": "self",
+    "avg_pool2d_backward": "self", "_adaptive_avg_pool2d_backward": "self",
+}  # fmt: skip
+"""Operands of which kernels need the shape, or an element per row."""
+_INTO_ROWS = {
+    "scatter_": "src", "scatter_add_": "src", "index_add_": "source", "index_copy_": "source",
+    "index_put_": "values", "_index_put_impl_": "values",
+}  # fmt: skip
+"""Operators that change as many elements in place as this operand has."""
+_FUSED_STEPS = frozenset({"_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fused_adagrad_"})
+"""Steps of optimizers that only write gradients which they scale back."""
 
 
 class Cost:
@@ -95,20 +108,32 @@ def _moved(
     kwargs: Mapping[str, Any],
     outputs: list[Any],
 ) -> int:
-    name, written = _name(func), sum(_nbytes(one) for one in outputs)
+    name, written = _name(func), _sizes(outputs)
     inputs = tensors_in((args, kwargs))
     if name in _WRITES:
-        return written or sum(_nbytes(one) for one in inputs)
+        return written or _sizes(inputs)
     if name in _ROWS:
         return 2 * written
     if name == "all_gather_copy_in":
         # FSDP copies the shards to their place in the result of the gather.
-        return 2 * sum(_nbytes(one) for one in tensors_in(args[0]))
+        return 2 * _sizes(args[0])
+    named = _named(func, args, kwargs)
+    if name in _INTO_ROWS:
+        given = tensors_in([named.get(key) for key in (_INTO_ROWS[name], "index", "indices")])
+        rows = max(int(one.numel()) for one in given) * int(named["self"].element_size())
+        return _sizes(inputs) - _sizes(named["self"]) + 2 * rows
     changed = changed_by(func, args, kwargs)
-    back = sum(_nbytes(one) for one in changed)
-    only = changed if name in _COPIES else tensors_in(kwargs.get("out"))
-    unread = sum(_nbytes(one) for one in only)
-    return sum(_nbytes(one) for one in inputs) - unread + max(written, back)
+    unread = changed if name in _COPIES else tensors_in(kwargs.get("out"))
+    unread = [*unread, *tensors_in(named.get(_UNREAD.get(name, "")))]
+    back = _sizes(changed)
+    if name in _FUSED_STEPS and named.get("grad_scale") is None:
+        back -= _sizes(named["grads"])
+    return _sizes(inputs) - _sizes(unread) + max(written, back)
+
+
+def _sizes(tensors: Any) -> int:  # noqa: ANN401
+    """Returns the bytes of tensors; an operand that is given twice is read once."""
+    return sum(_nbytes(one) for one in {id(one): one for one in tensors_in(tensors)}.values())
 
 
 def changed_by(func: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:  # noqa: ANN401
@@ -122,7 +147,7 @@ def changed_by(func: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:  #
 
 
 def _flops(func: Any, args: Any, kwargs: Mapping[str, Any], result: Any) -> int:  # noqa: ANN401
-    if _name(func).startswith("_scaled_dot_product_"):
+    if _name(func).startswith(("_scaled_dot_product_", "flex_attention")):
         return _attention_flops(_named(func, args, kwargs))
     count = flop_registry.get(func._overloadpacket)
     return int(count(*args, **kwargs, out_val=result)) if count is not None else 0
@@ -146,11 +171,11 @@ def _attention_flops(named: Mapping[str, Any]) -> int:
     return int(sdpa_backward_flop_count(tuple(gradient.shape), query, key, value))
 
 
-def _causal(func: Any, args: Any, kwargs: Mapping[str, Any]) -> float:  # noqa: ANN401
-    """Returns the share of a causal attention's scores that count: the lower triangle."""
+def _share(func: Any, args: Any, kwargs: Mapping[str, Any]) -> float:  # noqa: ANN401
+    """Returns the share of an attention's scores that count: if causal, the lower triangle."""
     named = _named(func, args, kwargs)
     if not named.get("is_causal"):
-        return 1.0
+        return float(named.get("share", 1.0))
     keys = next(named[name] for name in ("key", "k") if name in named)
     length = int(keys.shape[-2])
     return (length + 1) / (2 * length)
@@ -193,7 +218,7 @@ def cost_of(
     fresh = [one for one in outputs if one.untyped_storage()._cdata not in inside]
     flops, size = _flops(func, args, kwargs, result), _moved(func, args, kwargs, fresh)
     if "attention" in _name(func):
-        return Cost("attention", round(flops * _causal(func, args, kwargs)), size)
+        return Cost("attention", round(flops * _share(func, args, kwargs)), size)
     if _name(func) in _PRODUCTS or flops:
         return Cost("product", flops, size, _weight(func, args, result, backward=backward))
     return Cost("memory", 0, size)

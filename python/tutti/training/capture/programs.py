@@ -72,6 +72,8 @@ class CapturedWork:
         names: dict[int, str] = {}
         for role in self.step.roles:
             for group in role.groups:
+                if group.ranks in self.assignment.apart:
+                    continue
                 mask = self.grid.mask(group.ranks)
                 if mask.bit_count() == 1:
                     names.setdefault(mask.bit_length() - 1, _name_of(group.name))
@@ -184,7 +186,7 @@ class _Tasks:
     work: CapturedWork
     role: Role
     times: list[int]
-    _task: list[int] = field(default_factory=list)
+    _of: list[tuple[int, ...]] = field(default_factory=list)
     _open: dict[int, int] = field(default_factory=dict)
 
     def all(self) -> list[_core.TraceTask]:
@@ -196,19 +198,21 @@ class _Tasks:
         ends = self._awaited()
         tasks: list[Task] = []
         for number, one in enumerate(self.role.operators):
-            after = {self._task[before] for before in one.after}
+            after = {task for before in one.after for task in self._of[before]}
             name, at = _label(one), self._open.get(one.stream)
             if one.exchange is None and at is not None and after <= {at} and tasks[at].name == name:
                 tasks[at].time += self.times[number]
-                self._task.append(at)
+                self._of.append((at,))
             else:
-                self._task.append(len(tasks))
-                tasks.append(Task(name, after, self.times[number], one.stream, one.exchange))
+                parts = self.work.assignment.parts(self.role, one.exchange)
+                self._of.append(tuple(range(len(tasks), len(tasks) + len(parts))))
+                tasks += [Task(name, set(after), self.times[number], one.stream, to)
+                          for to in parts]  # fmt: skip
             closes = one.exchange is not None or number in ends
             if closes:
                 self._open.pop(one.stream, None)
             else:
-                self._open[one.stream] = self._task[-1]
+                self._open[one.stream] = self._of[-1][-1]
         return tasks
 
     def _made(self, task: Task) -> _core.TraceTask:

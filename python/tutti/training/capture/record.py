@@ -138,6 +138,8 @@ class Role:
         weights: Elements of parameters of its modules, before sharding.
         memory: Changes of device memory, in order; the first ones precede the step.
         remarks: What was assumed or left out.
+        ranks: The ranks of the role if they take other branches of the program than those at the
+            same place of the process groups; else empty.
     """
 
     rank: int
@@ -147,6 +149,7 @@ class Role:
     weights: int = 0
     memory: tuple[MemoryChange, ...] = ()
     remarks: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
 
     @property
     def exchanges(self) -> Iterator[tuple[Operator, Exchange]]:

@@ -207,9 +207,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         module, phase = self._starting(str(func._schema.name))
         number = len(self.operators)
         if issued.uneven:
-            self._count("uneven all-to-alls have the bytes that this rank sends")
+            self.remark("uneven all-to-alls have the bytes that this rank sends")
         if issued.shift:
-            self._count("shifts in a ring take the time of all-to-alls of as many bytes")
+            self.remark("shifts in a ring take the time of all-to-alls of as many bytes")
         current = self._devices.stream
         message = exchange.collective in {"send", "recv"}
         stream = _stream_of(exchange)
@@ -243,12 +243,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is optional
         """
         if self._value is None:
             raise no_values(script_line(self._script))
-        self._count(f"values that the program reads are {self._value:g}")
+        self.remark(f"values that the program reads are {self._value:g}")
         if tensor.dtype.is_floating_point:
             return float(self._value)
         return bool(self._value) if tensor.dtype == torch.bool else int(self._value)
 
-    def _count(self, text: str) -> None:
+    def remark(self, text: str) -> None:
+        """Notes what is assumed."""
         self.assumed.append((len(self.operators), text))
 
 

@@ -16,7 +16,7 @@ from tutti.training.errors import CaptureError
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["no_peer", "no_values", "refusal_of", "script_line"]
+__all__ = ["is_users", "no_peer", "no_values", "refusal_of", "script_line", "script_place"]
 
 _OWN = str(Path(__file__).resolve().parent)
 _STANDARD = sysconfig.get_paths()["stdlib"]
@@ -26,6 +26,16 @@ _LIBRARIES = ("site-packages", "dist-packages")
 def script_line(script: str) -> str:
     """Returns the innermost line of the program that runs now, as `FILE, line N`.
 
+    Args:
+        script: The file of the program; empty for the caller of `tutti.capture`.
+    """
+    place = script_place(script)
+    return "{}, line {}".format(*place) if place else script
+
+
+def script_place(script: str) -> tuple[str, int] | None:
+    """Returns the file and the innermost line of the program that runs now.
+
     The program is its script and other files outside of installed packages.
 
     Args:
@@ -34,21 +44,22 @@ def script_line(script: str) -> str:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if _is_users(file, script):
-            return f"{file}, line {frame.f_lineno}"
+        if is_users(file, script):
+            return file, frame.f_lineno
         frame = frame.f_back
-    return script
+    return None
 
 
 def _line_of(error: BaseException, script: str) -> str:
     """Returns the innermost line of the program in a traceback."""
     frames = reversed(traceback.extract_tb(error.__traceback__))
     lines = (f"{one.filename}, line {one.lineno}" for one in frames
-             if _is_users(one.filename, script))  # fmt: skip
+             if is_users(one.filename, script))  # fmt: skip
     return next(lines, script)
 
 
-def _is_users(file: str, script: str) -> bool:
+def is_users(file: str, script: str) -> bool:
+    """Returns whether a file is one of the program: its script, or not of an installed package."""
     if file == script:
         return True
     is_library = file.startswith(("<", _OWN, _STANDARD)) or any(one in file for one in _LIBRARIES)
@@ -80,6 +91,9 @@ def refusal_of(  # noqa: PLR0911 - a case each
     """Returns why a program cannot be captured; None for errors of the program itself."""
     while error.__cause__ is not None and _is_wrapped(error):
         error = error.__cause__
+    if "no NVIDIA driver" in str(error) and isinstance(error.__context__, NotImplementedError):
+        # PyTorch tries the kernel of the GPU if an operator refuses datatypes.
+        error = error.__context__
     if isinstance(error, CaptureError):
         return error
     place, kind = _line_of(error, script), type(error).__name__
@@ -101,9 +115,8 @@ def refusal_of(  # noqa: PLR0911 - a case each
     if "HigherOrderOperator" in text:
         name = text.partition("HigherOrderOperator ")[2].split(" ")[0]
         message = f"{place}: `{name}` takes Python code as an operand, whose cost is unknown"
-        hint = "call `scaled_dot_product_attention` in place of `flex_attention`"
         return CaptureError(f"{message}: expected operators of tensors", kind="no_fake",
-                            hint=hint, fields={"place": place})  # fmt: skip
+                            fields={"place": place})  # fmt: skip
     kernel = _needs_gpu(error)
     if kernel:
         message = f"{place}: the program {kernel}: {kind}: {text}"

@@ -1,14 +1,17 @@
 """Which ranks are captured: one of each role.
 
 Rank 0 is captured first, then the ranks with which captured ones exchange messages. Ranks that are
-in other process groups, and the last one, then run their first step only: if it differs from that
-of the captured rank whose role they have, they are captured, and the ranks in between.
+in other process groups, the last one, and one of those that take other branches of the program then
+run their first step only. If it differs from that of the captured rank whose role they have, they
+are captured: for all ranks that take the same branches, or else the ranks in between, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from tutti.training.capture.assignment import Assignment, check_messages
 from tutti.training.errors import CaptureError
@@ -25,6 +28,10 @@ MOST_ROLES = 256
 """The most roles that are captured without being named."""
 _MOST_BETWEEN = 16
 """The most ranks that are captured for a difference that no group or message explains."""
+
+
+_MOST_EQUAL = 4
+"""The most ranks whose other branches of the program turn out to do the same."""
 
 
 class Capture(Protocol):
@@ -72,10 +79,41 @@ class Search:
         self._follow(0)
         check_messages(self._found())
         for rank in [*patterns(self.world, self.groups()), self.world - 1]:
-            if rank not in self.roles:
+            if rank not in self._firsts:
                 self._check(rank)
-        self._assigned().numbers()
+        self._check_branches()
+        assigned = self._assigned()
+        assigned.numbers()
+        for role in assigned.roles:
+            for _, to in role.exchanges:
+                assigned.parts(role, to)
         return self._found()
+
+    def _check_branches(self) -> None:
+        """Checks ranks that take other branches than those that have run, until none is left."""
+        equal = others = 0
+        while (rank := self._unlike()) is not None:
+            if equal == _MOST_EQUAL or others == _MOST_BETWEEN:
+                like = self._like(rank) or 0
+                text = f"{equal} such ranks do the same" if equal else f"{others} such ranks differ"
+                self._remark(like, f"rank {rank:,} takes other branches of the program than ranks "
+                                   f"that have run, and is priced as rank {like:,}: {text}; name "
+                                   "one of each kind with --only-ranks")  # fmt: skip
+                return
+            count = len(self.roles)
+            self._check(rank)
+            equal += len(self.roles) == count
+            others += len(self.roles) != count
+
+    def _unlike(self) -> int | None:
+        """Returns the first rank that no rank of its role is alike; None if all are known."""
+        numbers = np.array(self._assigned().numbers())
+        known = np.zeros(self.world, np.bool_)
+        for rank, first in self._firsts.items():
+            if first.alike is None:
+                return None
+            known |= first.alike & (numbers == numbers[rank])
+        return None if known.all() else int(np.argmin(known))
 
     def _found(self) -> tuple[Role, ...]:
         return tuple(self.roles[rank] for rank in sorted(self.roles))
@@ -110,12 +148,30 @@ class Search:
         try:
             first = self.capture(rank, only_first=True)[1]
         except CaptureError as error:
+            # Other ranks that take its branches would fail, too: all of its role count as known.
+            alike = np.ones(self.world, np.bool_)
+            self._firsts[rank] = replace(self._firsts[like], rank=rank, alike=alike)
             self._remark(like, f"rank {rank:,} is priced as rank {like:,}, since it cannot be "
                                f"captured: {error.problem}")  # fmt: skip
             return
         difference = self._firsts[like].difference(first)
-        if difference:
+        others = self._branch(first, like) if difference else ()
+        if others:
+            self._add(rank)
+            self.roles[rank] = replace(self.roles[rank], ranks=others)
+        elif difference:
             self._divide(like, self._simplest(rank, first, like), difference)
+        self._firsts.setdefault(rank, first)
+
+    def _branch(self, first: Totals, like: int) -> tuple[int, ...]:
+        """Returns the ranks at the place of `like` that take the branches of another rank.
+
+        None if `like` is one of them.
+        """
+        if first.alike is None or first.alike[like]:
+            return ()
+        numbers = np.array(self._assigned().numbers())
+        return tuple(np.flatnonzero(first.alike & (numbers == numbers[like])).tolist())
 
     def _like(self, rank: int) -> int | None:
         assigned = self._assigned()

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 
-from tutti.training.capture import named
+from tutti.training.capture import flex, named
 from tutti.training.capture.devices import Devices
 from tutti.training.capture.distributed import replacements
 from tutti.training.capture.modules import Modules
@@ -24,7 +24,9 @@ from tutti.training.capture.taken import Captured, Finished
 from tutti.training.errors import CaptureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from tutti.training.capture.followed import Followed
 
 __all__ = ["recording"]
 
@@ -43,6 +45,7 @@ def recording(
     leaves: bool = False,
     node: int = _NODE,
     mailbox: Mailbox | None = None,
+    followed: Followed | None = None,
 ) -> Iterator[Captured]:
     """Captures a training step of what runs inside.
 
@@ -55,6 +58,7 @@ def recording(
         leaves: Whether to leave the program after the step.
         node: The GPUs of a node.
         mailbox: Objects and process groups of ranks that were captured before.
+        followed: Notes which ranks take the same branches of the program.
 
     Raises:
         CaptureError: The program cannot be captured, or a script fails.
@@ -62,13 +66,15 @@ def recording(
     if not 0 <= rank < world_size:
         message = f"rank {rank} of {world_size:,} ranks: expected 0 to {world_size - 1:,}"
         raise CaptureError(message, kind="rank", fields={"rank": rank})
-    captured = Captured(rank, step, leaves=leaves)
+    captured = Captured(rank, step, leaves=leaves, script=script)
     devices = Devices(rank % node, node)
     captured.modules = Modules(captured.started, captured.stepped)
     captured.recorder = Recorder(script, captured.modules, devices, value)
     mailbox = mailbox or Mailbox()
     mailbox.start(rank)
-    replaced = replacements(rank, world_size, script, mailbox)
+    replaced = replacements(rank, script, mailbox, followed)
+    if followed is not None:
+        replaced.append(followed.variables(_numbers(world_size, node)))
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         # Modules that are copied ask whether their parameters have data.
@@ -98,12 +104,21 @@ def _refusing(script: str) -> Iterator[None]:
 
 
 def _environment(world: int, rank: int, node: int) -> dict[str, str]:
-    local = min(node, world)
     return {
-        "RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": str(rank % local),
-        "LOCAL_WORLD_SIZE": str(local), "GROUP_RANK": str(rank // local),
+        **{name: str(values[rank]) for name, values in _numbers(world, node).items()},
+        "WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(min(node, world)),
         "MASTER_ADDR": "localhost", "MASTER_PORT": "29500",
     }  # fmt: skip
+
+
+def _numbers(world: int, node: int) -> dict[str, Sequence[int]]:
+    """Returns the variables that differ between ranks, with their values on all ranks."""
+    local = min(node, world)
+    return {
+        "RANK": range(world),
+        "LOCAL_RANK": [rank % local for rank in range(world)],
+        "GROUP_RANK": [rank // local for rank in range(world)],
+    }
 
 
 def _replace(
@@ -115,7 +130,7 @@ def _replace(
     """Replaces what needs GPUs, peers or a compiler until the stack ends."""
     targets = [(torch.cuda, name, value) for name, value in devices.replacements().items()]
     targets += [*_around_steps(devices), *distributed, *named.replacements(devices.device)]
-    targets += _noted(captured)
+    targets += [*_noted(captured), *flex.replacements(captured.recorder.remark)]
     previous = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
     stack.callback(torch._C._set_only_lift_cpu_tensors, previous)

@@ -11,7 +11,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tutti.training.capture.assignment import Totals
 from tutti.training.capture.iterations import Turn, iteration, last_iteration
+from tutti.training.capture.lines import StepLines
 from tutti.training.capture.record import Role
+from tutti.training.capture.refusals import script_place
 from tutti.training.capture.storages import Span
 from tutti.training.errors import CaptureError
 
@@ -46,18 +48,19 @@ class Captured:
         modules: The modules of the program.
     """
 
-    def __init__(self, rank: int, step: int | None, *, leaves: bool) -> None:
+    def __init__(self, rank: int, step: int | None, *, leaves: bool, script: str = "") -> None:
         """Captures the step of a number, from 1; with `leaves`, the program ends after it.
 
         Without a number, it captures the first step that is like later ones.
         """
+        self._script, self._lines = script, StepLines()
         self.rank, self.compiled = rank, False
         self.role: Role | None = None
         self.first: Totals | None = None
         self.created: weakref.WeakSet[Any] = weakref.WeakSet()
         self._step, self._leaves = step, leaves
         self._turns: list[Turn] = []
-        self._stepped: list[int] = []
+        self._stepped: dict[int, int] = {}
         self.recorder: Recorder
         self.modules: Modules
 
@@ -67,14 +70,15 @@ class Captured:
             self._end()
             if self._leaves:
                 waiting = any(id(one) not in self.modules.optimizers for one in self.created)
-                found = iteration(self._turns, self._number(), waiting=waiting)
+                found = iteration(self._turns, self._number(), waiting=waiting,
+                                  unseen=bool(self._lines.unseen()))  # fmt: skip
                 if found is not None:
                     self._take(found)
                     raise Finished
 
     def stepped(self, optimizer: int) -> None:
-        """Notes that an optimizer has stepped."""
-        self._stepped.append(optimizer)
+        """Notes that an optimizer has stepped, and in which line of the program."""
+        self._stepped.setdefault(optimizer, self._lines.number(script_place(self._script)))
 
     def ended(self) -> None:
         """Ends the last step, at the end of the program.
@@ -99,10 +103,10 @@ class Captured:
         """Ends a turn of optimizers."""
         operators, start = self.recorder.operators, self._turns[-1].end if self._turns else 0
         work = sum(one.flops for one in operators[start:])
-        numbers = [list(self.modules.optimizers).index(one) for one in dict.fromkeys(self._stepped)]
-        count = self.recorder.storages.count
-        self._turns.append(Turn(tuple(numbers), work, len(operators), count))
-        self._stepped = []
+        numbers = [list(self.modules.optimizers).index(one) for one in self._stepped]
+        count, lines = self.recorder.storages.count, tuple(self._stepped.values())
+        self._turns.append(Turn(tuple(numbers), work, len(operators), count, lines))
+        self._stepped = {}
 
     def _take(self, found: Iteration) -> None:
         """Sets the role to an iteration of the program."""
@@ -141,6 +145,9 @@ class Captured:
         yield from (f"{count:,} x {text}" for text, count in sorted(assumed.items()))
         if found.remark:
             yield found.remark
+        if self._leaves and found.last - found.first == 1:
+            for line in self._lines.unseen():
+                yield f"{line} steps the optimizer too, but has not run"
         if found.number < STEADY_DDP and self._has_ddp():
             yield (
                 "DDP copies its state in the first step and rebuilds its buckets in the second: "

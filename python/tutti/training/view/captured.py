@@ -59,6 +59,9 @@ def captured_remarks(work: CapturedWork) -> Iterator[str]:
         yield "a broadcast takes the time of an all_gather of as many bytes"
     if "reduce" in names:
         yield "a reduce takes the time of a reduce_scatter of as many bytes"
+    if work.assignment.apart:
+        yield ("an all_reduce of two ranks outside of the mesh takes the time of a message in each "
+               "direction")  # fmt: skip
     yield from _measured(work)
     if like := work.kernels.setting.model:
         yield f"the program has the weights of {like}, whose fitted factors apply"

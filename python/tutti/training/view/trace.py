@@ -12,7 +12,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tutti.view.track_events import Encoder, Event, Track, write_events
+from tutti.view.track_events import END, START, Event, Track, write_events
 
 from .text import collective
 from .tracks import COMPUTE, check_npus, tracks, waits
@@ -44,22 +44,15 @@ def write_training_trace(
     """
     made: list[Track] = []
     streams: list[list[Event]] = []
-    encoder = Encoder()
     for run in runs:
         check_npus(npus, run)
         for npu in npus:
-            _add(encoder, made, streams, run, npu)
+            _add(made, streams, run, npu)
     # Each stream is sorted, and the merge is stable.
-    return write_events(path, made, heapq.merge(*streams, key=itemgetter(0)))
+    return write_events(path, made, list(heapq.merge(*streams, key=itemgetter(0))))
 
 
-def _add(
-    encoder: Encoder,
-    made: list[Track],
-    streams: list[list[Event]],
-    run: TrainingResult,
-    npu: int,
-) -> None:
+def _add(made: list[Track], streams: list[list[Event]], run: TrainingResult, npu: int) -> None:
     """Adds the tracks of an NPU, and their events."""
     home = Track(len(made) + 1, f"{run.configuration.name}, NPU {npu}", None, len(made))
     made.append(home)
@@ -72,14 +65,14 @@ def _add(
     for name, lanes in tracks(run, npu).items():
         for number, lane in enumerate(lanes or [[]]):
             track = below(name if len(lanes) < 2 else f"{name} {number}")
-            streams.append([event for one in lane for event in _task(encoder, track, one)])
+            streams.append([event for one in lane for event in _task(track, one)])
         if name == COMPUTE:
             track = below("exposed communication")
-            exposed = (_wait(encoder, track, one) for one in waits(run, npu))
+            exposed = (_wait(track, one) for one in waits(run, npu))
             streams.append(list(chain.from_iterable(exposed)))
 
 
-def _task(encoder: Encoder, track: int, one: Span) -> tuple[Event, Event]:
+def _task(track: int, one: Span) -> tuple[Event, Event]:
     arguments: list[tuple[str, int | str]] = [
         ("layer", one.layer),
         ("pass", one.during),
@@ -90,19 +83,18 @@ def _task(encoder: Encoder, track: int, one: Span) -> tuple[Event, Event]:
         arguments += [("group", one.group), ("bytes", one.bytes)]
     name = f"{collective(one.kind)} {one.layer}".strip()
     category = "collective" if one.is_collective else one.lane or one.kind
-    return _slice(encoder, track, one, arguments, (category, name))
+    return _slice(track, one, arguments, (category, name))
 
 
-def _wait(encoder: Encoder, track: int, one: Exposed) -> tuple[Event, Event]:
+def _wait(track: int, one: Exposed) -> tuple[Event, Event]:
     parts = [
         (f"{collective(kind)} on {group} (ps)", ps)
         for (kind, group), ps in one.by_collective().items()
     ]
-    return _slice(encoder, track, one, parts, ("exposed", "exposed"))
+    return _slice(track, one, parts, ("exposed", "exposed"))
 
 
 def _slice(
-    encoder: Encoder,
     track: int,
     one: Span | Exposed,
     arguments: Sequence[tuple[str, int | str]],
@@ -110,8 +102,7 @@ def _slice(
 ) -> tuple[Event, Event]:
     """Returns start and end of a slice, whose last arguments are its times."""
     given = (*arguments, ("start_ps", one.start_ps), ("end_ps", one.end_ps))
-    opened = encoder.start(track, *category_and_name)
     return (
-        encoder.event(one.start_ps, *(encoder.argument(*each) for each in given), opened),
-        encoder.event(one.end_ps, encoder.end(track)),
+        Event(one.start_ps, track, START, *category_and_name, given),
+        Event(one.end_ps, track, END),
     )

@@ -44,6 +44,11 @@ impl Audit {
         self.uses(router, 1 << opposite(came), 1 << output, crossing);
     }
 
+    /// A multicast passes a router, along a direction and by several outputs.
+    pub(super) fn forks(&mut self, router: u32, came: usize, outputs: u8, crossing: u64) {
+        self.uses(router, 1 << opposite(came), outputs, crossing);
+    }
+
     /// A flit travels along a full line of preset routers. Flits that wait at an edge have a
     /// separate input.
     pub(super) fn sends_line(&mut self, geometry: &Geometry, input: u32, output: usize, now: u64) {

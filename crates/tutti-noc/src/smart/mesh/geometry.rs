@@ -196,6 +196,15 @@ impl Geometry {
         if direction == straight { on | 1 << turn } else { on }
     }
 
+    /// The outputs by which a multicast that passes a router along a direction forks off.
+    #[inline]
+    pub(super) fn branches(&self, router: u32, corner: u8, direction: usize) -> u8 {
+        match self.tree {
+            Some(Tree::Private) => self.private_copy(router, corner, direction, false),
+            _ => self.shared_copy(router, direction, false),
+        }
+    }
+
     /// The cycle of the interval, if paths are preset in some.
     #[inline]
     pub(super) fn phase(&self, cycle: u64) -> Option<u64> {

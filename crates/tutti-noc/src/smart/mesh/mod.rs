@@ -17,6 +17,7 @@ mod state;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod turns;
 mod vcs;
 

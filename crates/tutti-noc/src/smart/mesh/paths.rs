@@ -18,7 +18,7 @@ pub(super) struct Request {
     pub(super) hops: u32,
     pub(super) slot: u32,
     /// The pool of its VCs at the routers along the path.
-    pool: u8,
+    pub(super) pool: u8,
     /// Its state for routers.
     pub(super) route: RouteState,
     /// The flow of a combinable response.
@@ -353,6 +353,13 @@ impl Mesh {
         if request.route.is(RESPONSE) {
             self.vcs.set_sum(place, sum);
         }
+        self.schedule(self.crossing(), place, mask);
+    }
+
+    /// Buffers a copy of a multicast on its tree in a VC of a router that it reaches, with the outputs
+    /// that are left to it.
+    pub(super) fn buffer_copy(&mut self, request: &Request, router: u32, came: usize, mask: u8) {
+        let place = self.give_on(request, arrives_at(router, came));
         self.schedule(self.crossing(), place, mask);
     }
 

@@ -68,6 +68,12 @@ impl RouteState {
     pub(super) fn is(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }
+
+    /// The pool in which its flit needs a VC along an output.
+    #[inline]
+    pub(super) fn pool(&self, output: usize) -> u8 {
+        self.pools[usize::from(self.straight >> output & 1 == 0)]
+    }
 }
 
 impl Vc {
@@ -80,7 +86,7 @@ impl Vc {
     /// The pool in which its flit needs a VC along an output.
     #[inline]
     pub(super) fn pool(&self, output: usize) -> u8 {
-        self.route.pools[usize::from(self.route.straight >> output & 1 == 0)]
+        self.route.pool(output)
     }
 }
 

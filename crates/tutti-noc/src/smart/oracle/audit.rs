@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Mesh;
 use super::grid::Port;
 use super::parts::{Cargo, Flit};
+use super::paths::Reached;
 use crate::smart::fabric::Fabric;
 use crate::smart::message::{FlowId, NodeSet};
 
@@ -103,15 +104,15 @@ impl Mesh {
         router: u32,
         input: Port,
         output: Port,
-        route: &[u32],
+        route: &[Reached],
         flit: &Flit,
     ) {
-        let hops = self.settings.hops_per_cycle as usize;
-        assert!(route.len() <= hops, "a flit makes {} hops in a cycle", route.len());
+        let reach = self.settings.hops_per_cycle;
+        let far = |reached: &Reached| self.grid.hops(router, reached.router) <= reach;
+        assert!(route.iter().all(far), "a flit makes more than {reach} hops in a cycle");
         let mut steps = vec![(router, input, output)];
-        for pair in route.windows(2) {
-            let came = self.grid.direction(steps.last().expect("it leaves").0, pair[0]);
-            steps.push((pair[0], came.opposite(), self.grid.direction(pair[0], pair[1])));
+        for reached in route {
+            steps.extend(reached.on.iter().map(|&on| (reached.router, reached.input, on)));
         }
         for (router, input, output) in steps {
             assert!(

@@ -102,12 +102,6 @@ impl Grid {
         }
     }
 
-    /// The port that leads from a router to its neighbour.
-    pub(super) fn direction(&self, from: u32, to: u32) -> Port {
-        let leads = |&port: &Port| self.next(from, port) == Some(to);
-        Port::MESH.into_iter().find(leads).expect("they are neighbours")
-    }
-
     /// The routers from a node (it is not among them) to the edge that a port leads to.
     pub(super) fn line(&self, node: u32, port: Port) -> Vec<u32> {
         std::iter::successors(self.next(node, port), |&node| self.next(node, port)).collect()
@@ -136,16 +130,9 @@ impl Grid {
             .collect()
     }
 
-    /// The remaining hops of a flit at a router in the dimension of an output.
-    pub(super) fn remaining(&self, flit: &Flit, node: u32, output: Port) -> usize {
-        let line = self.line(node, output);
-        match self.heads_for(flit, node) {
-            None => line.len(),
-            Some(to) => {
-                let turn = line.iter().position(|&router| self.output(router, to) != output);
-                turn.expect("a packet turns or arrives before the edge ends") + 1
-            }
-        }
+    /// The hops between two nodes.
+    pub(super) fn hops(&self, from: u32, to: u32) -> u32 {
+        self.x(from).abs_diff(self.x(to)) + self.y(from).abs_diff(self.y(to))
     }
 
     /// The node that a flit at a router is routed to; `None` on a tree.

@@ -13,16 +13,24 @@ impl Mesh {
             self.landings.drain(..).partition(|landing| landing.at == now);
         self.landings = later;
         due.sort_by_key(|landing| (landing.router, landing.input));
-        for Landing { router, input, stops, flit, .. } in due {
-            self.come(router, input, stops, flit);
+        for Landing { router, input, stops, gone, flit, .. } in due {
+            self.come(router, input, stops, &gone, flit);
         }
     }
 
     /// A flit arrives at an input of a router, where it has a VC.
-    pub(super) fn come(&mut self, router: u32, input: Port, stops: bool, mut flit: Flit) {
+    pub(super) fn come(
+        &mut self,
+        router: u32,
+        input: Port,
+        stops: bool,
+        gone: &[Port],
+        mut flit: Flit,
+    ) {
         self.watchdog.moved(self.now);
         flit.arrived = self.now;
-        flit.mask = self.grid.mask(&flit, router, input, stops).into_iter().collect();
+        let mask = self.grid.mask(&flit, router, input, stops).into_iter();
+        flit.mask = mask.filter(|output| !gone.contains(output)).collect();
         let combines = flit.combines(Rule::Merge).or(flit.combines(Rule::Table)).is_some();
         self.counts.table_reads += u64::from(combines);
         self.reaches(router, &flit);

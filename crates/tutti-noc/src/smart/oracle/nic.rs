@@ -84,7 +84,7 @@ impl Mesh {
                 let now = self.now;
                 self.input_mut(node, Port::Local).claim(pool, flit.packet, now);
             }
-            self.come(node, Port::Local, true, flit);
+            self.come(node, Port::Local, true, &[], flit);
         }
     }
 

@@ -175,7 +175,9 @@ pub(super) struct Landing {
     pub(super) at: u64,
     pub(super) router: u32,
     pub(super) input: Port,
-    /// Whether it stops there; else only a copy is retained.
+    /// Whether it is off preset paths: then it is to go straight on, too.
     pub(super) stops: bool,
+    /// The outputs by which it has gone on in its crossing.
+    pub(super) gone: Vec<Port>,
     pub(super) flit: Flit,
 }

@@ -8,38 +8,50 @@ use super::parts::{Cargo, Flit, Landing, Rule};
 use super::switch::Grants;
 use crate::smart::settings::{Contender, Priority};
 
-/// A flit that requests a path.
+/// A flit that requests a path, or all paths of a tree within its reach.
 #[derive(Debug)]
 struct PathRequest {
     router: u32,
     input: Port,
     output: Port,
-    flit: Flit,
-    /// The routers on the path, up to the farthest end.
-    path: Vec<u32>,
-    /// By router of the path: the direction in which the flit comes to it.
-    directions: Vec<Port>,
+    /// The routers on the path, its own first.
+    steps: Vec<Step>,
 }
 
-impl PathRequest {
-    /// The output by which the flit leaves the router after so many hops, if its path goes on.
-    fn leaves(&self, hops: usize) -> Port {
-        self.directions[hops]
+/// A router on a requested path.
+#[derive(Debug)]
+struct Step {
+    router: u32,
+    /// The directions of the hops to it.
+    made: Vec<Port>,
+    /// The flit as it comes there: its stage may differ.
+    flit: Flit,
+    /// The outputs by which the path goes on.
+    leaves: Vec<Port>,
+}
+
+impl Step {
+    /// The input by which the flit enters; of its own router, that where it is buffered.
+    fn enters(&self, buffered: Port) -> Port {
+        self.made.last().map_or(buffered, |made| made.opposite())
     }
 
-    /// The input by which it enters that router.
-    fn enters(&self, hops: usize) -> Port {
-        hops.checked_sub(1).map_or(self.input, |last| self.directions[last].opposite())
-    }
-
-    /// The hops among the first so many that were made last in one direction, and whether the turn
-    /// before them was to the left.
-    fn straight(&self, hops: usize, direction: Port) -> (usize, bool) {
-        let made = &self.directions[..hops];
-        let straight = made.iter().rev().take_while(|&&made| made == direction).count();
-        let before = (hops - straight).checked_sub(1).map(|last| made[last]);
+    /// The hops to here that were made in one direction, and whether the turn before them was to
+    /// the left.
+    fn straight(&self, direction: Port) -> (usize, bool) {
+        let straight = self.made.iter().rev().take_while(|&&made| made == direction).count();
+        let before = (self.made.len() - straight).checked_sub(1).map(|last| self.made[last]);
         (straight, before.is_some_and(|before| before.left() == direction))
     }
+}
+
+/// A router that a flit reaches.
+#[derive(Debug)]
+pub(super) struct Reached {
+    pub(super) router: u32,
+    pub(super) input: Port,
+    /// The outputs by which it goes on; none where it stops.
+    pub(super) on: Vec<Port>,
 }
 
 /// What decides between two flits that request a port: the larger one wins.
@@ -48,11 +60,14 @@ type Claim = (i64, std::cmp::Reverse<usize>, usize, bool);
 /// The results of requests.
 #[derive(Default, Debug)]
 struct Paths {
-    /// The routers on each route; empty if the flit stays in its router.
-    routes: Vec<Vec<u32>>,
+    /// The routers that each flit reaches; empty if it stays in its router.
+    routes: Vec<Vec<Reached>>,
     /// Nominees whose granted ejection is denied.
     denied_ejections: BTreeSet<(u32, Port)>,
 }
+
+/// By port of a router, the flit that has it: its claim, its request, and the step.
+type Holders = BTreeMap<(u32, Port), (Claim, usize, usize)>;
 
 impl Mesh {
     /// Determines how far each flit with a granted output gets, and sends it there.
@@ -65,7 +80,7 @@ impl Mesh {
         for (&(router, input), &vc) in &grants.nominees {
             let is_its = |request: &PathRequest| (request.router, request.input) == (router, input);
             let routes = requests.iter().zip(&paths.routes).filter(|(request, _)| is_its(request));
-            let routes: Vec<(Port, &[u32])> =
+            let routes: Vec<(Port, &[Reached])> =
                 routes.map(|(request, route)| (request.output, route.as_slice())).collect();
             let ejects = grants.inputs.get(&(router, Port::Local)) == Some(&input)
                 && !paths.denied_ejections.contains(&(router, input));
@@ -79,37 +94,72 @@ impl Mesh {
         for (&(router, output), &input) in mesh {
             let vc = grants.nominees[&(router, input)];
             let flit = self.input(router, input).vcs[vc].flits[0].clone();
-            let reach = self.settings.hops_per_cycle as usize;
-            let hops = self.grid.remaining(&flit, router, output).min(reach);
-            let mut path = self.grid.line(router, output);
-            let mut reached = path.len().min(reach);
-            path.truncate(hops);
-            let mut directions = vec![output; hops];
-            if let Some(then) =
-                self.turns_to(&flit, router, path[hops - 1]).filter(|_| hops < reach)
-            {
-                let line = self.grid.line(path[hops - 1], then);
-                reached += line.len().min(reach - hops);
-                let more = self.grid.remaining(&flit, path[hops - 1], then).min(reach - hops);
-                path.extend(&line[..more]);
-                directions.extend(vec![then; more]);
+            let steps = self.steps(&flit, router, output);
+            if self.settings.hops_per_cycle > 1 {
+                let wires = self.wires(&flit, &steps);
+                self.count_request(&flit, u64::try_from(wires).expect("lines are short"));
             }
-            if reach > 1 {
-                self.count_request(&flit, u64::try_from(reached).expect("lines are short"));
-            }
-            requests.push(PathRequest { router, input, output, flit, path, directions });
+            requests.push(PathRequest { router, input, output, steps });
         }
         requests
     }
 
-    /// With `bypass_turns`, the output by which a path from one router goes on where it turns.
-    fn turns_to(&self, flit: &Flit, from: u32, turn: u32) -> Option<Port> {
-        let combined = flit.combines(Rule::Table).or(flit.combines(Rule::Merge)).is_some();
-        if !self.settings.bypass_turns || combined {
-            return None;
+    /// The routers that a flit can reach by an output, nearer ones first.
+    fn steps(&self, flit: &Flit, router: u32, output: Port) -> Vec<Step> {
+        let start = Step { router, made: Vec::new(), flit: flit.clone(), leaves: vec![output] };
+        let mut steps = vec![start];
+        let mut place = 0;
+        while let Some(Step { router, made, flit, leaves }) = steps.get(place) {
+            let mut next = Vec::new();
+            for &output in leaves {
+                let stage = self.grid.stage_after(flit, *router, output);
+                let flit = Flit { stage, ..flit.clone() };
+                let made = [made.as_slice(), &[output]].concat();
+                let at = self.grid.next(*router, output).expect("paths stay on the mesh");
+                let leaves = self.goes_on(&flit, steps[0].router, at, &made);
+                next.push(Step { router: at, made, flit, leaves });
+            }
+            steps.extend(next);
+            place += 1;
         }
-        let to = self.grid.heads_for(flit, from)?;
-        Some(self.grid.output(turn, to)).filter(|&output| output != Port::Local)
+        steps
+    }
+
+    /// The outputs by which the path of a flit goes on at a router, after so many hops.
+    fn goes_on(&self, flit: &Flit, start: u32, router: u32, made: &[Port]) -> Vec<Port> {
+        let came = *made.last().expect("it has made a hop");
+        if made.len() == self.settings.hops_per_cycle as usize {
+            return Vec::new();
+        }
+        let turns = self.settings.collective_turns;
+        if let Some(to) = self.grid.heads_for(flit, start) {
+            let combined = flit.combines(Rule::Table).or(flit.combines(Rule::Merge)).is_some();
+            let turns = self.settings.bypass_turns && (turns || !combined);
+            let output = self.grid.output(router, to);
+            let ends = output == Port::Local || output != came && !turns;
+            return if ends { Vec::new() } else { vec![output] };
+        }
+        let tree = self.grid.mask(flit, router, came.opposite(), true);
+        let fits = |&output: &Port| output != Port::Local && (turns || output == came);
+        tree.into_iter().filter(fits).collect()
+    }
+
+    /// The hops over which a request is driven: on trees all that it requests, else to the edge, and
+    /// from a turn to the edge.
+    fn wires(&self, flit: &Flit, steps: &[Step]) -> usize {
+        let Step { router: start, leaves, .. } = &steps[0];
+        if self.grid.heads_for(flit, *start).is_none() {
+            return steps.len() - 1;
+        }
+        let reach = self.settings.hops_per_cycle as usize;
+        let mut wires = self.grid.line(*start, leaves[0]).len().min(reach);
+        for step in &steps[1..] {
+            let turn = step.leaves.iter().find(|&&output| step.made.last() != Some(&output));
+            if let Some(&then) = turn {
+                wires += self.grid.line(step.router, then).len().min(reach - step.made.len());
+            }
+        }
+        wires
     }
 
     fn count_request(&mut self, flit: &Flit, reached: u64) {
@@ -122,18 +172,17 @@ impl Mesh {
         }
     }
 
-    /// Whether a flit can bypass the router after so many hops of its path without contention.
-    fn could_pass(&self, request: &PathRequest, hops: usize) -> bool {
-        let router = request.path[hops - 1];
-        let (input, output) = (request.enters(hops), request.leaves(hops));
+    /// Whether a flit can pass the router of a step by an output without contention.
+    fn could_pass(&self, step: &Step, output: Port) -> bool {
+        let (router, input) = (step.router, step.enters(Port::Local));
         let crossing = self.crossing();
-        let stage = self.grid.stage_after(&request.flit, request.router, request.output);
-        let waits_for_others = match request.flit.combines(Rule::Table) {
+        let stage = self.grid.stage_after(&step.flit, router, output);
+        let waits_for_others = match step.flit.combines(Rule::Table) {
             Some(flow) => self.directions(flow, router) != 1,
             None => false,
         };
-        let behind_its_own = self.comes_before(router, input, request.flit.packet);
-        self.has_free_vc(router, output, &request.flit, stage)
+        let behind_its_own = self.comes_before(router, input, step.flit.packet);
+        self.has_free_vc(router, output, &step.flit, stage)
             && !behind_its_own
             && !waits_for_others
             && !self.keeps_input(router, input, crossing)
@@ -153,13 +202,14 @@ impl Mesh {
     /// `priority = "local"`, without turns.
     fn nearest_first(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
         let route = |request: &PathRequest| {
-            let stops = |hops: usize| {
-                let router = request.path[hops - 1];
-                !self.could_pass(request, hops)
-                    || grants.inputs.contains_key(&(router, request.output))
-                    || grants.uses(router, request.output.opposite())
+            let passes = |place: usize, output: Port| {
+                let step = &request.steps[place];
+                place == 0
+                    || self.could_pass(step, output)
+                        && !grants.inputs.contains_key(&(step.router, output))
+                        && !grants.uses(step.router, step.enters(request.input))
             };
-            first_stop(request, stops)
+            self.reached(request, passes)
         };
         Paths { routes: requests.iter().map(route).collect(), denied_ejections: BTreeSet::new() }
     }
@@ -168,33 +218,38 @@ impl Mesh {
     /// each output selects among these and the flit that it was granted in SA-L.
     fn by_rank(&self, grants: &Grants, requests: &[PathRequest]) -> Paths {
         let selected = self.select(grants, requests);
-        // By router and output, the winner: its index among the requests, and its hops.
-        let mut has: BTreeMap<(u32, Port), (Claim, usize, usize)> = BTreeMap::new();
-        let granted = (0..).zip(requests).map(|(index, request)| (request.router, index, 0));
-        let passing =
-            selected.iter().map(|(&(router, _), &(_, index, hops))| (router, index, hops));
-        for (router, index, hops) in granted.chain(passing) {
-            let output = requests[index].leaves(hops);
-            let claim = self.claim(&requests[index], hops, output);
-            let best = has.entry((router, output)).or_insert((claim, index, hops));
-            if claim > best.0 {
-                *best = (claim, index, hops);
+        let mut has = Holders::new();
+        let granted = (0..requests.len()).map(|index| (index, 0));
+        let passing = selected.values().map(|&(_, index, place)| (index, place));
+        for (index, place) in granted.chain(passing) {
+            let step = &requests[index].steps[place];
+            for &output in &step.leaves {
+                if place > 0 && !self.could_pass(step, output) {
+                    continue;
+                }
+                let claim = self.claim(step, output);
+                let best = has.entry((step.router, output)).or_insert((claim, index, place));
+                if claim > best.0 {
+                    *best = (claim, index, place);
+                }
             }
         }
         let taken: BTreeSet<(u32, Port)> = has
             .iter()
-            .filter(|&(_, &(_, _, hops))| hops > 0)
-            .map(|(&(router, _), &(_, index, hops))| (router, requests[index].enters(hops)))
+            .filter(|&(_, &(_, _, place))| place > 0)
+            .map(|(&(router, _), &(_, index, place))| {
+                (router, requests[index].steps[place].enters(Port::Local))
+            })
             .collect();
         let mut paths = Paths::default();
         for (index, request) in requests.iter().enumerate() {
-            let has_it = |router: u32, hops: usize| {
-                has.get(&(router, request.leaves(hops))).map(|&(_, who, _)| who) == Some(index)
+            let has_it = |place: usize, output: Port| {
+                has.get(&(request.steps[place].router, output)).map(|&(_, who, _)| who)
+                    == Some(index)
             };
             let leaves =
-                has_it(request.router, 0) && !taken.contains(&(request.router, request.input));
-            let stops = |hops: usize| !has_it(request.path[hops - 1], hops);
-            paths.routes.push(if leaves { first_stop(request, stops) } else { Vec::new() });
+                has_it(0, request.output) && !taken.contains(&(request.router, request.input));
+            paths.routes.push(if leaves { self.reached(request, has_it) } else { Vec::new() });
         }
         paths.denied_ejections =
             grants.nominees.keys().filter(|&place| taken.contains(place)).copied().collect();
@@ -203,36 +258,56 @@ impl Mesh {
 
     /// By router and input, the flit of the largest claim among those that can pass by it and
     /// outrank the flit that was granted an output from this input.
-    fn select(
-        &self,
-        grants: &Grants,
-        requests: &[PathRequest],
-    ) -> BTreeMap<(u32, Port), (Claim, usize, usize)> {
-        let mut selected: BTreeMap<(u32, Port), (Claim, usize, usize)> = BTreeMap::new();
+    fn select(&self, grants: &Grants, requests: &[PathRequest]) -> Holders {
+        let mut selected = Holders::new();
         for (index, request) in requests.iter().enumerate() {
-            for hops in 1..request.path.len() {
-                let (router, input) = (request.path[hops - 1], request.enters(hops));
-                let claim = self.claim(request, hops, input.opposite());
+            for (place, step) in request.steps.iter().enumerate().skip(1) {
+                let (router, input) = (step.router, step.enters(request.input));
+                let claim = self.claim(step, input.opposite());
                 let outranks = !grants.uses(router, input) || {
                     let vc = grants.nominees[&(router, input)];
                     claim.0 > self.rank(&self.input(router, input).vcs[vc].flits[0], 0)
                 };
-                if !outranks || !self.could_pass(request, hops) {
+                if !outranks || !step.leaves.iter().any(|&output| self.could_pass(step, output)) {
                     continue;
                 }
-                let best = selected.entry((router, input)).or_insert((claim, index, hops));
+                let best = selected.entry((router, input)).or_insert((claim, index, place));
                 if claim > best.0 {
-                    *best = (claim, index, hops);
+                    *best = (claim, index, place);
                 }
             }
         }
         selected
     }
 
-    /// The claim of a flit on a port, where it has come so many hops and travels in a direction.
-    fn claim(&self, request: &PathRequest, hops: usize, direction: Port) -> Claim {
-        let (straight, left) = request.straight(hops, direction);
-        (self.rank(&request.flit, hops), std::cmp::Reverse(hops), straight, left)
+    /// The claim of a flit on a port at a step, where it travels in a direction.
+    fn claim(&self, step: &Step, direction: Port) -> Claim {
+        let (straight, left) = step.straight(direction);
+        let hops = step.made.len();
+        (self.rank(&step.flit, hops), std::cmp::Reverse(hops), straight, left)
+    }
+
+    /// The routers that a flit reaches, if it passes those of its path by the outputs that it has.
+    fn reached(&self, request: &PathRequest, has: impl Fn(usize, Port) -> bool) -> Vec<Reached> {
+        let mut on: BTreeMap<u32, Vec<Port>> = BTreeMap::new();
+        let mut reached = Vec::new();
+        for (place, step) in request.steps.iter().enumerate() {
+            let comes = step.made.last().is_none_or(|&made| {
+                let before = self.grid.next(step.router, made.opposite()).expect("it came");
+                on.get(&before).is_some_and(|on| on.contains(&made))
+            });
+            if !comes {
+                continue;
+            }
+            let leaves = step.leaves.iter().copied().filter(|&output| has(place, output));
+            let leaves: Vec<Port> = leaves.collect();
+            on.insert(step.router, leaves.clone());
+            if place > 0 {
+                let (router, input) = (step.router, step.enters(request.input));
+                reached.push(Reached { router, input, on: leaves });
+            }
+        }
+        reached
     }
 
     fn rank(&self, flit: &Flit, distance: usize) -> i64 {
@@ -252,7 +327,7 @@ impl Mesh {
         router: u32,
         input: Port,
         vc: usize,
-        routes: &[(Port, &[u32])],
+        routes: &[(Port, &[Reached])],
         ejects: bool,
     ) {
         let routes: Vec<_> = routes.iter().filter(|(_, route)| !route.is_empty()).collect();
@@ -268,9 +343,9 @@ impl Mesh {
         for &&(output, route) in &routes {
             self.audit_departure(at, router, input, output, route, &flit);
             let mut copy = flit.clone();
-            let (_, passed) = route.split_last().expect("it leaves");
-            passed.iter().for_each(|&passed| self.take_along(passed, &mut copy));
-            self.set_out(&copy, router, output, route, |_| at, false);
+            let passed = route.iter().filter(|reached| !reached.on.is_empty());
+            passed.for_each(|reached| self.take_along(reached.router, &mut copy));
+            self.set_out(&copy, router, route, |_| at, false);
             self.uncover(router, input, vc, output);
         }
         if ejects {
@@ -296,26 +371,25 @@ impl Mesh {
         &mut self,
         flit: &Flit,
         router: u32,
-        output: Port,
-        route: &[u32],
+        route: &[Reached],
         when: impl Fn(usize) -> u64,
         covers: bool,
     ) {
         let leaves_copies = self.grid.heads_for(flit, router).is_none();
-        let stage = self.grid.stage_after(flit, router, output);
-        let pool = self.pool(flit.class, stage);
-        let mut from = router;
-        for (place, &next) in route.iter().enumerate() {
-            let input = self.grid.direction(from, next).opposite();
-            from = next;
+        let mut stages = BTreeMap::from([(router, flit.stage)]);
+        for (place, &Reached { router: next, input, ref on }) in route.iter().enumerate() {
+            let before = self.grid.next(next, input).expect("it came");
+            let came = Flit { stage: stages[&before], ..flit.clone() };
+            let stage = self.grid.stage_after(&came, before, input.opposite());
+            stages.insert(next, stage);
+            let pool = self.pool(flit.class, stage);
             self.counts.link_hops += 1;
-            let last = place + 1 == route.len();
-            if !last {
+            if let Some(outputs) = on.len().checked_sub(1) {
                 self.counts.bypasses += 1;
-                self.counts.crossings[0] += 1;
+                self.counts.crossings[outputs] += 1;
             }
             let now = self.now;
-            let buffers = last || leaves_copies;
+            let buffers = on.is_empty() || leaves_copies;
             if buffers || flit.is_of_several() {
                 self.input_mut(next, input).claim(pool, flit.packet, now);
             }
@@ -324,16 +398,10 @@ impl Mesh {
             }
             if buffers {
                 let flit = Flit { stage, ..flit.clone() };
-                let (at, stops) = (when(place), last && !covers);
-                self.landings.push(Landing { at, router: next, input, stops, flit });
+                let (at, stops) = (when(place), !covers);
+                let gone = on.clone();
+                self.landings.push(Landing { at, router: next, input, stops, gone, flit });
             }
         }
     }
-}
-
-/// The path to the first router at which it stops, or to its end; `stops` by hops.
-fn first_stop(request: &PathRequest, stops: impl Fn(usize) -> bool) -> Vec<u32> {
-    let all = request.path.len();
-    let hops = (1..all).find(|&hops| stops(hops)).unwrap_or(all);
-    request.path[..hops].to_vec()
 }

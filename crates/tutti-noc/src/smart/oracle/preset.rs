@@ -3,6 +3,7 @@
 use super::Mesh;
 use super::grid::{CornerTree, Port};
 use super::parts::{Cargo, Flit};
+use super::paths::Reached;
 use crate::smart::settings::FanOut;
 
 /// A multicast that waits for its slot: its router, input and VC.
@@ -134,7 +135,16 @@ impl Mesh {
             }
         }
         let delays: Vec<u64> = (1..=line.len()).map(|hops| now + self.preset_delay(hops)).collect();
-        self.set_out(flit, router, output, line, |place| delays[place], true);
+        let last = line.len() - 1;
+        let route: Vec<Reached> = (0..)
+            .zip(line)
+            .map(|(place, &router)| Reached {
+                router,
+                input: output.opposite(),
+                on: if place == last { Vec::new() } else { vec![output] },
+            })
+            .collect();
+        self.set_out(flit, router, &route, |place| delays[place], true);
         self.uncover(router, input, vc, output);
     }
 

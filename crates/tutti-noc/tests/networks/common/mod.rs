@@ -209,3 +209,17 @@ fn response(fabric: &mut dyn Fabric, flow: FlowId, source: u32, class: u8) {
     let created = fabric.now();
     fabric.send(Message { created, source, cast, class, flits: 1, tag: 0 }).unwrap();
 }
+
+/// What both engines make of it.
+pub fn both(settings: &Settings, operations: &[(u64, Operation)], look: impl Fn(&Outcome)) {
+    for (engine, mut fabric) in engines(settings) {
+        let outcome = run(&mut *fabric, operations, 10_000);
+        assert!(!outcome.unfinished, "{engine}");
+        look(&outcome);
+    }
+}
+
+/// The latency of what was sent to one node.
+pub fn took(outcome: &Outcome, tag: u64) -> u64 {
+    outcome.last(tag)
+}

@@ -55,7 +55,9 @@ def _smaller(network: Network) -> str:
     texts = []
     for entry in network.routers:
         vcs, buffer = entry.vcs or network.router.vcs, entry.buffer or network.router.buffer
-        texts.append(f"{plural(vcs, 'VC')} of {plural(buffer, 'flit')} at {', '.join(entry.at)}")
+        each = entry.vcs_per_class
+        count = plural(vcs, "VC") if each is None else f"{plural(each, 'VC')} per class"
+        texts.append(f"{count} of {plural(buffer, 'flit')} at {', '.join(entry.at)}")
     return f" ({'; '.join(texts)})" if texts else ""
 
 

@@ -20,7 +20,8 @@ def describe_mesh(mesh: SmartMesh) -> str:
         return f"{mesh.design}, {size}"
     parts = [
         f"{plural(settings['hpc_max'], 'hop')} per cycle"
-        + (" on paths with a turn" if settings["bypass_turns"] else ""),
+        + (" on paths with a turn" if settings["bypass_turns"] else "")
+        + (", collectives too" if settings["collective_turns"] else ""),
         _priority(settings["priority"]),
         f"multicasts {settings['fan_out']}",
         f"responses {settings['fan_in']}",
