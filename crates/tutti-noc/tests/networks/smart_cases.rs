@@ -5,7 +5,7 @@ use super::common::{
     smart, took, unicast,
 };
 use tutti_noc::smart::{
-    Arbiter, Combine, FanIn, FanOut, FullyConnected, Merge, NodeSet, Priority, Rule, Settings, Tree,
+    Arbiter, Combine, FanIn, FanOut, Merge, NodeSet, Priority, Rule, Settings, Tree,
 };
 
 #[test]
