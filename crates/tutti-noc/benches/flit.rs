@@ -118,7 +118,7 @@ fn timed_smart(side: u32, hops_per_cycle: u32, load: f64, cycles: u64) -> (f64, 
         }
         for node in 0..mesh.nodes() {
             while due[node as usize].is_some_and(|at| at <= cycle) {
-                let order = source.take(node, 0);
+                let order = source.take(node, 0, cycle);
                 let cast = smart::Cast::One(order.destination);
                 let (created, flits) = (order.created, order.flits);
                 let message =

@@ -22,8 +22,7 @@ class Parameters(BaseModel):  # noqa: PLW1641 - pydantic gives frozen models the
     checkers would reject text for quantities of a strict model.
     """
 
-    # Most commands use few of these classes: validators are built on first use.
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     refused_as: ClassVar[type[TuttiError]] = ConfigError
     """The error of an invalid value."""

@@ -88,7 +88,7 @@ fn check_node(mut waiting: Vec<Delivery>) {
 
 #[test]
 fn packets_of_a_shared_queue_leave_one_by_one_and_replies_first() {
-    let loads = [load(["1", "5"], 0, None, Some(7)), load(["5", "1,2"], 3, Some(4), Some(7))];
+    let loads = [load(["1", "5"], 0, None, Some(7)), load(["5", "1,2"], 3, None, Some(7))];
     assert_eq!(Requests::queues(&loads), [0, 0, 0, 0]);
     for seed in 1..=6 {
         // Buffers hold all packets, so that nodes never wait for credits.
