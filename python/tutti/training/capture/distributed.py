@@ -35,13 +35,7 @@ def replacements(
         mailbox: Objects and process groups of ranks that were captured before.
         followed: Notes which ranks take the same branches of the program.
     """
-    init, new_group = dist.init_process_group, dist.new_group
-
-    def start(*_: object, **__: object) -> None:
-        if not dist.is_initialized():
-            # A module of the program may have got this function when another rank ran.
-            now, of = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
-            init("fake", rank=now, world_size=of, store=FakeStore())
+    new_group = dist.new_group
 
     def create(ranks: object = None, *_: object, **more: object) -> object:
         names = ("use_local_synchronization", "group_desc")
@@ -49,7 +43,7 @@ def replacements(
         return new_group(ranks, backend="fake", **named)
 
     names: dict[str, Callable[..., object]] = {
-        "init_process_group": start,
+        "init_process_group": _starting(),
         "new_group": create,
         "_new_group_with_tag": _noted(mailbox),
         **Objects(rank, script, mailbox).replacements(),
@@ -67,6 +61,19 @@ def replacements(
     # A reducer compares shapes between ranks, which needs data.
     compare = "_verify_param_shape_across_processes"
     return [*found, *((module, compare, _nothing) for module in _comparing())]
+
+
+def _starting() -> Callable[..., object]:
+    """Returns what creates the process group of all ranks."""
+    init = dist.init_process_group
+
+    def start(*_: object, **__: object) -> None:
+        if not dist.is_initialized():
+            # A module of the program may have got this function when another rank ran.
+            rank, world = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
+            init("fake", rank=rank, world_size=world, store=FakeStore())
+
+    return start
 
 
 def _ranked(followed: Followed | None) -> Callable[..., object]:

@@ -56,6 +56,9 @@ _FUSED_STEPS = frozenset({"_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fuse
 """Steps of optimizers that only write gradients which they scale back."""
 
 
+_BY_NAME = frozenset({*_UNREAD, *_INTO_ROWS, *_FUSED_STEPS})
+
+
 class Cost:
     """The cost of an operator.
 
@@ -117,7 +120,8 @@ def _moved(
     if name == "all_gather_copy_in":
         # FSDP copies the shards to their place in the result of the gather.
         return 2 * _sizes(args[0])
-    named = _named(func, args, kwargs)
+    # To name the operands of each operator would take a tenth of a capture.
+    named = _named(func, args, kwargs) if name in _BY_NAME else {}
     if name in _INTO_ROWS:
         given = tensors_in([named.get(key) for key in (_INTO_ROWS[name], "index", "indices")])
         rows = max(int(one.numel()) for one in given) * int(named["self"].element_size())
