@@ -20,7 +20,7 @@ pub enum ChainsError {
     Ranks { chain: usize, ranks: usize },
     /// A chain of a broadcast that does not start at the root, or one of a reduce that does not end
     /// there.
-    #[error("chain {chain} of a {collective} does not {verb} at root {root}")]
+    #[error("chain {chain} of a {collective} does not {verb} at the root, {root}")]
     Root { chain: usize, collective: Collective, verb: &'static str, root: RankId },
     /// No pieces, or more chunks or steps than 32 bits count.
     #[error("{chains} chains with {pieces} pieces: expected 1 to 2^31 chunks")]
@@ -298,9 +298,9 @@ mod tests {
             assert_eq!(text, "chain 1 does not have each of 2 ranks once");
         }
         let text = problem(broadcast, &[&[0, 1]], 1);
-        assert_eq!(text, "chain 0 of a broadcast does not start at root 1");
+        assert_eq!(text, "chain 0 of a broadcast does not start at the root, rank 1");
         let text = problem(Collective::Reduce { root: ROOT }, &[&[1, 0]], 1);
-        assert_eq!(text, "chain 0 of a reduce does not end at root 1");
+        assert_eq!(text, "chain 0 of a reduce does not end at the root, rank 1");
         for (orders, pieces) in [(&[][..], 1), (&[&[1, 0][..]], 0), (&[&[1, 0]], 1 << 31)] {
             let text = problem(broadcast, orders, pieces);
             assert!(text.ends_with("expected 1 to 2^31 chunks"), "{text}");
