@@ -184,14 +184,15 @@ test-python: build browser mpi
 	TUTTI_CACHE=$(CACHE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 20
 
 # Each part in turn, and at the end how long each took. Python tests are last but for the table, since
-# pytest prints the 20 slowest. Two jobs run the checks: the linker and mypy use one core each.
-PARTS := build check-python+test-rust+validate+mpi test-python
+# pytest prints the 20 slowest. Two jobs run the first part: while one waits for the network, the
+# linker or mypy, the other one compiles.
+PARTS := build+check-python+test-rust+validate+mpi+browser test-python
 test:
 	@table=; for part in $(PARTS); do \
 	  start=$$(date +%s); \
 	  case $$part in *+*) jobs="--jobs 2 --output-sync=line";; *) jobs=;; esac; \
 	  $(MAKE) --no-print-directory $$jobs $$(echo $$part | tr + ' ') || exit; \
-	  table="$$table$$(printf '%-38s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
+	  table="$$table$$(printf '%-54s %6d s' $$part $$(($$(date +%s) - start)))\n"; \
 	done; \
 	printf "\n$$table"
 

@@ -70,8 +70,8 @@ CASES = {
     "compare examples/01_which_all_reduce/experiment.toml --ranks 4 -a ring --out {folder}": """
         matplotlib.figure numpy plotly rich.progress tutti.formats tutti.training
         tutti.workloads.zoo""",
-    "train run examples/10_training_step/training.toml --out {folder}": """matplotlib.figure
-        tutti.collectives.files tutti.formats tutti.platforms.conditions
+    "train run examples/10_training_step/training.toml --set model=dlrm_small --out {folder}": """
+        matplotlib.figure tutti.collectives.files tutti.formats tutti.platforms.conditions
         tutti.platforms.files.presets tutti.training.overlap tutti.training.plan
         tutti.training.search tutti.training.slowdowns""",
 }

@@ -11,16 +11,15 @@ import pytest
 FUZZER = Path(__file__).with_name("fuzzer.py")
 READERS = FUZZER.with_name("fuzz_readers.py")
 CASES = 30
-"""Cases per seed: 7 s on a core of 2026. Limits are in processor time, not wall time."""
+"""Cases: 7 s on a core of 2026. Limits are in processor time, not wall time."""
 DAMAGED = 30
 """Damaged files per reader: most defects are in readers, and these cases cost a millisecond."""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_every_case_ends_in_a_result_or_an_error(seed: int, tmp_path: Path) -> None:
-    words = ("--seed", seed, "--cases", CASES, "--seconds", 0, "--out", tmp_path)
+def test_every_case_ends_in_a_result_or_an_error(tmp_path: Path) -> None:
+    words = ("--seed", 1, "--cases", CASES, "--seconds", 0, "--out", tmp_path)
     command = [sys.executable, FUZZER, *words]
     done = subprocess.run(
         [str(word) for word in command], check=False, capture_output=True, text=True

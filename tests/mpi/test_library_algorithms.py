@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 from pathlib import Path
@@ -48,7 +49,9 @@ def mpich() -> Mpi:
     return find_mpi(ROOT / "build/mpich/bin/mpicc")
 
 
+@functools.cache
 def output(*command: str | Path) -> str:
+    """Runs a command once; `ompi_info` takes half a second."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import oracle
 import pytest
-from runs import check, mixture, notations, rows
+from runs import bench_of, check, mixture, notations, rows
 
 import tutti
 from tutti.schedules.ir import algorithms
@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 RANKS = tuple(range(2, 9))
 """All of these in one run of 8: the checker uses all partitions of the world in two."""
 ROWS = 23
+ON_BOTH = 3
+"""The first rows have schedules of every collective; others alternate between the MPI libraries.
+`make test-mpi` runs every row on both, on more ranks."""
+BY = [(kind, number) for number in range(ROWS) for parity, kind in enumerate(("openmpi", "mpich"))
+      if number < ON_BOTH or number % 2 == parity]  # fmt: skip
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("number", range(ROWS))
-def test_every_algorithm_of_the_registry(bench: Bench, number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "number"), BY)
+def test_every_algorithm_of_the_registry(kind: str, number: int, tmp_path: Path) -> None:
+    bench = bench_of(kind)
     checked = check(bench, rows(RANKS)[number], tmp_path, ranks=8, cases=4, seed=number + 1,
                     timeout=280)  # fmt: skip
     assert checked.covered >= len(rows(RANKS)[number])

