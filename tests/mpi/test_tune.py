@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from csel import Call, selected
 from tutti.cli import app
 from tutti.measured.calibrate import MODELS, fit, of_probes
 from tutti.measured.calibrate.live import probe
@@ -81,6 +83,31 @@ def test_mpich_has_its_default_below_a_rule_for_8_ranks(tmp_path: Path) -> None:
     call = watch.Call("all_to_all", 8, 512)
     default, ruled = (watch.sent_by_mpi(mpich, call, env=env) for env in ({}, written.variables))
     assert default == ruled
+
+
+def test_mpich_selects_as_before_outside_of_rules(tmp_path: Path) -> None:
+    """In every situation that its stock trees distinguish."""
+    trees = stock(find_mpi(ROOT / WRAPPERS["mpich"]))
+    names = {"all_reduce": "ring", "broadcast": "binomial", "all_gather": "ring",
+             "reduce_scatter": "pairwise", "all_to_all": "pairwise"}  # fmt: skip
+    rules = [TuningDecision(collective, ranks, 4096, 8192, name, 1, "model")
+             for collective, name in names.items() for ranks in (4, 8)]  # fmt: skip
+    Writer(tmp_path, {}, trees).write("mpich", rules)
+    flags = ("is_commutative", "is_op_built_in", "is_sendbuf_inplace", "is_block_regular")
+    for file, before in (("mpich", trees.algorithms), ("mpich_device", trees.device)):
+        after = json.loads((tmp_path / f"{file}.json").read_text())
+        assert before is not None
+        changed = [one for one in before if after[one] != before[one]]
+        assert changed
+        for collective, ranks, size, nodes, is_parent, few, held in itertools.product(
+            changed, (2, 3, 4, 5, 7, 8, 9), (16, 256, 1024, 4088, 8200, 65536, 1 << 20), (1, 2),
+            (False, True), (False, True), ((), flags[:2], flags[2:], flags),
+        ):  # fmt: skip
+            by_part = any(one in collective for one in ("gather", "scatter", "toall"))
+            part = -(-size // ranks) if by_part else size
+            call = Call(ranks, part, part * ranks, nodes, is_parent, 1 if few else 1 << 20,
+                        frozenset(held))  # fmt: skip
+            assert selected(after[collective], call) == selected(before[collective], call)
 
 
 @pytest.mark.timeout(180)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from csel import Call, selected
 from tutti.measured.tune import TuningDecision, mpich
 
 NAMES = (
@@ -39,30 +40,10 @@ def conditions(tree: object) -> set[str]:
     return names.union(*(conditions(below) for below in tree.values()))
 
 
-def leaf(tree: dict[str, Any], **facts: Any) -> str:
-    """Returns the leaf that the conditions select."""
-    for key, below in tree.items():
-        if key.startswith("composition="):
-            return key.partition("=")[2]
-        if key == "count<pow2":
-            if facts.get("few", False):
-                return leaf(below, **facts)
-            continue
-        name, _, expected = key.partition("=")
-        fact = facts["ranks"] if name.startswith("comm_size") else facts.get("size", 0)
-        if name.endswith("<"):
-            holds = fact <= int(expected)
-        elif "<" in name:
-            holds = fact < int(name.partition("<")[2])
-        elif expected == "node_comm_size":
-            holds = facts.get("alone", False)
-        elif expected == "pow2":
-            holds = fact & (fact - 1) == 0
-        else:
-            holds = expected == "any" or facts.get(name, "yes") == expected
-        if holds:
-            return leaf(below, **facts)
-    raise AssertionError(tree)
+def leaf(tree: dict[str, Any], ranks: int, size: int, **facts: Any) -> str:
+    """Returns the name in the leaf that MPICH selects; by default on several nodes."""
+    found = selected(tree, Call(ranks, size, size * ranks, **{"is_parent": False, **facts}))
+    return next(iter(found)).partition("=")[2]
 
 
 RULES = [
@@ -81,9 +62,9 @@ def test_device_delegates_only_cases_with_rules() -> None:
     flat = "MPIDI_Allreduce_intra_composition_beta"
     assert leaf(tree, ranks=4, size=1023) == flat
     assert leaf(tree, ranks=4, size=1024) == "small"
-    assert leaf(tree, ranks=4, size=8, is_commutative="no") == "small"
-    assert leaf(tree, ranks=4, size=8, few=True) == "small"
-    assert leaf(tree, ranks=4, size=1024, alone=True) == "alone"
+    assert leaf(tree, ranks=4, size=8, flags=frozenset()) == "small"
+    assert leaf(tree, ranks=4, size=8, count=3) == "small"
+    assert leaf(tree, ranks=4, size=1024, is_parent=True) == "alone"
     assert leaf(tree, ranks=8, size=64) == flat
     assert leaf(tree, ranks=8, size=8) == "pow2"
     assert leaf(tree, ranks=9, size=64) == "stock"
