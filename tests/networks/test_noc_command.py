@@ -397,6 +397,9 @@ def test_no_files_prints_the_same_and_writes_nothing(tmp_path: Path) -> None:
     refused = call(*run, "--no-files", "-o", "out", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "--no-files: excludes --out" in refused.stderr
+    refused = call("noc", "explore", *short, "--vary", "router.vcs=2,4", "--no-files", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--no-files: an exploration writes each result" in refused.stderr
 
 
 def test_a_converted_configuration_may_only_print(here: Path) -> None:

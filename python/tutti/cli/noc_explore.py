@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tutti.base.files.mistakes import mistake
 from tutti.cli.grouped import grouped
 from tutti.cli.noc_options import NetworkOptions, RunOptions, SpaceOptions, network, varied
 from tutti.cli.sweep import WorkerOptions
@@ -42,6 +43,9 @@ def explore_(
     from tutti.sweeps import study
     from tutti.sweeps.files import resolve_sweep
 
+    if not at.files:
+        raise mistake("an exploration writes each result, from which it resumes",
+                      source="--no-files", expected="--out FOLDER for another folder")  # fmt: skip
     values = varied(space)
     tables = network(definition, at, values.keys())
     if not tables.is_smart and not tables.has_rate and "traffic.rate" not in values:
