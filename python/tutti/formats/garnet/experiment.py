@@ -20,6 +20,7 @@ from tutti.formats.garnet.settings import Given, period_ps
 from tutti.formats.garnet.topology import read_script
 from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.topologies import Topology
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -343,9 +344,9 @@ def _smaller_routers(found: GarnetInput, prefix: str) -> list[dict[str, Any]]:
     ejects = [link for link in found.network.ext_links if link.router in fewer]
     if ejects:
         found.remarks.append(
-            f"{len(ejects)} nodes at routers with fewer VCs receive on {found.most_vcs} VCs per "
-            "vnet, in Garnet on those of their router; they store no flits, so this only matters "
-            "where tail credits limit ejection"
+            f"{plural(len(ejects), 'node')} at routers with fewer VCs receive on {found.most_vcs} "
+            "VCs per vnet, in Garnet on those of their router; they store no flits, so this only "
+            "matters where tail credits limit ejection"
         )
     return [
         {"at": [f"{prefix}{router}" for router in group], "vcs_per_class": vcs}

@@ -321,27 +321,25 @@ def right_blocks(
     """
     if not isinstance(chosen, Mapping):
         chosen = dict.fromkeys(question.sizes, chosen)
-    if question.collective in ROOTED:
-        settings = replace(settings, each=1)
-    parts = [(dict(chosen), settings)]
-    if settings.each > 1 and settings.distance is None:
-        short, long = ({size: listed for size, listed in chosen.items() if (size > LONG) is is_long}
-                       for is_long in (False, True))  # fmt: skip
-        parts = [(short, settings), (long, replace(settings, each=1))]
+    parts: dict[int, dict[int, Sequence[BenchCandidate]]] = {}
+    for size, listed in chosen.items():
+        parts.setdefault(_calls_of_a_block(question, size, settings), {})[size] = listed
+    expected = settings.blocks * sum(map(len, chosen.values()))
     frames: list[pl.DataFrame] = []
-    cases = sum(map(len, chosen.values()))
-    for part, how in parts:
-        if not part:
-            continue
-        share = sum(map(len, part.values())) / cases
+    for each, part in parts.items():
         before = sum(map(len, frames))
 
-        def advance(more: int, total: int, before: int = before, share: float = share) -> None:
+        def advance(more: int, _: int, before: int = before) -> None:
             if done is not None:
-                done(before + more, round(total / share))
+                done(before + more, expected)
 
-        frames.append(_blocks(question, mpi, how, part, advance))
+        frames.append(_blocks(question, mpi, replace(settings, each=each), part, advance))
     return pl.concat(frames)
+
+
+def _calls_of_a_block(question: Question, size: int, settings: Settings) -> int:
+    is_long = size > LONG and settings.distance is None
+    return 1 if is_long or question.collective in ROOTED else settings.each
 
 
 def _blocks(

@@ -115,8 +115,9 @@ def tune(tuning: Tuning, output: Path) -> list[Written]:
         )
     compared = 0
     for target in tuning.live:
-        if not study.is_interrupted:
-            rules = _live(study, tuning, target, writer)
+        if tuning.mpi is not None and not study.is_interrupted:
+            rules = LiveRules(target, tuning.mpi, writer, extend=tuning.extend)
+            _live(study, tuning, rules, writer)
             written += rules.written
             compared += len(rules.races)
     if others:
@@ -144,24 +145,19 @@ def _report(left: Mapping[str, TuningError], *, strict: bool) -> None:
             remark(f"hint: {error.hint}")
 
 
-def _live(study: Study[pl.DataFrame], tuning: Tuning, target: str, writer: Writer) -> LiveRules:
+def _live(study: Study[pl.DataFrame], tuning: Tuning, rules: LiveRules, writer: Writer) -> None:
     """Measures the algorithms of the MPI library, and writes rules for those that are faster.
 
     The files are written after each collective, so that a job that reaches its time limit has the
     rules up to there.
     """
-    if tuning.mpi is None:
-        raise AssertionError
-    mpi = tuning.mpi
-    built(mpi, starting=lambda: remark(f"compiling the library for {mpi}"))
-    rules = LiveRules(target, mpi, writer, extend=tuning.extend)
+    built(rules.mpi, starting=lambda: remark(f"compiling the library for {rules.mpi}"))
     try:
         for question in tuning.questions:
             _compare(study, tuning, question, rules)
     except KeyboardInterrupt:
         study.is_interrupted = True
     _report_live(study, tuning, rules, writer)
-    return rules
 
 
 def _report_live(
