@@ -8,7 +8,7 @@ use tutti_engine::{
 };
 use tutti_network::flow::FlowNetwork;
 use tutti_network::packet::{Ends, LinkUse, PacketNetwork};
-use tutti_network::{Carrier, MessageModel, Uncontended, dispatch};
+use tutti_network::{Carrier, MessageModel, Model, Uncontended, dispatch};
 use tutti_noc::smart::Counts;
 use tutti_units::Time;
 
@@ -110,13 +110,13 @@ impl Case {
     }
 
     fn run_limited(&self, limits: &Limits<'_>) -> Result<Run, EngineError> {
-        // The engine is compiled for each concrete model.
-        dispatch!(self.platform.model(), model => self.run_on(model, limits))
-    }
-
-    fn run_on<M: MessageModel>(&self, model: &M, limits: &Limits<'_>) -> Result<Run, EngineError> {
-        let distances = self.platform.free_routing();
-        self.simulated(model, distances, |simulation| self.run_over(simulation, limits))
+        let (model, distances) = (self.platform.model(), self.platform.free_routing());
+        if limits.record || self.platform.contention().is_some() {
+            return self
+                .simulated(model, distances, |simulation| self.run_over(simulation, limits));
+        }
+        let outcome = self.run_free(distances, limits.latest, limits.stop)?;
+        Ok(Run { outcome, network: NetworkUse::Nothing, timeline: None })
     }
 
     /// Runs without contention: messages take the time of their route as if they were alone on it.
@@ -126,7 +126,17 @@ impl Case {
         latest: &AtomicU64,
         stop: &AtomicBool,
     ) -> Result<Outcome, EngineError> {
-        let distances = self.platform.routing();
+        self.run_free(self.platform.routing(), latest, stop)
+    }
+
+    /// Runs without contention and records nothing. The engine is compiled for each model, since
+    /// nothing else takes time here; other runs choose the model at each message.
+    fn run_free(
+        &self,
+        distances: Option<&Routing>,
+        latest: &AtomicU64,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, EngineError> {
         dispatch!(self.platform.model(), model => {
             self.simulated(model, distances, |simulation| {
                 simulation.run_before(latest, &mut Uncontended, stop, &mut Silent)
@@ -162,9 +172,9 @@ impl Case {
     }
 
     /// Runs over the network with contention, if there is one.
-    fn run_over<M: MessageModel>(
+    fn run_over(
         &self,
-        simulation: &Simulation<'_, M>,
+        simulation: &Simulation<'_, Model>,
         limits: &Limits<'_>,
     ) -> Result<Run, EngineError> {
         let ends = Ends::of(self.platform.model());
@@ -201,8 +211,8 @@ impl Case {
     }
 }
 
-fn run_through<M: MessageModel, C: Carrier>(
-    simulation: &Simulation<'_, M>,
+fn run_through<C: Carrier>(
+    simulation: &Simulation<'_, Model>,
     carrier: &mut C,
     &Limits { record, stop, latest }: &Limits<'_>,
 ) -> Result<Run, EngineError> {
