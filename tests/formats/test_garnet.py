@@ -211,7 +211,7 @@ def test_equal_weights_take_the_lowest_router_and_are_counted(tmp_path: Path) ->
     # 12 pairs of rows by 12 pairs of columns: wherever x and y differ, both links start a path.
     assert routes.equal == 12 * 12
     assert routes.path(5, 0) == [5, 1, 0]
-    assert any(text.startswith("144 routes have several links") for text in found.remarks)
+    assert any(text.startswith("144 routes with several links") for text in found.remarks)
 
 
 def test_a_ring_of_equal_weights_can_deadlock(tmp_path: Path) -> None:
@@ -238,6 +238,21 @@ def test_options_become_keys() -> None:
     assert (tables["cycle"], tables["flit"]) == ("1000 ps", "8 B")
     assert tables["topology"]["links"] == [{"rate": "8000000000 B/s", "latency": "2000 ps"}]
     assert found.not_honoured == ("sim_cycles",)
+
+
+def test_options_that_a_script_does_not_use_have_no_effect(tmp_path: Path) -> None:
+    """Routers without a latency take one cycle, whatever `router_latency` is."""
+    options = ("num_cpus=5", "inj_vnet=0", "router_latency=3", "link_latency=2", "mesh_rows=2")
+    found = load(script(tmp_path, RING), options)
+    assert found.noc.network.router.routing_delay == 0
+    assert found.not_honoured == ("link_latency", "mesh_rows", "router_latency")
+    assert any("router_latency = 3 has no effect: the script's" in text for text in found.remarks)
+    body = RING.replace("range(n)]\n", "range(1, n)]\n", 1).replace(
+        "router_id=i)", "router_id=i, latency=2)"
+    )
+    first = "[Router(router_id=0)] + [Router("
+    mixed = script(tmp_path, body.replace("[Router(", first, 1))
+    assert "router latency = 1" in refusal(mixed, "num_cpus=5")
 
 
 def test_injection_rates_are_per_cycle_of_the_nodes() -> None:
@@ -320,12 +335,14 @@ def test_all_settings_that_are_not_modelled_are_listed(tmp_path: Path) -> None:
     [
         (("num_cpu=16", "mesh_rows=4"), "has fewer than two controllers"),
         ((*OPTIONS, "mesh_row=4"), "`mesh_rows`"),
+        ((*OPTIONS, "mesh_row=4", "zz=1"), "2 options are not read: `mesh_row`, `zz`"),
         ((*OPTIONS, "routing_algorithm=2"), "RoutingUnit.cc"),
         ((*OPTIONS, "synthetic=hotspot"), "uniform_random, bit_complement"),
         ((*OPTIONS, "single_dest_id=3"), "single_dest_id"),
         ((*OPTIONS, "network_fault_model=true"), "fault-free"),
         ((*OPTIONS, "ruby_clock=fast"), "is not a clock"),
         ((*OPTIONS, "vcs_per_vnet=0"), 'argument "vcs_per_vnet=0"'),
+        ((*OPTIONS, "vcs_per_vnet=24"), 'argument "vcs_per_vnet=24": vcs_per_vnet: 3 vnets of 24'),
         ((*OPTIONS, "link_width_bits=16", "buffers_per_ctrl_vc=2"), "control messages"),
         (("num_cpus=8", "mesh_rows=2", "synthetic=tornado"), "a square number"),
         (("num_cpus=8", "mesh_rows=3"), "the assertion fails"),
@@ -349,6 +366,31 @@ def test_options_that_are_refused(options: tuple[str, ...], words: str) -> None:
         ("routing_algorithm=0", "routing_algorithm=2", "RoutingUnit.cc"),
         ("traffic_type=uniform_random", "traffic_type=other", "uniform_random"),
         ("[root]", "[root", "found"),
+        ("vcs_per_vnet=4\nvirt", "vcs_per_vnet=\nvirt", "`vcs_per_vnet` is empty"),
+        ("vcs_per_vnet=4\nvirt", "vcs_per_vnet=false\nvirt", "`vcs_per_vnet` is false"),
+        ("vcs_per_vnet=4\nvirt", "vcs_per_vnet=24\nvirt", "router 0: 3 vnets of 24 VCs are 72"),
+        ("vcs_per_vnet=4\n\n", "vcs_per_vnet=\n\n", "config.ini:339: vcs_per_vnet"),
+        ("vcs_per_vnet=4\nvirt", "buffers_per_data_vc=9\nvirt", "buffers_per_data_vc = 9"),
+        (
+            "buffers_per_data_vc=4",
+            "buffers_per_data_vc=4\nbuffers_per_data_vc=5",
+            "config.ini:343: `buffers_per_data_vc` appears twice",
+        ),
+        (
+            "weight=2",
+            "weight=2\nclk_domain=system.clk_domain",
+            "a clock of 1000 ps, and the network has one of 500 ps",
+        ),
+        ("clk_domain=system.ruby.clk_domain\nenable", "enable", "`clk_domain` is missing"),
+        ("num_rows=4", "num_rows=4\ncontrol_msg_size=16", "control_msg_size = 16"),
+        ("num_rows=4", "num_rows=4\nother=1", "other = 1"),
+        ("num_dest=16", "num_dest=8", "num_dest = 8, and there are 16 directories"),
+        (
+            "[system.cpu15]\ntype=GarnetSyntheticTraffic",
+            "[system.cpu15]\ntype=Other",
+            "15 testers for 16 L1 caches",
+        ),
+        ("inj_rate=0.1", "inj_rate=", "config.ini:15: inj_rate"),
     ],
 )
 def test_runs_that_are_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -356,6 +398,12 @@ def test_runs_that_are_refused(tmp_path: Path, old: str, new: str, words: str) -
     assert old in text
     (tmp_path / "config.ini").write_text(text.replace(old, new))
     assert words in refusal(tmp_path / "config.ini")
+
+
+def test_the_cache_line_of_a_run_is_that_of_its_messages(tmp_path: Path) -> None:
+    text = RUN.read_text().replace("num_rows=4", "num_rows=4\ndata_msg_size=120")
+    (tmp_path / "config.ini").write_text(text)
+    assert load(tmp_path / "config.ini").tables["traffic"][2]["packet"] == (120 + 8) // 16
 
 
 def test_options_that_a_run_states_have_no_effect() -> None:

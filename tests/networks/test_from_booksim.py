@@ -14,7 +14,7 @@ from tutti.formats.booksim.network import load, noc_of
 from tutti.formats.booksim.reader import parse
 from tutti.formats.converted import ConvertedNoc, write
 from tutti.networks import flit as noc
-from tutti.networks.flit.files.network_file import load_noc
+from tutti.networks.flit.files.network_file import load_noc, resolve_noc
 
 if TYPE_CHECKING:
     import subprocess
@@ -26,6 +26,10 @@ ANYNET = "router 0 node 0 node 1 router 1 5\nrouter 1 node 2 router 0 5\n"
 
 def of(text: str, folder: Path = Path()) -> ConvertedNoc:
     return noc_of(parse(text), source="it.cfg", folder=folder)
+
+
+def run_of(found: ConvertedNoc) -> noc.NocRun:
+    return noc.run(found.noc.network, found.noc.traffic, found.noc.plan)
 
 
 def router(text: str) -> noc.Router:
@@ -207,11 +211,13 @@ def test_the_window_is_three_periods_after_warm_up() -> None:
         ("router = chaos;", "router"),
         ("priority = hop_count;", "priority"),
         ("subnets = 2;", "subnets"),
-        ("use_read_write = 1; num_vcs = 8;", "read_reply_end_vc"),
+        ("use_read_write = 1; num_vcs = 8;", "num_vcs"),
+        ("use_read_write = 1; read_reply_begin_vc = 14;", "read_reply_begin_vc"),
         ("use_read_write = 1; read_request_size = 0;", "read_request_size"),
         ("use_read_write = 1; write_fraction = 1.5;", "write_fraction"),
         ("sim_type = batch; batch_count = 3;", "batch_count"),
         ("sim_type = batch; use_read_write = 1;", "sim_type"),
+        ("sim_type = batch; classes = 2;", "classes"),
         ("traffic = tornado(4,2);", "traffic"),
         ("seed = time;", "seed"),
         ("traffic = all;", "traffic"),
@@ -250,6 +256,11 @@ def test_keys_without_effect_are_listed() -> None:
         "max_samples",
         "print_csv_results",
     )
+    stock = "use_read_write = 0; read_reply_size = 1; write_fraction = 1; batch_size = 9; c = 4;"
+    unused = ("batch_size", "burst_r1", "c", "read_reply_size", "write_fraction", "xr")
+    assert of(f"{MESH}{stock} xr = 2; burst_r1 = 0.1;").not_honoured == unused
+    used = "use_read_write = 1; read_reply_size = 2; packet_size = 3; traffic = tornado; xr = 1;"
+    assert of(MESH + used).not_honoured == ("packet_size",)
 
 
 @pytest.mark.parametrize(
@@ -291,6 +302,14 @@ def test_command_writes_a_file(tmp_path: Path) -> None:
     assert "num_vcs" in wrong.stderr
 
 
+BATCHES = [
+    ("traffic = transpose; batch_size = 20;", 92),
+    ("traffic = bitcomp; batch_size = 20;", 80),
+    ("traffic = tornado; batch_size = 20;", 64),
+    ("traffic = transpose; batch_size = 200; packet_size = 3; max_outstanding_requests = 4;", 2253),
+    ("traffic = bitcomp; batch_size = 200; packet_size = 3; max_outstanding_requests = 4;", 2032),
+]
+"""Batch durations of BookSim 28f4329: its cycles count from 0, and include the last one."""
 READ_WRITE = (
     "use_read_write = 1; injection_rate = 0.02; write_fraction = 0.25; read_reply_size = 5; "
     "write_request_size = 5; num_vcs = 16;"
@@ -316,6 +335,48 @@ def test_a_batch_limits_the_packets_of_a_node() -> None:
     assert (found.requests, found.outstanding, found.rate) == (50, 4, 1)
     (found,) = traffic("sim_type = batch; batch_size = 50; packet_size = 3;")
     assert (found.requests, found.outstanding, found.rate) == (50, None, 3)
+
+
+def test_batches_take_as_long_as_in_booksim() -> None:
+    for text, cycles in BATCHES:
+        found = of(f"{MESH}seed = 1; num_vcs = 4; sim_type = batch; {text}")
+        assert run_of(found).makespan == cycles - 1, text
+    keys = "sim_type = batch; injection_process = on_off; warmup_periods = 9; batch_size = 50;"
+    found = of(MESH + keys)
+    assert found.not_honoured == ("injection_process", "warmup_periods")
+    assert run_of(found).all.packets == 16 * 50
+
+
+def test_a_batch_of_reads_and_writes_has_a_hint_that_works() -> None:
+    text = f"{MESH}{READ_WRITE}"
+    with pytest.raises(ConfigError, match="counts the requests and replies of a node") as caught:
+        of(text + "sim_type = batch;")
+    hint = str(caught.value.hint)
+    assert "sim_type=latency --write FILE" in hint
+    tables = dict(of(text).tables)
+    for each in tables["traffic"]:
+        del each["rate"]
+        each |= {"requests": 20, "outstanding": 4}
+    del tables["measure"]
+    found = resolve_noc(tables, source="it.toml", folder=Path())
+    run = noc.run(found.network, found.traffic, found.plan)
+    assert run.is_stable
+    assert run.all.packets == 16 * 2 * 20 * 2
+
+
+def test_vcs_that_booksim_assumes_are_not_those_of_the_file() -> None:
+    with pytest.raises(ConfigError) as caught:
+        of(f"{MESH}use_read_write = 1; num_vcs = 4; read_request_begin_vc = 0;"
+           "read_request_end_vc = 1;")  # fmt: skip
+    assert "write requests 2 to 7, read replies 8 to 13, write replies" in str(caught.value)
+    hint = str(caught.value.hint).removeprefix("add ")
+    assert hint.startswith("write_request_begin_vc=0 write_request_end_vc=1 read_reply_begin_vc=2")
+    assert len(traffic(f"use_read_write = 1; num_vcs = 4; {hint.replace(' ', '; ')};"
+                       "read_request_begin_vc = 0; read_request_end_vc = 1;")) == 2  # fmt: skip
+    with pytest.raises(ConfigError, match="`read_reply_end_vc` is 13 by default"):
+        of(f"{MESH}use_read_write = 1; read_reply_begin_vc = 14;")
+    with pytest.raises(ConfigError, match=r"routing_function: .* \(the default: the key is not"):
+        of("topology = mesh; k = 4;")
 
 
 def test_lists_in_one_list_of_parameters_are_remarked() -> None:
@@ -353,6 +414,13 @@ def test_all_keys_without_a_counterpart_are_listed_with_lines(tmp_path: Path) ->
     file.write_text("".join(f"{key} = {value};\n" for key, value in values.items()))
     with pytest.raises(ConfigError) as refused:
         load(file)
+    file.write_text("num_vc = 4;\nzzzzzz = 1;\ntrafic = uniform;\nseed = time;\n")
+    with pytest.raises(ConfigError) as several:
+        load(file)
+    assert several.value.hint == (
+        "num_vc: did you mean `num_vcs`?; trafic: did you mean `traffic`?; seed: add seed=1; "
+        "--lenient skips keys that BookSim does not have"
+    )
     given = [key for key in values if key not in {"topology", "num_vcs"}]
     lines = ", ".join(f"`{key}` (line {list(values).index(key) + 1})" for key in given)
     assert f"10 keys cannot be converted: {lines}\n" in str(refused.value)

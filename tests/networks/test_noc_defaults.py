@@ -159,6 +159,12 @@ def test_a_notation_has_links_of_each_class(tmp_path: Path) -> None:
     rows = [dict(zip(names, line.split(","), strict=True)) for line in lines[1:]]
     slow = {(row["source"], row["target"]) for row in rows if row["latency"] == "4"}
     assert slow == {("npu1", "npu4"), ("npu4", "npu1"), ("npu3", "npu6"), ("npu6", "npu3")}
+    shared = ["--topology", f"{package},rate=16GB/s,latency=1ns", *short]
+    change = ["--set", "topology.links[1].latency=4ns", "-o", "changed"]
+    assert call("noc", "run", *shared, *change, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "changed" / "channels.csv").read_text().splitlines() == lines
+    beyond = call("noc", "run", *shared, "--set", "topology.links[2].rate=1", cwd=tmp_path)
+    assert "topology.links has 2 values, and no index 2" in beyond.stderr
     for key in ("links[2].latency=4ns", "links[1].colour=4"):
         done = call("noc", "run", "--topology", f"{package},{key}", *short, cwd=tmp_path)
         assert "links[0]: on-chip, links[1]: die-to-die" in done.stderr

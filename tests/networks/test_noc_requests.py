@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -166,7 +167,7 @@ def test_limits_of_zero_are_errors(limits: dict[str, int]) -> None:
 
 
 def test_replies_in_the_vcs_of_requests_are_refused_beyond_the_vcs() -> None:
-    with pytest.raises(NocError, match="class 1 has the VCs"):
+    with pytest.raises(NocError, match=r"class 0 \(replies\) has the VCs"):
         noc.run(network(), replace(PAIR, reply=noc.Reply(vcs=(2, 9))), SHORT)
 
 
@@ -188,6 +189,15 @@ def test_a_file_describes_a_closed_loop(tmp_path: Path) -> None:
     first, requests, replies = rows["tables"]["results"]
     assert first["round_trip"] == requests["round_trip"]
     assert (requests["traffic_class"], replies["round_trip"]) == ("0 requests", None)
+    settings = rows["result"]["settings"]
+    assert settings["router"]["vcs"] == found.network.router.vcs
+    (load,) = settings["traffic"]
+    assert (load["outstanding"], load["vcs"]) == (4, [0, 1])
+    assert load["reply"] == {"packet": 5, "delay": 0, "vcs": [2, 3]}
+    assert settings["measure"]["measure"] == found.plan.measure
+    assert (settings["cycle_ps"], settings["flit_bytes"], settings["clocks"]) == (1000, 16, [])
+    assert settings["topology"]["name"] == found.network.topology.name
+    assert sum(link["count"] for link in settings["topology"]["links"]) == 48
     file.write_text(FILE.replace("outstanding = 4", 'outstanding = 4\nqueue = "ni"'))
     assert load_noc(file).traffic == (replace(found.traffic[0], queue="ni"),)
     done = call("noc", "run", "n.toml", "--no-files", cwd=tmp_path)
@@ -207,8 +217,28 @@ def test_sweeps_of_closed_loops_compare_the_load_that_nodes_offer(tmp_path: Path
     (tmp_path / "n.toml").write_text(FILE)
     done = call("noc", "sweep", "n.toml", "--loads", "0.2", "--no-saturation", "--no-files",
                 "--json", cwd=tmp_path)  # fmt: skip
-    (first, *_) = json.loads(done.stdout)["tables"]["results"]
+    document = json.loads(done.stdout)
+    (first, *_) = document["tables"]["results"]
+    assert document["result"]["settings"]["traffic"][0]["rate"] == 0.2
     assert 0.3 < first["capacity_share"] < 1
+
+
+def test_one_of_a_unit_is_singular(tmp_path: Path) -> None:
+    """No text of a run has a plural after 1."""
+    options = ("--mesh", "2x1", "--vcs", "1", "--buffer", "1", "--traffic", "bit_complement")
+    keys = {"requests": 1, "outstanding": 1, "reply": "{packet = 1, delay = 1}", "rate": 1}
+    changes = [part for key, value in keys.items() for part in ("--set", f"traffic.{key}={value}")]
+    done = call("noc", "run", *options, *changes, "--set", "measure.sample=1", "-o", "o",
+                "--set", "router.vcs=2", "--set", "traffic.vcs=[0,0]", "--set", "measure.batches=2",
+                "--set", "traffic.reply.vcs=[1,1]", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    page = re.sub(r"<script.*?</script>|<[^>]*>", " ", (tmp_path / "o/report.html").read_text(),
+                  flags=re.DOTALL)  # fmt: skip
+    texts = (done.stdout, done.stderr, page)
+    units = "cycle|flit|packet|VC|node|router|channel|run|point|design|measurement|load"
+    plurals = rf"(?<![\d.,])1 (?:{units})s\b"
+    assert [re.findall(f".*{plurals}.*", text) for text in texts] == [[]] * 3
+    assert "replies of 1 flit on VCs 1 to 1 after 1 cycle" in " ".join(done.stdout.split())
 
 
 def test_reports_can_be_left_out_and_tables_have_coordinates(tmp_path: Path) -> None:

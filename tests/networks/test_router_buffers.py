@@ -143,8 +143,32 @@ def test_vcs_that_routers_need_are_checked() -> None:
     with pytest.raises(NocError, match="some routers have 2 of 4 VCs"):
         network(routing="o1_turn", routers=one).core([None])
     network(routing="o1_turn", routers=(few("npu1", buffer=1),)).core([None])
-    with pytest.raises(NocError, match="class 1 has the VCs 2 to 3, but there are 2"):
+    with pytest.raises(NocError, match=r"routers\[0\]: `vcs` is 2: .* class 1 has 2 to 3") as at:
         network(routers=one).core([(0, 1), (2, 3)])
+    assert "vcs_per_class" in str(at.value.hint)
+
+
+def test_errors_of_vcs_name_the_key_and_the_class(tmp_path: Path) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text(FILE.replace("rate = 0.1", "rate = 0.1\nvcs = [0, 1]\nreply = {vcs = [2, 3]}"))
+    changed = "routers=[]"
+    for changes, text in [
+        ([], "routers[0]: `vcs` is 2: its routers have the VCs 0 to 1, and class 0 (replies) has"),
+        ([changed, "traffic.vcs=[0, 9]"], "traffic.vcs: class 0 (requests) has the VCs 0 to 9"),
+        ([changed, "traffic.reply.vcs=[4, 9]"],
+         "traffic.reply.vcs: class 0 (replies) has the VCs 4 to 9"),
+        ([changed, "traffic.reply.vcs=[2, 2]", "topology.routing=o1_turn"],
+         "traffic.reply.vcs: routing `o1_turn` needs at least 2 VCs per class, and class 0 (repl"),
+        ([changed, "traffic=[{rate = 0.1}, {rate = 0.1, vcs = [5, 6]}]"],
+         "traffic[1].vcs: class 1 has the VCs 5 to 6"),
+        ([changed, "traffic={rate = 0.1}", "router.vcs=1", "topology.routing=o1_turn"],
+         "router.vcs: routing `o1_turn` needs at least 2 VCs per class, and class 0 has 1"),
+        (["traffic={rate = 0.1}", "topology.routing=o1_turn"],
+         "routers: vcs: the routing divides the VCs"),
+    ]:  # fmt: skip
+        with pytest.raises(ConfigError) as caught:
+            load_noc(path, changes)
+        assert text in str(caught.value), str(caught.value)
 
 
 def test_files_name_routers(tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from tutti.base.errors import ConfigError
 from tutti.base.files.key_paths import parse, with_value, written
+from tutti.collectives.files.definition import DEFAULTS, define
 from tutti.platforms.files.platform_file import TopologyTable
-from tutti.sweeps.files import Sweep, load_sweep, resolve_sweep
+from tutti.platforms.files.presets import find_platform
+from tutti.sweeps.files import Sweep, Template, load_sweep, resolve_sweep
 from tutti.sweeps.plan import SweepPlan, plan_sweep
 
 BASE = {
@@ -178,7 +180,7 @@ BAD: dict[str, tuple[dict[str, Any], *tuple[str, ...]]] = {
     ),
     "an index beyond the list": (
         {"grid": {"algorithms[3]": ["ring"]}},
-        "algorithms[3]: does not exist: algorithms has 1 values",
+        "algorithms[3]: does not exist: algorithms has 1 value,",
     ),
     "an algorithm that fits nowhere": (
         {"grid": {"ranks": [6, 7], "algorithms": [["ring"], ["recursive_multiplying:a5"]]}},
@@ -337,3 +339,18 @@ def test_only_the_swept_value_changes() -> None:
     assert changed == {"a": {"b": [{"c": 1}, {"c": 9}]}, "d": 3}
     assert tables == before
     assert changed["a"]["b"][0] is tables["a"]["b"][0]
+
+
+def test_keys_of_links_name_a_class_of_a_notation() -> None:
+    """Also where one table of links describes all classes."""
+    shared = "dragonfly:p=2,a=4,h=2,g=3,rate=50GB/s,latency=100ns"
+    keys = {"rate": "12.5GB/s", "latency": "2us"}
+    changes = {f"platform.topology.links[2].{key}": value for key, value in keys.items()}
+    full = ",".join(f"links[2].{key}={value}" for key, value in keys.items())
+    expected = find_platform(f"{shared},{full}", folder=Path()).topology
+    options = {"platform": ("--platform", shared)}
+    assigned = [f"{key}={value}" for key, value in changes.items()]
+    tables = {**DEFAULTS, "ranks": [24]}
+    assert define(None, tables, options, assigned).platform.topology == expected
+    template = Template(base={**tables, "platform": shared}, source="s", folder="", total=1)
+    assert template.experiment(1, changes).platform.topology == expected

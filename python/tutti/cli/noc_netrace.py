@@ -63,7 +63,9 @@ def from_netrace(of: Input) -> None:
         delay=of.delay, classes=of.classes,
     ))  # fmt: skip
     cut = ", of more" if found.is_cut else ""
-    remark(f"{found.benchmark}: {found.nodes} nodes, {plural(found.packets, 'packet')}{cut}")
+    remark(
+        f"{found.benchmark}: {plural(found.nodes, 'node')}, {plural(found.packets, 'packet')}{cut}"
+    )
     if found.unknown:
         remark(f"{found.unknown:,} dependencies name packets outside of this part: ignored")
 

@@ -28,7 +28,7 @@ def as_mistake(error: typer.TyperException) -> TuttiError | None:
         value, known = chosen[1], re.findall(r"'([^']*)'", chosen[2])
         problem, expected = "invalid choice", f"one of {', '.join(known)}"
         hint = did_you_mean(value, known)
-    hint = _elsewhere(error, command) or hint or _siblings(error)
+    hint = _elsewhere(error, command) or hint or _siblings(error) or _without_dashes(error)
     hint = hint or f"`{command} -h` lists its options"
     return mistake(problem, source=command, key=key, value=value, expected=expected, hint=hint)
 
@@ -69,6 +69,16 @@ def _siblings(error: Any) -> str:  # noqa: ANN401 - typer's own, not public
     found = [name for name, verb in verbs
              if any(error.option_name in one.opts for one in verb.params)]  # fmt: skip
     return f"`{parent.command_path} {found[0]}` takes {error.option_name}" if found else ""
+
+
+def _without_dashes(error: Any) -> str:  # noqa: ANN401 - typer's own, not public
+    """Returns a hint if the command takes keys of another program as KEY=VALUE."""
+    parameters = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
+    takes_keys = any(getattr(one, "metavar", None) == "KEY=VALUE" for one in parameters)
+    if type(error).__name__ != "NoSuchOption" or not takes_keys:
+        return ""
+    key = error.option_name.lstrip("-").replace("-", "_")
+    return f"write keys and options of the other program without dashes: {key}=VALUE"
 
 
 def _name(parameter: Any) -> str:  # noqa: ANN401 - typer's own, which has no public type

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Final
 
 from tutti.base.files.mistakes import mistake
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ def source_routed(
         ConfigError: The graph has too many routes.
     """
     if len(nodes) ** 2 > _MOST_FLOWS:
-        raise mistake(f"has {len(nodes)} nodes", source=source,
+        raise mistake(f"has {plural(len(nodes), 'node')}", source=source,
                       expected="at most 512 nodes with routes from a table")  # fmt: skip
     ports = _ports_of(graph)
     own = {node: ports[f"router{router}", f"npu{node}"] for node, router in enumerate(nodes)}

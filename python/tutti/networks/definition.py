@@ -19,6 +19,7 @@ from tutti.networks.flit.files.tables import LinksTable, RawNoc
 from tutti.study.console import remark
 from tutti.topologies.graph import link_classes
 from tutti.topologies.notation import is_notation, split
+from tutti.topologies.table import with_link_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -132,7 +133,12 @@ def define(
     named += ["--set"] if changes else []
     named += ["--vary"] if varying else []
     values = (_of_mesh if "mesh" in tables else _of_flits)(values)
-    tables = with_changes(_with_values(tables, values), changes, model, example=example)
+    tables = _with_values(tables, values)
+    first = int(file is not None)  # of options, `links[0]` is the first class
+    for change in changes:
+        tables = with_link_tables(tables, [change.partition("=")[0]], first=first)
+        tables = with_changes(tables, [change], model, example=example)
+    tables = with_link_tables(tables, varying, first=first)
     source = str(file or "options")
     if file is None:
         if not named:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tutti.view import svg
 from tutti.view.page import Section
 from tutti.view.palette import styles_in_order
-from tutti.view.quantity import count, estimate, format_share, three
+from tutti.view.quantity import count, counted, estimate, format_share, three
 from tutti.view.tables import Column, ReportTable
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _summary(runs: Sequence[Loaded]) -> str:
         return "no stable load"
     low, high = stable[0], stable[-1]
     return (
-        f"latency {three(low.latency)} cycles at load {_load(low):.3g}, {three(high.latency)} at "
-        f"{_load(high):.3g}, the largest stable load"
+        f"latency {counted(three(low.latency), 'cycle')} at load {_load(low):.3g}, "
+        f"{three(high.latency)} at {_load(high):.3g}, the largest stable load"
     )
 
 
@@ -163,7 +163,7 @@ def _curve(inside: ET.Element, runs: Sequence[Loaded], colour: str, axes: _Axes)
     svg.shape(inside, "polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points),
               fill="none", stroke=colour, stroke_width="2")  # fmt: skip
     for run, (x, y) in zip(runs, points, strict=True):
-        tip = f"load {_load(run):.4g}: {estimate(run.latency)} cycles"
+        tip = f"load {_load(run):.4g}: {counted(estimate(run.latency), 'cycle')}"
         svg.shape(inside, "circle", tip, cx=x, cy=y, r=3.5, fill=colour)
 
 

@@ -372,7 +372,9 @@ def _facts(compared: Sequence[Row], others: Sequence[Row], rows: Sequence[Row]) 
     facts = json_facts(pareto_front=front, objectives=[key for key, *_ in _objectives(compared)])
     if compared:
         names = _listed([name for *_, name in _objectives(compared)])
-        facts.append(Fact("Pareto front", f"{len(front)} of {len(rows)} designs, by {names}"))
+        facts.append(
+            Fact("Pareto front", f"{len(front)} of {plural(len(rows), 'design')}, by {names}")
+        )
     if others:
         states: dict[str, int] = {}
         for row in others:

@@ -26,6 +26,7 @@ from tutti.base.files.tables import Table, kind_of
 from tutti.collectives.files.resolver import Resolver
 from tutti.collectives.files.tables import RawExperiment
 from tutti.platforms.files.presets import platform_tables
+from tutti.topologies.table import with_link_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -186,6 +187,7 @@ class Template:
         if path[:2] == ("platform", "models"):
             _refuse_unknown_model(tables, path, source)
         try:
+            tables = with_link_tables(tables, [key])
             changed: dict[str, Any] = paths.with_value(tables, path, value)
         except paths.NoSuchPlaceError as error:
             raise mistake(

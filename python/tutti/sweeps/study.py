@@ -117,8 +117,8 @@ def _announce(session: Session, stored: Path) -> None:
         for text in capped(texts, "remarks"):
             remark(text)
     cached = f", {session.finished:,} of them from {stored}" if session.finished else ""
-    points = f"{len(session.plan.sweep.points):,} points"
-    remark(f"{points}, {session.total:,} measurements{cached}")
+    points = plural(len(session.plan.sweep.points), "point")
+    remark(f"{points}, {plural(session.total, 'measurement')}{cached}")
 
 
 def _run(study: Study[Item], session: Session, crew: Crew) -> None:

@@ -68,7 +68,8 @@ def with_value(tables: Any, path: Path, value: object, *, at: Path = ()) -> Any:
             problem = "is not a list"
             raise NoSuchPlaceError(problem, at)
         if part >= len(tables):
-            problem = f"has {len(tables)} values, and no index {part}; indices start at 0"
+            values = "1 value" if len(tables) == 1 else f"{len(tables)} values"
+            problem = f"has {values}, and no index {part}; indices start at 0"
             raise NoSuchPlaceError(problem, at)
         changed = list(tables)
         changed[part] = with_value(tables[part], path, value, at=here)

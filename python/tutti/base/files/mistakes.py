@@ -88,6 +88,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{close}`?" if close else ""
 
 
+def each_meant(words: Iterable[str], known: Iterable[str]) -> str:
+    """Returns the hint of `did_you_mean` for each word that is close to a known one, with the word.
+
+    Examples:
+        >>> each_meant(["vc", "x", "buf"], ["vcs", "buffer"])
+        'vc: did you mean `vcs`?; buf: did you mean `buffer`?'
+    """
+    names = list(known)
+    hints = {word: did_you_mean(word, names) for word in words}
+    return "; ".join(f"{word[:_LONGEST_VALUE]}: {hint}" for word, hint in hints.items() if hint)
+
+
 def known_word(word: str, known: Sequence[_Word], *, source: str) -> _Word:
     """Returns the value of an option if it is one of a few words.
 

@@ -11,6 +11,7 @@ from tutti.collectives.files.tables import RawExperiment
 from tutti.platforms.files.notation import defaults_of
 from tutti.platforms.files.presets import default_ranks, platform_tables
 from tutti.study.console import remark
+from tutti.topologies.table import with_link_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +60,10 @@ def define(
     """
     example = "seed=2 or platform.mesh.fan_in=greedy"
     tables, options = _with_tables_of_platform(path, tables, values, changes)
-    tables = _with_values(with_changes(tables, changes, RawExperiment, example=example), options)
+    for change in changes:
+        tables = with_link_tables(tables, [change.partition("=")[0]])
+        tables = with_changes(tables, [change], RawExperiment, example=example)
+    tables = _with_values(tables, options)
     ordered = sorted(values, key=lambda key: _NAMED.index(key.partition(".")[0]))
     named = [*(["--set"] if changes else []), *(values[key][0] for key in ordered)]
     source = "options" if path is None else str(path)

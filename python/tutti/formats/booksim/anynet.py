@@ -27,6 +27,7 @@ from tutti.base.units import Time, TimePerByte
 from tutti.topologies import Topology
 from tutti.topologies.errors import TopologyError
 from tutti.topologies.files import read_bytes
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,8 +125,8 @@ def built(anynet: Anynet, *, name: str, cycle: Time, rate: TimePerByte) -> Topol
 
     def parameters(channel: Channel) -> tuple[_core.TimePerByte, int, int | None]:
         if channel.cycles > most:
-            problem = f"{channel.cycles} cycles of {cycle} are too long"
-            _refuse(anynet.source, channel.line, problem, f"at most {most} cycles")
+            problem = f"{plural(channel.cycles, 'cycle')} of {cycle} are too long"
+            _refuse(anynet.source, channel.line, problem, f"at most {plural(most, 'cycle')}")
         return (rate.core, channel.cycles * cycle.ps, None)
 
     links = []
@@ -292,7 +293,8 @@ class _Anynet:
         own = len(self._router) - len(switches)
         if own:
             self.losses.append(
-                f"{own} NPUs with several links became a router and a node, one cycle apart"
+                f"{plural(own, 'NPU')} with several links became a router and a node, one cycle "
+                "apart"
             )
         self._npus = npus
 

@@ -26,9 +26,10 @@ from tutti.base.files.reader import read_text
 from tutti.formats.booksim import anynet
 from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.reader import KEYS, BookSimConfig, lines_of, parse, repeated_keys
-from tutti.formats.booksim.recorded import REPLACED_BY_TRACE
+from tutti.formats.booksim.requests import LONGEST_BATCH
 from tutti.formats.booksim.router import router
-from tutti.formats.booksim.traffic import BookSimInput, traffic
+from tutti.formats.booksim.traffic import UNKNOWN_KEY, BookSimInput, traffic
+from tutti.formats.booksim.unused import without_effect
 from tutti.formats.converted import ConvertedNoc
 from tutti.networks.flit.files.network_file import resolve_noc
 
@@ -73,13 +74,12 @@ def noc_of(
         noc = resolve_noc(tables, source=source, folder=folder, topology=file, texts=given.texts)
     except ConfigError as error:
         raise _with_booksim_key(error, given) from None
-    ignored = TABLES.without_meaning | (REPLACED_BY_TRACE if given.window else frozenset())
     return ConvertedNoc(
         noc=noc,
         tables=tables,
         texts=given.texts,
         remarks=tuple(given.remarks),
-        not_honoured=tuple(sorted(config.given & ignored)),
+        not_honoured=without_effect(config, has_trace=bool(given.window)),
     )
 
 
@@ -186,7 +186,7 @@ def _collect_others(given: BookSimInput) -> None:
 
 
 def _unknown(given: BookSimInput, key: str) -> ConfigError:
-    hint = did_you_mean(key, KEYS) or "BookSim stops, too: remove it, or --lenient"
+    hint = did_you_mean(key, KEYS) or UNKNOWN_KEY
     return mistake("is not a key of BookSim", source=given.place(key), key=key, hint=hint)
 
 
@@ -317,11 +317,13 @@ def _concentrated(given: BookSimInput, sizes: str, *, far: bool) -> str:
 def _measure(given: BookSimInput) -> dict[str, int]:
     """Returns a window of three periods: BookSim stops when three consecutive periods agree.
 
-    A trace has its own window.
+    A trace has its own window, and a batch ends with its last packet.
     """
     if given.window:
         return given.window
     config = given.config
+    if config.sim_type == "batch":
+        return {"warmup": 0, "measure": LONGEST_BATCH}
     if config.sample_period < 1 or config.warmup_periods < 0:
         raise given.refused("sample_period", "1 cycle or more", problem="is out of range")
     return {

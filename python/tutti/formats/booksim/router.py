@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutti.formats.booksim.equivalents import TABLES
 from tutti.formats.booksim.traffic import call
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from tutti.formats.booksim.traffic import BookSimInput
@@ -53,7 +54,7 @@ def _buffer(given: BookSimInput) -> int:
         raise given.refused("buf_size", "a multiple of `num_vcs`: VCs have private buffers")
     if "vc_buf_size" in config.given and config.vc_buf_size != buffer:
         given.remarks.append(
-            f"`vc_buf_size` has no effect: `buf_size` gives each VC {buffer} flits"
+            f"`vc_buf_size` has no effect: `buf_size` gives each VC {plural(buffer, 'flit')}"
         )
     return buffer
 

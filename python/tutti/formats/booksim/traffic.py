@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tutti.base.errors import ConfigError
 from tutti.base.files.mistakes import did_you_mean, mistake, shown
 from tutti.formats.booksim.equivalents import TABLES
-from tutti.formats.booksim.reader import split
+from tutti.formats.booksim.reader import BookSimConfig, split
 from tutti.formats.booksim.recorded import matrix_table, trace_table
 from tutti.formats.booksim.requests import batch_keys, read_write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tutti.formats.booksim.reader import BookSimConfig
+    from collections.abc import Callable, Mapping, Sequence
 
 _ALONG_A_GRID = {"tornado": "tornado", "neighbor": "neighbour", "badperm_yarc": "bad_yarc"}
 _WITH_NODES = ("background", "hotspot", "randperm", "bad_dragon")
@@ -28,6 +26,8 @@ _NODES = {
     "hotspot": "hotspot({{NODE,...},{WEIGHT,...}})",
 }
 """The forms of patterns with several nodes: a list in the list of parameters."""
+UNKNOWN_KEY = "BookSim stops, too: remove it, or --lenient"
+"""The hint of a key that is close to none of BookSim."""
 _OF_A_FILE = {"matrix": matrix_table, "trace": trace_table}
 
 _Sizes = int | tuple[int, ...]
@@ -73,15 +73,20 @@ class BookSimInput:
         """Returns a key with its line in the file, or the argument that assigns it."""
         if key in self.changes:
             return f"`{key}` ({self.changes[key]})"
-        return f"`{key}` (line {self.lines[key]})" if key in self.lines else f"`{key}`"
+        if key in self.lines:
+            return f"`{key}` (line {self.lines[key]})"
+        return f"`{key}` (default)" if key in BookSimConfig.model_fields else f"`{key}`"
 
     def refused(self, key: str, expected: str, *, problem: str = "", hint: str = "") -> ConfigError:
         """Returns the error of a key with an unsupported value."""
+        value = getattr(self.config, key)
+        is_default = key not in self.config.given and value != ""
+        default = " (the default: the key is not assigned)" if is_default else ""
         return mistake(
-            problem or "is not supported",
+            f"{problem or 'is not supported'}{default}",
             source=self.place(key),
             key=key,
-            value=shown(getattr(self.config, key)),
+            value=shown(value),
             expected=expected,
             hint=hint,
         )
@@ -119,13 +124,20 @@ class BookSimInput:
                  for error in errors}  # fmt: skip
         keys = [self.with_line(key) for key in known if key]
         others = [str(error).partition("\n")[0] for error in errors if not error.fields.get("key")]
-        unknown = "--lenient skips keys that BookSim does not have"
         raise mistake(
             f"{len(keys) + len(others)} keys cannot be converted: {', '.join([*keys, *others])}",
             source=self.source,
             expected="; ".join(f"{key}: {text}" for key, text in known.items() if key and text),
-            hint=unknown if set(self.config.unknown) & set(known) else "",
+            hint=self._hints(errors),
         )
+
+    def _hints(self, errors: Sequence[ConfigError]) -> str:
+        """Returns the hints of several keys, each with its key."""
+        hints = {str(error.fields.get("key", "")): error.hint for error in errors if error.hint}
+        texts = [f"{key}: {hint}" for key, hint in hints.items() if key and hint != UNKNOWN_KEY]
+        if any(error.fields.get("key") in self.config.unknown for error in errors):
+            texts.append("--lenient skips keys that BookSim does not have")
+        return "; ".join(texts)
 
 
 def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN401 - a table or several
@@ -148,7 +160,9 @@ def traffic(given: BookSimInput, topology: dict[str, Any]) -> Any:  # noqa: ANN4
         keys_of_pattern = given.collect(partial(_pattern, given, pattern, topology), {})
         if "trace" in keys_of_pattern:
             return keys_of_pattern
-        injection = given.collect(partial(_process, given, process), process)
+        injection = "bernoulli"
+        if not is_batch:
+            injection = given.collect(partial(_process, given, process), process)
         table = {**keys_of_pattern, "process": injection, "priority": priority, **limits}
         if requests[number]:
             tables += given.collect(partial(read_write_tables, given, number, table, load), [])

@@ -13,14 +13,15 @@ from tutti.base.files.reader import read_text
 from tutti.base.units import TimePerByte
 from tutti.formats.converted import ConvertedNoc, link_rate
 from tutti.formats.flows import source_routed
+from tutti.formats.garnet.network import MOST_VCS
 from tutti.formats.garnet.patterns import PATTERNS, destinations, needed
 from tutti.formats.garnet.routes import mesh_of, routes_of
 from tutti.formats.garnet.run_config import integer, read_run
-from tutti.formats.garnet.settings import Given, period_ps
+from tutti.formats.garnet.settings import Given, Stated, period_ps
 from tutti.formats.garnet.topology import read_script
 from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.topologies import Topology
-from tutti.view.quantity import plural
+from tutti.view.quantity import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,17 +148,29 @@ def _of_script(text: str, changes: Sequence[str], source: str) -> GarnetInput:
         if period is None:
             raise given.refused(key, "a frequency such as 2GHz", problem="is not a clock")
     cycle, injection = (period or 1 for period in periods)
+    stated, cycles = given.settings.router_latency, network.router_cycles
+    remarks = []
+    if "router_latency" in given.changed and cycles != stated:
+        remarks.append(
+            f"router_latency = {stated} has no effect: the script's routers take "
+            f"{plural(cycles, 'cycle')}"
+        )
     return GarnetInput(network=network, given=given, cycle_ps=cycle, injection_ps=injection,
-                       remarks=[])  # fmt: skip
+                       remarks=remarks)  # fmt: skip
 
 
-_OF_NETWORK: Final = (
-    *("vcs_per_vnet", "buffers_per_data_vc", "buffers_per_ctrl_vc", "routing_algorithm"),
-    "garnet_deadlock_threshold",
-)
-_OF_TRAFFIC: Final = {"inj_rate": "injectionrate", "traffic_type": "synthetic"}
+_OF_NETWORK: Final = {
+    "vcs_per_vnet": "vcs_per_vnet",
+    "buffers_per_data_vc": "buffers_per_data_vc",
+    "buffers_per_ctrl_vc": "buffers_per_ctrl_vc",
+    "routing_algorithm": "routing_algorithm",
+    "garnet_deadlock_threshold": "garnet_deadlock_threshold",
+    "data_msg_size": "cacheline_size",
+    "enable_fault_model": "network_fault_model",
+}
 _OF_TESTER: Final = {
-    **_OF_TRAFFIC,
+    "inj_rate": "injectionrate",
+    "traffic_type": "synthetic",
     "inj_vnet": "inj_vnet",
     "single_sender": "single_sender_id",
     "single_dest": "single_dest_id",
@@ -169,23 +182,22 @@ _OF_CONTROLLERS: Final = ("num_cpus", "num_l2caches", "num_dirs", "num_dmas", "m
 
 def _of_run(run: RunConfig, changes: Sequence[str], source: str) -> GarnetInput:
     """Returns what a run states; options replace the keys of Garnet and of the traffic."""
-    parameters = run.parameters
-    stated = [f"{key}={parameters.values[key]}" for key in _OF_NETWORK if key in parameters.values]
-    stated.append(f"link_width_bits={8 * integer(parameters, 'ni_flit_size', 1, 1 << 16)}")
-    if parameters.values.get("enable_fault_model") == "true":
-        stated.append("network_fault_model=true")
-    if run.traffic is not None:
-        values = run.traffic.values
-        stated += [f"{to}={values[key]}" for key, to in _OF_TESTER.items() if key in values]
-    Given(stated, source=source)
+    width = 8 * integer(run.parameters, "ni_flit_size", 1, 1 << 16)
+    place = run.parameters.place
+    stated = [Stated("link_width_bits", str(width), "ni_flit_size", place)]
+    for section, keys in ((run.parameters, _OF_NETWORK), (run.traffic, _OF_TESTER)):
+        stated += [
+            Stated(option, section.values[key], key, section.place)
+            for key, option in keys.items()
+            if section is not None and key in section.values
+        ]
+    Given((), source=source, stated=stated)
     for key in (each.partition("=")[0].strip().lstrip("-").replace("-", "_") for each in changes):
         if key in _OF_CONTROLLERS:
             raise mistake("has no effect", source=f"argument {shown(key)}",
                           expected=f"no {key}: {source} states it")  # fmt: skip
-    given = Given([*stated, *changes], source=source)
+    given = Given(changes, source=source, stated=stated)
     given.refuse_unread()
-    only = {each.partition("=")[0] for each in changes}
-    given.places = {key: place for key, place in given.places.items() if key in only}
     cycle, injection = run.cycles_ps
     remarks = []
     if run.traffic is None:
@@ -270,8 +282,8 @@ def topology_table(
         return {"build": build, "links": links, "routing": mesh.routing}, None
     if routes.equal:
         found.remarks.append(
-            f"{routes.equal} routes have several links of the least weight: the first one is "
-            "taken, as in an ordered vnet; other vnets of Garnet draw one"
+            f"{plural(routes.equal, 'route')} with several links of the least weight: the first "
+            "one is taken, as in an ordered vnet; other vnets of Garnet draw one"
         )
     graph = _graph(found, name)
     return {"file": f"{name}.json", "routing": _flows(found, routes, graph)}, graph
@@ -309,7 +321,6 @@ def _graph(found: GarnetInput, name: str) -> Topology:
 def _router(found: GarnetInput) -> dict[str, Any]:
     """Returns the routers: a flit requests VC and switch at once, and leaves in the next cycle."""
     settings = found.given.settings
-    depth = found.network.router_cycles or settings.router_latency
     vnets = _vnets(found)
     data, control = settings.buffers_per_data_vc, settings.buffers_per_ctrl_vc
     # A VC holds one packet: deeper buffers do not matter for packets that fit.
@@ -317,13 +328,31 @@ def _router(found: GarnetInput) -> dict[str, Any]:
         expected = f"{data}, as buffers_per_data_vc, for control messages of several flits"
         raise found.given.refused("buffers_per_ctrl_vc", expected)
     return {
-        "vcs": found.most_vcs * len(vnets),
+        "vcs": _vcs(found, len(vnets)),
         "buffer": control if 2 not in vnets else data if vnets == [2] else max(data, control),
-        "routing_delay": depth - 1,
+        "routing_delay": found.network.router_cycles - 1,
         "traversal_delay": 0,
         "speculation": {},
         "wait_for_tail_credit": True,
     }
+
+
+def _vcs(found: GarnetInput, vnets: int) -> int:
+    """Returns the VCs of a port.
+
+    Raises:
+        ConfigError: They are more than a router of tutti has.
+    """
+    each, stated = found.most_vcs, found.given.settings.vcs_per_vnet
+    if each * vnets <= MOST_VCS:
+        return each * vnets
+    router = "" if each == stated else f"router {found.router_vcs.index(each)}: "
+    raise found.given.refused(
+        "vcs_per_vnet",
+        f"at most {MOST_VCS // vnets} for {plural(vnets, 'vnet')}: a port has up to {MOST_VCS} VCs",
+        problem=f"{router}{plural(vnets, 'vnet')} of {each} VCs are {each * vnets} VCs of a port",
+        hint="inj_vnet=0, 1 or 2 simulates one vnet" if vnets > 1 else "",
+    )
 
 
 def _smaller_routers(found: GarnetInput, prefix: str) -> list[dict[str, Any]]:
@@ -378,9 +407,10 @@ def _traffic(found: GarnetInput) -> list[dict[str, Any]]:
     if found.cycle_ps != found.injection_ps:
         found.remarks.append(
             f"nodes create packets at a clock of {found.injection_ps} ps (sys_clock) and the "
-            f"network has one of {found.cycle_ps} ps: {settings.injectionrate:g} packets per cycle "
-            f"of a node are {settings.injectionrate * found.cycle_ps / found.injection_ps:g} per "
-            "cycle of the network"
+            f"network has one of {found.cycle_ps} ps: "
+            f"{counted(f'{settings.injectionrate:g}', 'packet')} per cycle of a node are "
+            f"{settings.injectionrate * found.cycle_ps / found.injection_ps:g} per cycle of the "
+            "network"
         )
     return [
         {
@@ -407,7 +437,7 @@ def _pattern(found: GarnetInput) -> str:
     if name == "uniform_random":
         return "uniform"
     if problem := needed(name, len(kinds)):
-        raise found.given.refused("synthetic", problem, problem=f"has {len(kinds)} nodes")
+        raise found.given.refused("synthetic", problem, problem=f"has {plural(len(kinds), 'node')}")
     return "destinations:" + ",".join(map(str, destinations(name, len(kinds))))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tutti.base.files.mistakes import mistake
+from tutti.formats.garnet.run_keys import BRIDGES
 
 if TYPE_CHECKING:
     from tutti.base.errors import ConfigError
@@ -28,14 +29,11 @@ _MODELLED: Final = {
     "link": frozenset(
         {"link_id", "ext_node", "int_node", "src_node", "dst_node", "latency", "weight"}
         | {"src_outport", "dst_inport", "bandwidth_factor", "width", "supported_vnets"}
-        | {"src_cdc", "dst_cdc", "src_serdes", "dst_serdes"}
-        | {"ext_cdc", "int_cdc", "ext_serdes", "int_serdes"}
+        | {*BRIDGES}
     ),
     "router": frozenset({"router_id", "latency", "width", "vcs_per_vnet"}),
 }
-_BRIDGES: Final = frozenset(
-    f"{end}_{unit}" for end in ("src", "dst", "ext", "int") for unit in ("cdc", "serdes")
-)
+_BRIDGES: Final = frozenset(BRIDGES)
 
 
 class Place(NamedTuple):
@@ -77,7 +75,7 @@ class GarnetNetwork:
         controllers: The type of each controller, such as `L1Cache_Controller`.
         ext_links: The link of each controller, in the order of the controllers.
         int_links: The links between routers.
-        router_cycles: The pipeline depth of all routers, if it is stated.
+        router_cycles: The pipeline depth of all routers.
         router_vcs: `vcs_per_vnet` of the routers that state it, by number.
     """
 
@@ -86,7 +84,7 @@ class GarnetNetwork:
     controllers: tuple[str, ...]
     ext_links: tuple[ExtLink, ...]
     int_links: tuple[IntLink, ...]
-    router_cycles: int | None
+    router_cycles: int
     router_vcs: dict[int, int] = field(default_factory=dict)
 
 
@@ -119,8 +117,8 @@ class NetworkBuilder:
             raise mistake(f"router_id {number} appears twice", source=place.source,
                           expected=f"another number than that of {before}")  # fmt: skip
         self._routers[number] = place.source
-        if place.values.get("latency") is not None:
-            self._cycles.setdefault(_integer(place, "latency", 1, _MOST_CYCLES), place.source)
+        cycles = _integer(place, "latency", 1, _MOST_CYCLES, default=1)
+        self._cycles.setdefault(cycles, place.source)
         if place.values.get("vcs_per_vnet") is not None:
             self._vcs[number] = _integer(place, "vcs_per_vnet", 1, MOST_VCS)
 
@@ -185,7 +183,7 @@ class NetworkBuilder:
             controllers=tuple(self.controllers),
             ext_links=tuple(self._ext[n] for n in range(len(self.controllers))),
             int_links=tuple(self._int.values()),
-            router_cycles=next(iter(self._cycles), None),
+            router_cycles=next(iter(self._cycles)),
             router_vcs=self._vcs,
         )
 
@@ -234,7 +232,7 @@ def _integer(place: Place, key: str, least: int, most: int, default: int | None 
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        given = "missing" if value is None else str(value)[:60]
+        given = "missing" if value is None else str(value)[:60] or "empty"
         raise mistake(f"`{key}` is {given}", source=place.source,
                       expected=f"an integer from {least} to {most:,}")  # fmt: skip
     return value

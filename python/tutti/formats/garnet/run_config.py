@@ -14,7 +14,14 @@ from tutti.base.files import limits
 from tutti.base.files.limits import parse_count
 from tutti.base.files.mistakes import mistake, shown
 from tutti.base.files.reader import check_lines, parse_json
-from tutti.formats.garnet.network import MOST_CONTROLLERS, MOST_LINKS, NetworkBuilder, Place
+from tutti.formats.garnet.network import (
+    MOST_CONTROLLERS,
+    MOST_LINKS,
+    NetworkBuilder,
+    Place,
+    unsupported,
+)
+from tutti.formats.garnet.run_keys import BRIDGES, COUNTS, KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +30,8 @@ if TYPE_CHECKING:
 
 _EXPECTED: Final = "a configuration of a run of gem5 with a GarnetNetwork"
 _SECTION: Final = re.compile(r"\[([^\]]{1,256})\]\s*")
-_LINK_KEYS: Final = (
-    *("latency", "weight", "width", "src_outport", "supported_vnets"),
-    *(f"{end}_{unit}" for end in ("src", "dst", "ext", "int") for unit in ("cdc", "serdes")),
-)
+_CONTROL_BYTES: Final = "8"
+"""`control_msg_size`, on which the sizes of messages build."""
 
 
 class Section(NamedTuple):
@@ -76,6 +81,9 @@ def _ini(text: str, source: str) -> Sections:
         if not equals or values is None:
             raise mistake(f"found {shown(line[:60])}", source=place,
                           expected="[OBJECT], then lines KEY=VALUE")  # fmt: skip
+        if key.strip() in values:
+            raise mistake(f"`{key.strip()[:60]}` appears twice", source=place,
+                          expected=f"once in [{next(reversed(sections))}]")  # fmt: skip
         values[key.strip()] = value.strip()
     return sections
 
@@ -136,7 +144,59 @@ def read_run(text: str, *, source: str) -> RunConfig:
     flit = integer(parameters, "ni_flit_size", 1, 1 << 16)
     network = _network(sections, parameters, 8 * flit, source)
     clocks = (_period(sections, parameters), _period(sections, (testers or networks)[0]))
+    _refuse_others(sections, parameters, testers, network)
     return RunConfig(network, parameters, _tester(testers), clocks)
+
+
+def _refuse_others(
+    sections: Sections, parameters: Section, testers: list[Section], network: GarnetNetwork
+) -> None:
+    """Refuses what tutti does not model: keys, clocks, message sizes and numbers of testers."""
+    links = [*_names(parameters, "ext_links"), *_names(parameters, "int_links")]
+    objects = {
+        "network": [parameters],
+        "tester": testers,
+        "router": [sections[name] for name in _names(parameters, "routers")],
+        "link": [sections[name] for name in links],
+    }
+    lost = [
+        f"{section.place}: {key} = {section.values[key][:60]}"
+        for kind, each in objects.items()
+        for section in each
+        for key in sorted(section.values.keys() - KNOWN[kind])
+        # Tables of JSON hold the objects themselves, too.
+        if section.values[key] not in sections
+    ]
+    size = parameters.values.get("control_msg_size", _CONTROL_BYTES)
+    lost += [f"{parameters.place}: control_msg_size = {size}"] * (size != _CONTROL_BYTES)
+    lost += _other_clocks(sections, parameters, [*objects["router"], *objects["link"]])
+    lost += _other_testers(testers, network)
+    if lost:
+        raise unsupported(network.source, lost)
+
+
+def _other_clocks(sections: Sections, parameters: Section, objects: list[Section]) -> Iterator[str]:
+    """Yields clocks of routers, links and network interfaces that are not those of the network."""
+    cycle = _period(sections, parameters)
+    inner = ("network_link", "network_links", "credit_link", "credit_links")
+    names = [name for each in objects for key in inner for name in _names(each, key)]
+    names += _names(parameters, "netifs")
+    for each in [*objects, *(sections[name] for name in names if name in sections)]:
+        if "clk_domain" in each.values and (other := _period(sections, each)) != cycle:
+            yield f"{each.place}: a clock of {other} ps, and the network has one of {cycle} ps"
+
+
+def _other_testers(testers: list[Section], network: GarnetNetwork) -> Iterator[str]:
+    """Yields where testers are not one for each L1 cache, or send to some directories only."""
+    if not testers:
+        return
+    caches = network.controllers.count("L1Cache_Controller")
+    if caches and len(testers) != caches:
+        yield f"{testers[0].place}: {len(testers)} testers for {caches} L1 caches"
+    directories = network.controllers.count("Directory_Controller")
+    if directories and testers[0].values.get("num_dest") not in {None, str(directories)}:
+        others = f"num_dest = {testers[0].values['num_dest']}, and there are {directories}"
+        yield f"{testers[0].place}: {others} directories"
 
 
 def _by_type(sections: Sections) -> dict[str, list[Section]]:
@@ -148,7 +208,8 @@ def _by_type(sections: Sections) -> dict[str, list[Section]]:
 
 def _tester(testers: list[Section]) -> Section | None:
     """Returns the traffic of all testers, which must be alike."""
-    keys = ("inj_rate", "traffic_type", "inj_vnet", "num_dest", "single_sender", "single_dest")
+    keys = ("inj_rate", "traffic_type", "inj_vnet", "num_dest", "single_sender", "single_dest",
+            "num_packets_max", "clk_domain")  # fmt: skip
     for tester in testers:
         for key in keys:
             if tester.values.get(key) != testers[0].values.get(key):
@@ -181,17 +242,17 @@ def _network(sections: Sections, parameters: Section, flit_bits: int, source: st
         return routers[name]
 
     for link in links:
-        place = Place(link.place, _values(link, _LINK_KEYS))
+        place = Place(link.place, _link_values(link))
         builder.ext_link(place, controllers[_of(link, "ext_node")], router_of(link, "int_node"))
     for link in _listed(sections, parameters, "int_links", MOST_LINKS):
         ends = router_of(link, "src_node"), router_of(link, "dst_node")
-        builder.int_link(Place(link.place, _values(link, _LINK_KEYS)), *ends)
+        builder.int_link(Place(link.place, _link_values(link)), *ends)
     return builder.network()
 
 
 def _router_values(section: Section, parameters: Section, number: int) -> dict[str, object]:
     """Returns what a router states; what it has from the network is omitted."""
-    values = _values(section, ("latency", "width", "vcs_per_vnet", "virt_nets"), number)
+    values = {"router_id": number, **_counts(section, "router")}
     for key, inherited in (("vcs_per_vnet",) * 2, ("virt_nets", "number_of_virtual_networks")):
         if section.values.get(key) == parameters.values.get(inherited):
             values.pop(key, None)
@@ -208,18 +269,21 @@ def _order(sections: Sections, name: str) -> tuple[bool, int, int, str]:
     return place == len(order), place, version, name
 
 
-def _values(
-    section: Section, keys: tuple[str, ...], number: int | None = None
-) -> dict[str, object]:
-    """Returns parameters as numbers, flags or texts; defaults that have no effect are omitted."""
-    found: dict[str, object] = {} if number is None else {"router_id": number}
-    for key in keys:
-        text = section.values.get(key)
-        if text is None or text in {"false", ""}:
-            continue
-        count = parse_count(text)
-        found[key] = count if count is not None else True if text == "true" else text
-    return found
+def _link_values(section: Section) -> dict[str, object]:
+    """Returns the parameters of a link; flags that are not set, and no vnets, are omitted."""
+    values = section.values
+    found = _counts(section, "link")
+    found |= {key: values[key] == "true" or values[key] for key in BRIDGES
+              if values.get(key, "false") != "false"}  # fmt: skip
+    texts = ("src_outport", "supported_vnets")
+    return {**found, **{key: values[key] for key in texts if values.get(key)}}
+
+
+def _counts(section: Section, kind: str) -> dict[str, object]:
+    """Returns the integers that an object states; `NetworkBuilder` refuses other texts."""
+    stated = {key: section.values[key] for key in COUNTS[kind] if key in section.values}
+    counts = {key: parse_count(text) for key, text in stated.items()}
+    return {key: text if counts[key] is None else counts[key] for key, text in stated.items()}
 
 
 def _listed(sections: Sections, of: Section, key: str, most: int) -> list[Section]:
@@ -266,7 +330,4 @@ def integer(section: Section, key: str, least: int, most: int, default: int | No
 
 def _period(sections: Sections, of: Section) -> int:
     """Returns the clock period of an object in ticks, which gem5 sets to 1 ps."""
-    domain = sections.get(of.values.get("clk_domain", ""))
-    if domain is None:
-        return 1000
-    return integer(domain, "clock", 1, 10**9)
+    return integer(_section(sections, _of(of, "clk_domain"), of), "clock", 1, 10**9)

@@ -27,6 +27,7 @@ from tutti.formats.garnet.values import (
     described,
     number,
 )
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -226,7 +227,8 @@ class Interpreter:
         elif isinstance(target, ast.Tuple | ast.List):
             values = self._budget.list(value)
             if len(values) != len(target.elts):
-                raise ScriptError(f"{len(values)} values for {len(target.elts)} names")
+                expected = plural(len(target.elts), "name")
+                raise ScriptError(f"{plural(len(values), 'value')} for {expected}")
             for each, one in zip(target.elts, values, strict=True):
                 self._assign(each, one, names)
         else:

@@ -6,12 +6,12 @@ Names and defaults are those of `configs/network/Network.py`, `configs/ruby/Ruby
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import Field
 
 from tutti.base.errors import ConfigError, UnitError
-from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.mistakes import did_you_mean, each_meant, mistake, shown
 from tutti.base.files.tables import Table
 from tutti.base.files.validate import validated
 from tutti.base.units import Time
@@ -57,6 +57,24 @@ class Settings(Table):
 
 NOT_HONOURED: Final = frozenset({"sim_cycles", "precision", "garnet_deadlock_threshold"})
 """Options of the output and of gem5's stopping rule."""
+_OF_SCRIPTS: Final = frozenset({"topology", "mesh_rows", "router_latency", "link_latency"})
+"""Options that have an effect only if a script reads them."""
+
+
+class Stated(NamedTuple):
+    """An option that the configuration of a run states.
+
+    Attributes:
+        option: The option, such as `injectionrate`.
+        text: Its value.
+        key: The key in the file, such as `inj_rate`.
+        place: The file and the line of its object.
+    """
+
+    option: str
+    text: str
+    key: str
+    place: str
 
 
 class Given:
@@ -66,12 +84,18 @@ class Given:
         settings: The options.
         extra: Further integers that a script may read, such as `num_chiplets`.
         places: The place of each given option.
+        changed: The options of the command line, which replace those of a run.
     """
 
-    def __init__(self, changes: Sequence[str], *, source: str) -> None:
-        values: dict[str, Any] = {}
+    def __init__(
+        self, changes: Sequence[str], *, source: str, stated: Sequence[Stated] = ()
+    ) -> None:
+        values: dict[str, Any] = {each.option: _value(each.text) for each in stated}
         self.extra: dict[str, Any] = {}
-        self.places: dict[str, str] = {}
+        self.places = {each.option: each.place for each in stated}
+        self._keys = {each.option: each.key for each in stated}
+        self.changed: set[str] = set()
+        self._unread: set[str] = set()
         for change in changes:
             place = f"argument {shown(change)}"
             name, equals, text = change.partition("=")
@@ -79,20 +103,22 @@ class Given:
             if not equals or not key.isidentifier():
                 raise mistake("is not KEY=VALUE", source=place, expected="such as num_cpus=16")
             self.places[key] = place
+            self._keys.pop(key, None)
+            self.changed.add(key)
             (values if key in Settings.model_fields else self.extra)[key] = _value(text.strip())
         try:
             self.settings = validated(Settings, values, source=source)
         except ConfigError as error:
             key = str(error.fields.get("key", ""))
             raise mistake(str(error.fields.get("problem", "is invalid")),
-                          source=self.places.get(key, source), key=key,
+                          source=self.places.get(key, source), key=self._keys.get(key, key),
                           value=str(error.fields.get("value", "")),
                           expected=str(error.fields.get("expected", ""))) from None  # fmt: skip
 
     @property
     def not_honoured(self) -> tuple[str, ...]:
         """The given options without effect."""
-        return tuple(sorted(NOT_HONOURED & self.places.keys()))
+        return tuple(sorted((NOT_HONOURED & self.changed) | self._unread))
 
     def options(self) -> Options:
         """Returns `options` of a script: the given ones, and gem5's defaults.
@@ -109,19 +135,26 @@ class Given:
         return mistake(
             problem or "is not supported",
             source=self.places.get(key, "the network"),
-            key=key,
+            key=self._keys.get(key, key),
             value=shown(getattr(self.settings, key)),
             expected=expected,
             hint=hint,
         )
 
     def refuse_unread(self, read: AbstractSet[str] = frozenset()) -> None:
-        """Rejects options that are unknown and that no script reads."""
-        for key in self.extra:
-            if key not in read:
-                raise mistake("is not an option that is read", source=self.places[key], key=key,
-                              expected=", ".join(Settings.model_fields),
-                              hint=did_you_mean(key, Settings.model_fields))  # fmt: skip
+        """Rejects options that are unknown and that no script reads; notes others of scripts."""
+        self._unread = {*_OF_SCRIPTS} & self.changed - read
+        keys = [key for key in self.extra if key not in read]
+        expected = ", ".join(Settings.model_fields)
+        if len(keys) == 1:
+            raise mistake("is not an option that is read", source=self.places[keys[0]], key=keys[0],
+                          expected=expected,
+                          hint=did_you_mean(keys[0], Settings.model_fields))  # fmt: skip
+        if keys:
+            names = ", ".join(f"`{key[:60]}`" for key in keys[:20])
+            raise mistake(f"{len(keys)} options are not read: {names}", source="arguments",
+                          expected=expected,
+                          hint=each_meant(keys[:20], Settings.model_fields))  # fmt: skip
 
 
 def _value(text: str) -> Any:  # noqa: ANN401 - a number, a flag or a text

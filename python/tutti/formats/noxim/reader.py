@@ -12,7 +12,7 @@ from pydantic import Field
 
 from tutti.base.errors import ConfigError
 from tutti.base.files import limits
-from tutti.base.files.mistakes import did_you_mean, mistake, shown
+from tutti.base.files.mistakes import each_meant, mistake, shown
 from tutti.base.files.reader import read_text, read_yaml
 from tutti.base.files.tables import Table
 from tutti.base.files.validate import validated
@@ -123,7 +123,7 @@ class Given:
             lines = "".join(f"\n  {self.place(key)}: {key[:60]}" for key in unknown[:20])
             raise mistake(f"has keys that are not of Noxim:{lines}", source=self.source,
                           expected="keys of a configuration of Noxim",
-                          hint=did_you_mean(unknown[0], NoximConfig.model_fields))  # fmt: skip
+                          hint=each_meant(unknown[:20], NoximConfig.model_fields))  # fmt: skip
 
     def _placed(self, error: ConfigError) -> ConfigError:
         """Returns an error of the schema with its line."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel
 
 from tutti.base.files import limits
-from tutti.base.files.mistakes import mistake
+from tutti.base.files.mistakes import did_you_mean, mistake
 from tutti.base.files.reader import parse_json, read_json, read_text
 from tutti.base.files.validate import models_in, validated
 from tutti.formats.rapidchiplet.tables import (
@@ -227,7 +227,8 @@ def _known(
     for key, value in raw.items():
         info = model.model_fields.get(key)
         if info is None:
-            unknown.append(f"{where}: {key}"[:120])
+            close = did_you_mean(key, model.model_fields)
+            unknown.append(f"{where}: {key}"[:120] + (f" ({close})" if close else ""))
             continue
         inner = models_in(info.annotation)
         if inner and isinstance(value, dict):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tutti.base.files.mistakes import mistake, shown
 from tutti.formats.rapidchiplet.functions import function_of
 from tutti.formats.rapidchiplet.tables import MOST_CYCLES
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,8 +94,9 @@ def links_of(files: DesignFiles) -> list[PackageLink]:
         mm = _length(files, link.ep1, link.ep2)
         cycles = math.ceil(latency(mm)) + math.ceil(sum(_phy_cycles(files, each) for each in ends))
         if not 0 <= cycles <= MOST_CYCLES:
-            raise mistake(f"the link takes {cycles:,} cycles", source=files.place("topology"),
-                          key=key, expected=f"0 to {MOST_CYCLES:,}")  # fmt: skip
+            problem = f"the link takes {plural(cycles, 'cycle')}"
+            raise mistake(problem, source=files.place("topology"), key=key,
+                          expected=f"0 to {MOST_CYCLES:,}")  # fmt: skip
         bits = _bits(files, ends, key)
         um = round(mm * 1000)
         found[start, end] = PackageLink(start, end, max(cycles, 1), um, bits)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tutti.view.quantity import plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -210,7 +212,7 @@ class CoherenceRun:
     def __repr__(self) -> str:
         case = self.case
         where = f"{case.protocol}, {case.mesh.design}"
-        return f"<CoherenceRun {case.kernel}, {where}: {self.cycles} cycles>"
+        return f"<CoherenceRun {case.kernel}, {where}: {plural(self.cycles, 'cycle')}>"
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: chip, runtime, misses and flows."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.networks.flit.events import kind_of
-from tutti.networks.flit.network import Network, classes_of, every
+from tutti.networks.flit.network import Network, core_for, every
 from tutti.networks.flit.settings import Trace
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def capacity(network: Network, traffic: Supply) -> Capacity | None:
     if isinstance(traffic, Trace):
         return None
     rates = [load.rate for load in every(traffic)]
-    made = network.core(classes_of(traffic))
+    made = core_for(network, traffic)
     # With rates of sum 1, the capacity is the inverse of a load.
     shares = [rate / sum(rates) if sum(rates) else 1 / len(rates) for rate in rates]
     scaled = zip(every(traffic), shares, strict=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutti.networks.errors import NocError
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from tutti.networks.flit.settings import Router
@@ -40,9 +41,9 @@ def refuse_too_large(topology: Topology, router: Router) -> None:
     free = free_bytes()
     if needed > free:
         message = (
-            f"a run of {topology.ranks:,} nodes with {router.vcs} VCs of {router.buffer} flits "
-            f"needs about {needed / 1e9:,.0f} GB of memory, and {free / 1e9:,.0f} GB are free: "
-            "expected a smaller network"
+            f"a run of {plural(topology.ranks, 'node')} with {plural(router.vcs, 'VC')} of "
+            f"{plural(router.buffer, 'flit')} needs about {needed / 1e9:,.0f} GB of memory, and "
+            f"{free / 1e9:,.0f} GB are free: expected a smaller network"
         )
         raise NocError(message, kind="too_large")
 

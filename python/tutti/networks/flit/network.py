@@ -21,6 +21,7 @@ from tutti.networks.flit.settings import (
     Trace,
     Traffic,
 )
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,19 +167,19 @@ class Network:
             return []
         vcs = link.slots // link.depth
         size = f"{longest}-flit packets on" if vcs == 1 else "packets on"
-        buffers = "1 VC" if vcs == 1 else f"{vcs} VCs"
         others = f" (the longest of {link.links:,} such links)" if link.links > 1 else ""
         remark = (
-            f"the credit round trip of {link.source} > {link.target}{others} is {link.round_trip} "
-            f"cycles: {size} {buffers} of depth {link.depth} use at most "
-            f"{100 * link.slots // link.needs} % of the link; buffer = {link.buffer} allows 100 %"
+            f"the credit round trip of {link.source} > {link.target}{others} is "
+            f"{plural(link.round_trip, 'cycle')}: {size} {plural(vcs, 'VC')} of depth {link.depth} "
+            f"use at most {100 * link.slots // link.needs} % of the link; "
+            f"buffer = {link.buffer} allows 100 %"
         )
         return [remark]
 
     @property
     def _unchecked(self) -> str:
         """The warning that the routing is too large to check for deadlock."""
-        nodes = f"{self.topology.ranks:,} nodes"
+        nodes = plural(self.topology.ranks, "node")
         return (
             f"routing `{self.routing_name}` was not checked for deadlock: it has too many routes "
             f"between {nodes}"
@@ -240,6 +241,25 @@ def classes_of(traffic: Supply) -> list[tuple[int, int] | None]:
 
 def _vcs_of(load: Traffic) -> list[tuple[int, int] | None]:
     return [load.vcs, *([load.reply.vcs] if load.reply else [])]
+
+
+def core_for(network: Network, traffic: Supply) -> _core.FlitNetwork:
+    """Returns the core's network for traffic; errors name classes as the traffic does.
+
+    Raises:
+        NocError: As for `Network.core`. Its field `traffic_class` is the name of a class, if the
+            error is about one.
+    """
+    try:
+        return network.core(classes_of(traffic))
+    except NocError as error:
+        number, names = error.fields.get("class"), class_names(traffic)
+        if not isinstance(number, int) or number >= len(names):
+            raise
+        index, _, part = names[number].partition(" ")
+        name = f"class {index} ({part})" if part else f"class {index}"
+        problem = error.problem.replace(f"class {number} ", f"{name} ", 1)
+        raise error.reworded(problem, hint=error.hint, traffic_class=names[number]) from None
 
 
 def class_names(traffic: Supply) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from tutti.networks.errors import NocError
 from tutti.networks.flit.events import Powered, Sent, channel_frame, events_of, sent_by_channel
 from tutti.networks.flit.settings import Trace
+from tutti.view.quantity import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -447,7 +448,8 @@ class NocRun:
 
     def __repr__(self) -> str:
         load = "a trace" if self.load is None else f"load {self.load:g}"
-        found = f"latency {self.latency.mean:.4g} cycles" if self.is_stable else self.ending
+        latency = counted(f"{self.latency.mean:.4g}", "cycle")
+        found = f"latency {latency}" if self.is_stable else self.ending
         return f"<NocRun {self.network.topology.name}, {load}: {found}>"
 
     def _repr_html_(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tutti.networks.flit.named_routers import entry_of_each, refused
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ def buffers_of(
             or larger buffers than `router`.
     """
     found = [
-        (_vcs(entry, router, classes, number),
+        (_kept(_vcs(entry, router, classes, number), entry, router, classes, number),
          _at_most(entry.buffer, "buffer", router.buffer, f"`router.buffer` is {router.buffer}",
                   number))
         for number, entry in enumerate(smaller)
@@ -49,11 +50,32 @@ def _vcs(
         reason = f"`router.vcs` is {router.vcs}"
         return _first(_at_most(entry.vcs, "vcs", router.vcs, reason, number))
     most = max(last - first + 1 for first, last in classes)
-    reason = f"the traffic classes have {most} VCs or fewer"
+    reason = f"the traffic classes have {plural(most, 'VC')} or fewer"
     each = _at_most(entry.vcs_per_class, "vcs_per_class", most, reason, number)
     vcs = 0
     for first, last in classes:
         vcs |= _first(min(each, last - first + 1)) << first
+    return vcs
+
+
+def _kept(
+    vcs: int,
+    entry: RouterBuffers,
+    router: Router,
+    classes: Sequence[tuple[int, int]],
+    number: int,
+) -> int:
+    """Returns the VCs of an entry, a bit for each, if each traffic class has one of them."""
+    for index, (first, last) in enumerate(classes):
+        if not first <= last < router.vcs or vcs >> first << first & _first(last + 1):
+            continue  # the core refuses a class without VCs on all routers
+        problem = (
+            f"`vcs` is {entry.vcs}: its routers have the VCs 0 to {vcs.bit_length() - 1}, and "
+            f"class {index} has {first} to {last}"
+        )
+        hint = "`vcs_per_class = 1` in place of `vcs` leaves the first VC of each class"
+        error = refused(problem, "routers", number, f"at least {first + 1}", hint)
+        raise error.reworded(error.problem, hint=hint, **{"class": index})
     return vcs
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti import _core
-from tutti.networks.flit.network import classes_of, every, is_batch
+from tutti.networks.flit.network import core_for, every, is_batch
 from tutti.networks.flit.results import NocRun
 from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
 from tutti.networks.flit.traces import plan_of_trace
 from tutti.networks.loads import PARTS, Search, measure_all, parts, scaled
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +49,7 @@ def check(network: Network, traffic: Supply, plan: MeasurementPlan) -> None:
         NocError: The network is invalid, or the traffic does not fit it.
         TrafficError: The traffic is invalid.
     """
-    _case(network.core(classes_of(traffic)), traffic, plan)
+    _case(core_for(network, traffic), traffic, plan)
 
 
 def sweep(
@@ -104,7 +105,8 @@ class Saturation:
     def __repr__(self) -> str:
         below = "no unstable load" if self.below is None else f"unstable at {self.below:g}"
         name = self.runs[0].network.topology.name
-        return f"<Saturation {name}: stable up to {self.load:g}, {below}, {len(self.runs)} runs>"
+        runs = plural(len(self.runs), "run")
+        return f"<Saturation {name}: stable up to {self.load:g}, {below}, {runs}>"
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: the saturation load, and latency against load."""
@@ -211,7 +213,7 @@ def _measured(
     """Runs traffic of the same classes at several loads."""
     if not supplies:
         return []
-    core = network.core(classes_of(supplies[0]))
+    core = core_for(network, supplies[0])
 
     def run_of(index: int, results: list[_core.FlitResult]) -> NocRun:
         supply = supplies[index]

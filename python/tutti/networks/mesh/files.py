@@ -20,6 +20,7 @@ from tutti.networks.experiment import Experiment
 from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.networks.mesh.mesh import SmartMesh
 from tutti.networks.mesh.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind, ideal
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,7 +223,7 @@ def _check(found: Smart, names: list[str]) -> None:
             key = f"{name}.{place}" if place else name
             problem, hint = error.problem, error.hint
             if error.kind == "buffer_smaller_than_packet":
-                problem = f"a packet of {error.packet} flits exceeds the depth of a VC"
+                problem = f"a packet of {plural(error.packet, 'flit')} exceeds the depth of a VC"
                 hint = f"raise `mesh.depth`, the flits of a VC, which is {error.buffer}"
             raise mistake(problem, source=found.source, key=key, hint=hint) from error
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
 from tutti.networks.flit.results import QUANTILES, Estimate
+from tutti.view.quantity import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,8 @@ class MeshRun:
         )
 
     def __repr__(self) -> str:
-        found = f"latency {self.latency.mean:.4g} cycles" if self.is_stable else self.ending
+        latency = counted(f"{self.latency.mean:.4g}", "cycle")
+        found = f"latency {latency}" if self.is_stable else self.ending
         return f"<Run {self.mesh.design}, {self.traffic[0].kind} {self.load:g}: {found}>"
 
     def _repr_html_(self) -> str:

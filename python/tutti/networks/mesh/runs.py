@@ -10,6 +10,7 @@ from tutti.networks.errors import NocError
 from tutti.networks.loads import Search, measure_all, scaled
 from tutti.networks.mesh.results import MeshRun
 from tutti.networks.mesh.traffic import ReplicationPlan, Traffic, case_of, ideal
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -117,7 +118,7 @@ class Saturation:
 
     def __repr__(self) -> str:
         loads = f"{self.by_latency:g} by latency, {self.by_throughput:g} by throughput"
-        return f"<Saturation {self.runs[0].mesh.design}: {loads}, {len(self.runs)} runs>"
+        return f"<Saturation {self.runs[0].mesh.design}: {loads}, {plural(len(self.runs), 'run')}>"
 
     def _repr_html_(self) -> str:
         """The HTML for notebooks: the saturation loads, and latency against load."""

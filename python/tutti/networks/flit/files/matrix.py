@@ -17,6 +17,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tutti.base.files.mistakes import mistake, shown
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,8 @@ def parse_matrix(text: str, *, source: str) -> list[list[float]]:
     for number, row in rows.items():
         if len(row) != len(rows):
             raise mistake(
-                f"the row has {len(row)} numbers, and the matrix has {len(rows)} rows",
+                f"the row has {plural(len(row), 'number')}, and the matrix has "
+                f"{plural(len(rows), 'row')}",
                 source=f"{source}:{number}",
                 expected="a row per source, and a number per destination in each",
             )

@@ -29,6 +29,7 @@ from tutti.networks.flit.settings import (
 from tutti.networks.flit.traces import plan_of_trace
 from tutti.networks.loads import SearchPlan, runs_of_search
 from tutti.topologies.table import topology_of
+from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -209,7 +210,8 @@ class _Files(NamedTuple):
         rows = parse_matrix(self.read(name, folder, "a traffic matrix"), source=name)
         if len(rows) != self.nodes:
             raise mistake(
-                f"the matrix has {len(rows)} rows, and the network has {self.nodes} nodes",
+                f"the matrix has {plural(len(rows), 'row')}, and the network has "
+                f"{plural(self.nodes, 'node')}",
                 source=name,
                 expected="a row and a column for each node",
             )
@@ -301,6 +303,24 @@ def _check_ports(found: Noc) -> None:
             )
 
 
+def _key_of_class(error: TuttiError, traffic: tuple[Traffic, ...] | Trace) -> str:
+    """Returns the key of the VCs of a class that an error names; empty if it states none.
+
+    An error of an entry of `routers` belongs to the entry.
+    """
+    index, _, part = str(error.fields.get("traffic_class", "")).partition(" ")
+    if error.kind not in {"no_such_vcs", "too_few_vcs"} or not index:
+        return ""
+    if isinstance(traffic, Trace):
+        return f"traffic[{index}].vcs" if len(classes_of(traffic)) > 1 else "traffic.vcs"
+    load = traffic[int(index)]
+    states = load if part != "replies" else load.reply
+    if states is None or states.vcs is None:
+        return ""
+    table = f"traffic[{index}]" if len(traffic) > 1 else "traffic"
+    return f"{table}.{'reply.' if part == 'replies' else ''}vcs"
+
+
 def _check(found: Noc) -> None:
     """Checks the network, its traffic and the measurement in the core."""
     from tutti.networks.errors import NocError, TrafficError, keys_of_errors
@@ -310,9 +330,11 @@ def _check(found: Noc) -> None:
     try:
         check(found.network, found.traffic, found.plan)
     except TuttiError as error:
-        key = keys_of_errors("flit").get(error.kind, "")
+        key = _key_of_class(error, found.traffic) or keys_of_errors("flit").get(error.kind, "")
         if error.fields.get("what") == "clocks":
             key = "clocks"
+        elif error.kind == "clash" and error.fields.get("what") == "vcs":
+            key = "routers"  # the routing divides VCs that single routers do not have
         elif error.kind == "out_of_range":
             what = str(error.fields.get("what", ""))
             key = f"measure.{what}" if what in MeasureTable.model_fields else f"router.{what}"

@@ -8,7 +8,7 @@ from tutti.topologies.view.heat_map import SCALE, LinkUse
 from tutti.topologies.view.heat_map import heat_map as topology_heat_map
 from tutti.view.charts import NAMES, Axis, bars, chart, errors, heat, line
 from tutti.view.palette import BLUE, ORANGE, RED, styles_in_order
-from tutti.view.quantity import format_share, number
+from tutti.view.quantity import counted, format_share, number, plural
 
 from .text import channel, spoken, stalls
 
@@ -31,14 +31,14 @@ def heat_map(run: NocRun) -> Figure | None:
     import polars as pl
 
     links = [
-        LinkUse(sent.source, sent.target, sent.utilisation, f"{sent.flits:,} flits")
+        LinkUse(sent.source, sent.target, sent.utilisation, plural(sent.flits, "flit"))
         for sent in run.sent
     ]
     held: dict[str, str] = {}
     if not run.occupancy.is_empty():
         means = run.occupancy.group_by("router").agg(pl.col("flits").sum())
         held = {
-            router: f"<br>{number(mean, 3)} flits in its buffers on average"
+            router: f"<br>{counted(number(mean, 3), 'flit')} in its buffers on average"
             for router, mean in means.iter_rows()
         }
     return topology_heat_map(run.network.topology, [links], held)

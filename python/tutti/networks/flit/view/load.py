@@ -14,7 +14,7 @@ from tutti.view.page import SORTING, Section
 from tutti.view.palette import styles
 from tutti.view.quantity import estimate, number, sentence
 from tutti.view.tables import ReportTable, of_scope
-from tutti.view.view import Fact, View, results
+from tutti.view.view import Fact, View, json_facts, results
 
 from .quantities import (
     CAPTION,
@@ -23,10 +23,12 @@ from .quantities import (
     Part,
     capacity_text,
     cycles,
+    rate_text,
     requested,
     with_class,
 )
 from .run import CONVENTIONS, KICKER, UNITS, deadlock, phases
+from .settings import settings_of
 from .text import describe_network, describe_traffic
 
 if TYPE_CHECKING:
@@ -75,7 +77,10 @@ def load_view(
               for line in describe_traffic(ordered[0].traffic)),
             Fact("measured", phases(ordered[0])),
         ],
-        facts=_facts(ordered, saturation, ideal),
+        facts=[
+            *_facts(ordered, saturation, ideal),
+            *json_facts(settings=partial(settings_of, ordered[0])),
+        ],
         tables=[_table(columns, runs)],
         data=[results(with_class(columns, _parts(runs)), _parts(ordered),
                       suffixes=[".parquet", ".csv"])],
@@ -140,7 +145,7 @@ def _saturation(saturation: Saturation) -> str:
     if saturation.accepted is None:
         return f"stable at no simulated load; {state} at {number(saturation.below)}"
     stable = (
-        f"stable up to {number(saturation.load)} {RATE}, accepted throughput "
+        f"stable up to {rate_text(number(saturation.load))}, accepted throughput "
         f"{estimate(saturation.accepted)}"
     )
     return (
@@ -157,7 +162,7 @@ def _answer(
     if saturation:
         lines = [sentence(_saturation(saturation))]
     else:
-        last = f"Stable up to {number(stable[-1].load)} {RATE}" if stable else ""
+        last = f"Stable up to {rate_text(number(stable[-1].load))}" if stable else ""
         end = ", the highest simulated load."
         if unstable:
             end = f"; the first unstable load is {number(unstable[0])}."
@@ -166,7 +171,7 @@ def _answer(
         lines.append(sentence(f"ideal capacity: {capacity_text(ideal)}"))
     if stable:
         latency = cycles(stable[0].latency, stable[0].network.cycle_ps)
-        lines.append(f"Mean latency at {number(stable[0].load)} {RATE}: {latency}.")
+        lines.append(f"Mean latency at {rate_text(number(stable[0].load))}: {latency}.")
     return lines
 
 

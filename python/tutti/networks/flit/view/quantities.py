@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from tutti.networks.flit.network import class_names, every
 from tutti.networks.flit.results import QUANTILES
 from tutti.networks.flit.settings import Trace
-from tutti.view.quantity import count, estimate, format_share, format_time, mean, number, three
+from tutti.view.quantity import (
+    count,
+    counted,
+    estimate,
+    format_share,
+    format_time,
+    mean,
+    number,
+    plural,
+    three,
+)
 from tutti.view.tables import Column, ReportTable, frame_of
 
 if TYPE_CHECKING:
@@ -58,6 +68,11 @@ class Part(NamedTuple):
         return [cls.complete(run), *each]
 
 
+def rate_text(text: str) -> str:
+    """Returns a formatted rate with its unit."""
+    return f"{counted(text, 'flit')} per node and cycle"
+
+
 def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     """Returns a row per run, by ascending load; times in cycles, rates in flits per node and cycle.
 
@@ -86,9 +101,8 @@ def capacity_text(found: Capacity, load: float | None = None) -> str:
     share = (
         "" if load is None else f"; {number(load, 4)} is {format_share(load / found.load)} of it"
     )
-    return (
-        f"{number(found.load, 4)} {RATE}, bounded by the channel load of {found.bottleneck}{share}"
-    )
+    capacity = rate_text(number(found.load, 4))
+    return f"{capacity}, bounded by the channel load of {found.bottleneck}{share}"
 
 
 def requested(run: NocRun) -> float | None:
@@ -113,7 +127,7 @@ def cycles(value: Estimate, cycle_ps: int) -> str:
     """Returns a mean in cycles, and converted to a time."""
     if math.isnan(value.mean):
         return "no packet arrived"
-    return f"{estimate(value)} cycles ({format_time(value.mean * cycle_ps)})"
+    return f"{counted(estimate(value), 'cycle')} ({format_time(value.mean * cycle_ps)})"
 
 
 def state(run: NocRun) -> str:
@@ -128,12 +142,12 @@ def state(run: NocRun) -> str:
     undefined = "; queues grow without bound, so latency is undefined"
     if run.has_end and not run.plan.warmup:
         undefined = (
-            f"; packets had not arrived after {run.cycles:,} cycles, which are `measure` and "
-            "`drain` together, so latency is undefined"
+            f"; packets had not arrived after {plural(run.cycles, 'cycle')}, which are `measure` "
+            "and `drain` together, so latency is undefined"
         )
     return (
         f"{run.ending}: offered load {number(run.offered)}, accepted throughput "
-        f"{estimate(run.accepted)} {RATE}{'' if run.is_stable else undefined}"
+        f"{rate_text(estimate(run.accepted))}{'' if run.is_stable else undefined}"
     )
 
 
@@ -158,7 +172,7 @@ def _trips(part: Part) -> RoundTrips:
 def _round_trip(part: Part) -> str:
     """Returns the time from a request to its reply."""
     trips = _trips(part)
-    return f"{_cycles(part, trips.latency)}, p99 {trips.quantiles['99']:,} cycles"
+    return f"{_cycles(part, trips.latency)}, p99 {plural(trips.quantiles['99'], 'cycle')}"
 
 
 def _quantile(name: str, part: Part) -> int:
@@ -171,13 +185,14 @@ def _cycles(part: Part, value: Estimate) -> str:
 
 def _per_node(part: Part) -> tuple[str, str]:
     least, most = part.measured.accepted_extremes
-    return "accepted per node", f"{number(least, 3)} to {number(most, 3)} flits per cycle"
+    upper = counted(number(most, 3), "flit")
+    return "accepted per node", f"{number(least, 3)} to {upper} per cycle"
 
 
 def _percentiles(part: Part) -> tuple[str, str]:
     values = [f"p{name} {value:,}" for name, value in part.measured.quantiles.items()]
     most = part.measured.latency_extremes[1]
-    return "percentiles", f"{', '.join(values)}, maximum {most:,} cycles"
+    return "percentiles", f"{', '.join(values)}, maximum {plural(most, 'cycle')}"
 
 
 CLASS: Column[Part] = Column("traffic class", lambda part: part.name, key="traffic_class",
@@ -215,7 +230,8 @@ QUANTITIES: tuple[Column[Part], ...] = (
            key="network_latency", when=_stable, terminal=mean, spare=True, exported="cycles",
            fact=lambda part: ("network latency", _cycles(part, part.measured.network_latency))),
     Column("hops", lambda part: part.measured.hops, mean, key="hops", when=_stable, terminal=three,
-           fact=lambda part: ("hops", f"{estimate(part.measured.hops)} routers on the route")),
+           fact=lambda part: ("hops",
+                              f"{counted(estimate(part.measured.hops), 'router')} on the route")),
     Column("round trip", lambda part: _trips(part).latency, estimate,
            key="round_trip", when=_answered, exported="cycles",
            fact=lambda part: ("round trip", _round_trip(part))),

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 from tutti.networks.flit.capacity import capacity as ideal_capacity
 from tutti.networks.flit.events import busiest_first
 from tutti.topologies.coordinates import with_coordinates
-from tutti.view.quantity import format_share, number, sentence
-from tutti.view.view import Data, Fact, View, facts_of, results
+from tutti.view.quantity import format_share, number, plural, sentence
+from tutti.view.view import Data, Fact, View, facts_of, json_facts, results
 
 from .quantities import (
     QUANTITIES,
-    RATE,
     Part,
     by_class,
     capacity_text,
     cycles,
+    rate_text,
     requested,
     state,
     with_class,
 )
+from .settings import settings_of
 from .text import (
     channel,
     clocks,
@@ -108,7 +109,7 @@ def run_view(
         remarks=remarks,
         headline=Fact("network", describe_network(run.network)),
         inputs=_inputs(run),
-        facts=facts,
+        facts=[*facts, *json_facts(settings=partial(settings_of, run))],
         data=data,
         below=below,
         sections=sections,
@@ -147,8 +148,8 @@ def _located(run: NocRun) -> list[Data]:
 def phases(run: NocRun) -> str:
     """Returns the lengths of measurement window and warm-up."""
     if run.makespan is not None and run.plan.warmup + run.window == run.makespan + 1:
-        return f"{run.window:,} cycles, until the last packet arrived"
-    return f"{run.window:,} cycles after {run.plan.warmup:,} cycles of warm-up"
+        return f"{plural(run.window, 'cycle')}, until the last packet arrived"
+    return f"{plural(run.window, 'cycle')} after {plural(run.plan.warmup, 'cycle')} of warm-up"
 
 
 def deadlock(run: NocRun) -> str:
@@ -185,7 +186,7 @@ def _inputs(run: NocRun) -> list[Fact]:
     return [
         *(Fact("traffic", line) for line in describe_traffic(run.traffic)),
         Fact("measured", _NOTHING if run.ending == "deadlocked" else phases(run)),
-        Fact("simulated", f"{run.cycles:,} cycles"),
+        Fact("simulated", plural(run.cycles, "cycle")),
         Fact("seed", str(run.network.seed)),
         *([Fact("clocks", clocks(run.network))] if run.network.clocks else []),
         *([Fact("slow channels", slow)] if slow else []),
@@ -234,7 +235,7 @@ def _question(run: NocRun) -> str:
     name = run.network.topology.name
     traffic = "under this traffic"
     if run.load is not None:
-        traffic = f"at an offered load of {number(run.load)} {RATE}"
+        traffic = f"at an offered load of {rate_text(number(run.load))}"
     return f"Is {name} stable {traffic}, and what is its latency?"
 
 
@@ -245,7 +246,7 @@ def _answer(run: NocRun) -> list[str]:
         return [*lines, sentence(f"measured: {_NOTHING}")]
     if run.is_stable:
         latency = cycles(run.latency, run.network.cycle_ps)
-        lines.append(f"Mean latency {latency}, p99 latency {run.quantiles['99']:,} cycles.")
+        lines.append(f"Mean latency {latency}, p99 latency {plural(run.quantiles['99'], 'cycle')}.")
     top = busiest_first(run.sent)[0]
     where = channel(top.kind, top.source, top.target)
     lines.append(f"Highest link utilisation: {format_share(top.utilisation)}, {where}.")

@@ -9,7 +9,7 @@ from tutti.networks.view import events_section
 from tutti.topologies.view.heat_map import axes_of
 from tutti.topologies.view.pixel_map import MOST_PIXELS
 from tutti.view.page import Section, captioned
-from tutti.view.quantity import count, format_share
+from tutti.view.quantity import count, format_share, plural
 from tutti.view.tables import Column, ReportTable, of_scope
 
 from . import charts as noc_charts
@@ -93,7 +93,8 @@ def _links(run: NocRun) -> Section:
     rows = busiest_first(run.sent)[:_MOST_LINKS]
     lead = (
         f"Link utilisation in the window; mean {format_share(mean_utilisation(run))}. The "
-        f"table lists the {len(rows)} channels of {len(run.sent):,} with the highest utilisation."
+        f"table lists {len(rows)} of {plural(len(run.sent), 'channel')}, with the highest "
+        "utilisation."
     )
     if len(run.network.topology.vertices) > MOST_PIXELS:
         lead += f" There is no heat map above {MOST_PIXELS:,} vertices: channels.csv has the links."
@@ -111,8 +112,8 @@ def _buffers(run: NocRun) -> list[Section]:
     capacity = run.network.router.buffer
     charts = (
         ("buffered", noc_charts.buffered, "Buffer occupancy over time",
-         (f"Flits in the buffers of all routers, sampled every {run.plan.sample:,} cycles. The "
-         "count is steady in a stable network and grows in a saturated network.")),
+         (f"Flits in the buffers of all routers, a sample per {plural(run.plan.sample, 'cycle')}. "
+         "The count is steady in a stable network and grows in a saturated network.")),
         ("over-time", noc_charts.over_time, "VC occupancy over time",
          "Flits per VC number, summed over all input ports, at each sample."),
         ("fullest", noc_charts.fullest, "Fullest VCs over time",

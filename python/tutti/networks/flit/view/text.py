@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tutti.networks.flit.network import every
 from tutti.networks.flit.settings import Trace
-from tutti.view.quantity import format_power, format_share, plural
+from tutti.view.quantity import counted, format_power, format_share, plural
 
-from .quantities import RATE
+from .quantities import rate_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def clocks(network: Network) -> str:
     spread = str(least) if least == most else f"{least} to {most}"
     return (
         f"cycles are those of the network, {network.cycle}: latencies and loads count them; "
-        f"synchronisers take {spread} cycles of the receiver"
+        f"synchronisers take {counted(spread, 'cycle')} of the receiver"
     )
 
 
@@ -68,8 +68,7 @@ def describe_traffic(traffic: Supply) -> list[str]:
     lines = []
     for load in every(traffic):
         on = "" if load.vcs is None else f", VCs {load.vcs[0]} to {load.vcs[1]}"
-        size = f"{load.packet} flits" if str(load.packet) != "1" else "1 flit"
-        rate = f"{load.rate:g} {RATE}"
+        size, rate = counted(str(load.packet), "flit"), rate_text(f"{load.rate:g}")
         lines.append(f"{_shortened(load.pattern)}, {load.process}, {rate}, packet size {size}{on}")
         lines[-1] += "".join(_loop(load))
     return lines
@@ -80,11 +79,11 @@ def _loop(load: Traffic) -> Iterator[str]:
     if load.outstanding:
         yield f", at most {load.outstanding:,} outstanding per node"
     if load.requests:
-        yield f", {load.requests:,} packets per node"
+        yield f", {plural(load.requests, 'packet')} per node"
     if load.reply:
         on = f" on VCs {load.reply.vcs[0]} to {load.reply.vcs[1]}" if load.reply.vcs else ""
-        later = f" after {load.reply.delay:,} cycles" if load.reply.delay else ""
-        yield f"; replies of {load.reply.packet} flits{on}{later}"
+        later = f" after {plural(load.reply.delay, 'cycle')}" if load.reply.delay else ""
+        yield f"; replies of {counted(str(load.reply.packet), 'flit')}{on}{later}"
     if load.queue:
         yield f"; injection queue `{load.queue}`"
 
@@ -101,7 +100,8 @@ def slow_links(run: NocRun) -> str:
         return ""
     least, most = f"{min(times):g}", f"{max(times):g}"
     spread = least if least == most else f"{least} to {most}"
-    return f"{len(times):,} of {len(run.sent):,} need {spread} cycles per flit"
+    need = "needs" if len(times) == 1 else "need"
+    return f"{len(times):,} of {len(run.sent):,} {need} {spread} cycles per flit"
 
 
 def channel(kind: str, source: str, target: str) -> str:

@@ -12,7 +12,7 @@ from tutti.view.charts import Axis, Curve, LoadChart, draw_loads
 from tutti.view.errors import ReportError
 from tutti.view.page import MOST_SENTENCES, SORTING, Section
 from tutti.view.palette import styles_with
-from tutti.view.quantity import format_share, number, sentence
+from tutti.view.quantity import counted, format_share, number, sentence
 from tutti.view.tables import ReportTable, of_scope
 from tutti.view.view import Fact, View, results
 
@@ -123,7 +123,8 @@ def _saturation(saturation: Saturation) -> list[Fact]:
 
     throughput = "(accepted throughput below 97 % of offered load)"
     latency = (
-        f"(above three times the zero-load latency of {number(saturation.zero_load.mean)} cycles)"
+        "(above three times the zero-load latency of "
+        f"{counted(number(saturation.zero_load.mean), 'cycle')})"
     )
     value = {name: getattr(saturation, name) for name in _SEARCHED}
     facts = [

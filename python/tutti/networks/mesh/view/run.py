@@ -88,8 +88,8 @@ def inputs(run: MeshRun) -> list[Fact]:
     """Returns buffers, traffic and phases of a run."""
     plan = run.plan
     measured = (
-        f"{plural(plan.measure, 'cycle')} after {plan.warmup:,} cycles of warm-up; at most "
-        f"{plan.drain:,} cycles of drain"
+        f"{plural(plan.measure, 'cycle')} after {plural(plan.warmup, 'cycle')} of warm-up; at "
+        f"most {plural(plan.drain, 'cycle')} of drain"
     )
     return [
         Fact("buffers", describe_buffers(run.mesh)),

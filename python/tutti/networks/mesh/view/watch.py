@@ -79,7 +79,7 @@ def write_watch(
     text = render("watch", "watch", data=data, sampled="", **shown)
     while len(text) > limit and data["cycles"] > 1:
         data = _first(data, max(data["cycles"] * limit // len(text) * 9 // 10, 1))
-        note = f"Shows the first {data['cycles']:,} of {watched.cycles:,} cycles."
+        note = f"Shows the first {data['cycles']:,} of {plural(watched.cycles, 'cycle')}."
         text = render("watch", "watch", data=data, sampled=note, **shown)
     target = Path(path)
     target.write_text(text, encoding="utf-8", newline="\n")
@@ -105,8 +105,11 @@ def _answer(watched: Watched) -> list[str]:
     if not causes.total():
         return [*lines, "No flit crosses a link."]
     if not early:
+        if causes["end"] == 1:
+            return [*lines, "The flit on links covers the requested path."]
         return [*lines, f"All {causes['end']:,} flits on links cover the requested path."]
-    share = f"{early:,} of {causes.total():,} flits on links stop before the end of their path"
+    stop = "stops before the end of its path" if early == 1 else "stop before the end of their path"
+    share = f"{early:,} of {plural(causes.total(), 'flit')} on links {stop}"
     cause, count = max(((why, n) for why, n in causes.items() if why != "end"),
                        key=lambda item: item[1])  # fmt: skip
     return [*lines, f"{share}, {count:,} of them because {_CAUSES[cause]}."]
