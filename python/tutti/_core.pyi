@@ -958,7 +958,7 @@ class FlitPlan:
     ) -> FlitPlan: ...
 
 _Result = TypeVar("_Result")
-_Ending: TypeAlias = Literal["stable", "saturated", "deadlocked"]
+_Ending: TypeAlias = Literal["stable", "saturated", "undecided", "deadlocked"]
 
 class _MeasurementCase(Generic[_Result]): ...
 
@@ -1021,6 +1021,8 @@ class FlitStalls:
 class FlitResult:
     @property
     def ending(self) -> _Ending: ...
+    @property
+    def long_enough(self) -> int | None: ...
     @property
     def cycles(self) -> int: ...
     @property
@@ -1153,6 +1155,8 @@ class SmartLoadResult:
 class SmartResult:
     @property
     def ending(self) -> _Ending: ...
+    @property
+    def long_enough(self) -> int | None: ...
     @property
     def cycles(self) -> int: ...
     @property

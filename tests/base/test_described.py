@@ -12,12 +12,12 @@ from tutti.base.errors import ConfigError
 from tutti.base.files.described import (
     Count,
     InFiles,
-    beyond_bounds,
     bounds_of,
     described_by,
     table_of,
 )
 from tutti.base.files.tables import Table
+from tutti.base.files.typed import refuse_fields
 from tutti.base.files.validate import validated
 from tutti.base.parameters import Parameters
 
@@ -71,8 +71,14 @@ def test_mistakes_name_the_key(cache: object, fragment: str) -> None:
 
 def test_dataclass_checks_bounds() -> None:
     assert bounds_of(Cache) == {"lines": (0, (1 << 32) - 1), "sets": (1, 64)}
-    assert list(beyond_bounds(Cache(-1, 64))) == [("lines", -1, 0, (1 << 32) - 1)]
-    assert list(beyond_bounds(Cache(1, 0))) == [("sets", 0, 1, 64)]
+    refuse_fields(Cache(0, 64), ConfigError)
+    for cache, text in (
+        (Cache(-1, 64), "Cache: `lines` is -1: expected an integer from 0 to 4294967295"),
+        (Cache(1, 0), "Cache: `sets` is 0: expected an integer from 1 to 64"),
+        (Cache(1, "a"), "Cache: `sets` is 'a': expected an integer or None"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ConfigError, match=text):
+            refuse_fields(cache, ConfigError)
 
 
 class Queue(Parameters):

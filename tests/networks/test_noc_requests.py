@@ -13,7 +13,7 @@ from called import call
 from flit_networks import SHORT, network
 from tutti.energy import Technology
 from tutti.networks import flit as noc
-from tutti.networks.errors import NocError
+from tutti.networks.errors import NocError, TrafficError
 from tutti.networks.flit.files.network_file import load_noc
 from tutti.networks.flit.view.quantities import state
 
@@ -162,7 +162,7 @@ def test_runs_are_repeatable_and_do_not_depend_on_threads() -> None:
 
 @pytest.mark.parametrize("limits", [{"outstanding": 0}, {"requests": 0}])
 def test_limits_of_zero_are_errors(limits: dict[str, int]) -> None:
-    with pytest.raises(NocError, match="1 or more"):
+    with pytest.raises(TrafficError, match="is 0: expected an integer from 1"):
         noc.run(network(), replace(PAIR, **limits), SHORT)  # type: ignore[arg-type]
 
 

@@ -324,7 +324,6 @@ def test_ideal_loads() -> None:
     [
         (smart.Traffic(kind="unicast", rate=0.1, pattern="unifrm"), "unifrm"),
         (smart.Traffic(kind="broadcast", rate=2.0), "2"),
-        (smart.Traffic(kind="broadcast", rate=0.1, message_class=16), "message_class"),
         (smart.Traffic(kind="unicast", rate=0.1, packet=5), "at least 5"),
         (smart.Traffic(kind="reduction", rate=-1.0), "-1"),
         (smart.Traffic(kind="gossip", rate=0.1), "kind `gossip`"),  # type: ignore[arg-type]
@@ -337,6 +336,8 @@ def test_invalid_traffic_is_refused(traffic: smart.Traffic, text: str) -> None:
 
 
 def test_a_plan_has_cycles_and_seeds() -> None:
+    with pytest.raises(TrafficError, match="`message_class` is 16"):
+        smart.Traffic(kind="broadcast", rate=0.1, message_class=16)
     for given in ({"measure": 0}, {"seeds": 0}, {"warmup": -1}, {"seed": True}):
         with pytest.raises(NocError, match="expected an integer"):
             smart.ReplicationPlan(**given)

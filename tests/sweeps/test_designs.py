@@ -17,6 +17,7 @@ from tutti.cli.app import app
 from tutti.networks.flit import capacity, run, saturation
 from tutti.networks.flit.files.network_file import resolve_noc
 from tutti.networks.flit.placement import placed
+from tutti.sweeps.designs import DesignPlan
 from tutti.sweeps.files import resolve_sweep
 from tutti.sweeps.pareto import dominators
 from tutti.sweeps.plan import plan_sweep
@@ -271,6 +272,38 @@ def test_a_space_without_a_valid_design_is_an_error() -> None:
                          folder=Path())  # fmt: skip
     with pytest.raises(ConfigError, match=re.compile("no design of 2 .* dependency cycle", re.S)):
         plan_sweep(plan)
+
+
+def test_any_invalid_design_is_listed_and_the_others_run() -> None:
+    entry = {"at": ["npu4"], "buffer": 4}
+    clock = {"at": ["npu4"], "period": "2 ns"}
+    cases: tuple[tuple[dict[str, Any], str, list[Any], dict[int, str]], ...] = (
+        ({"routers": [entry]}, "router.buffer", [2, 4, 8], {0: "`buffer` is 4"}),
+        ({"routers": [entry]}, "routers[0].vcs_per_class", [1, 2, 3], {2: "`vcs_per_class` is 3"}),
+        ({"routers": [entry | {"vcs": 1}]}, "routers[0].vcs_per_class", [1], {}),
+        ({"clocks": [clock]}, "cycle", ["1 ns", "4 ns"], {1: "`period` is 2 ns"}),
+        ({"routers": [entry]}, "topology.build", ["mesh:2x2", "mesh:3x3"], {0: "named `npu4`"}),
+        ({}, "traffic.rate", [0, 0.1], {0: "the load is 0"}),
+        (
+            {"energy": ENERGY},
+            "topology.build",
+            ["mesh:3x3", "chiplet_mesh:chiplets=2x1,tiles=2x2"],
+            {1: "links"},
+        ),
+    )
+    for given, key, values, refused in cases:
+        sweep = resolve_sweep(swept({key: values}, **given), source="s", folder=Path())
+        if not refused:
+            with pytest.raises(ConfigError, match=r"no design of 1 .* both given"):
+                plan_sweep(sweep)
+            continue
+        plan = plan_sweep(sweep)
+        assert isinstance(plan, DesignPlan)
+        assert plan.refused.keys() == refused.keys(), (key, plan.refused)
+        for point, text in refused.items():
+            assert plan.refused[point].state == "invalid"
+            assert text in plan.refused[point].reason
+        assert len(plan.measurements) == 2 * (len(values) - len(refused))
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,10 @@ pub(crate) struct FlitStalls {
 /// What was measured on a flit network.
 #[pyclass(frozen, get_all, module = "tutti._core")]
 pub(crate) struct FlitResult {
-    /// `stable`, `saturated` or `deadlocked`.
+    /// `stable`, `saturated`, `undecided` or `deadlocked`.
     ending: &'static str,
+    /// Cycles of a window that decides, if it is undecided.
+    long_enough: Option<u64>,
     /// Simulated cycles.
     cycles: u64,
     /// Cycles of the window.
@@ -148,6 +150,7 @@ impl FlitResult {
         let &Stalls { busy, routing, no_vc, no_credit, switch } = &measurement.stalls;
         FlitResult {
             ending: measurement.ending.name(),
+            long_enough: measurement.long_enough,
             cycles: measurement.cycles,
             window: measurement.window,
             all: (&measurement.all).into(),

@@ -474,7 +474,7 @@ impl FlitCase {
         let measurement = measure::measure(wiring, settings, &mut network, traffic, plan, stop)?;
         let cycle = match measurement.ending {
             Ending::Deadlocked => deadlock::waiting(wiring, &network.deadlock_cycle()),
-            Ending::Stable | Ending::Saturated => Vec::new(),
+            Ending::Stable | Ending::Saturated | Ending::Undecided => Vec::new(),
         };
         Ok(Found { measurement, deadlock_cycle: cycle.iter().map(ToString::to_string).collect() })
     }

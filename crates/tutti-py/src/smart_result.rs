@@ -52,8 +52,10 @@ impl From<&Measured> for SmartLoadResult {
 /// What was measured on a mesh.
 #[pyclass(frozen, get_all, module = "tutti._core")]
 pub(crate) struct SmartResult {
-    /// `stable`, `saturated` or `deadlocked`.
+    /// `stable`, `saturated`, `undecided` or `deadlocked`.
     ending: &'static str,
+    /// Cycles of a window that decides, if it is undecided.
+    long_enough: Option<u64>,
     /// Simulated cycles.
     cycles: u64,
     /// Each load.
@@ -72,6 +74,7 @@ impl SmartResult {
     pub(crate) fn new(py: Python<'_>, measurement: &Measurement) -> PyResult<SmartResult> {
         Ok(SmartResult {
             ending: measurement.ending.name(),
+            long_enough: measurement.long_enough,
             cycles: measurement.cycles,
             loads: measurement.loads.iter().map(SmartLoadResult::from).collect(),
             counts: counts_dict(py, &measurement.counts)?.unbind(),

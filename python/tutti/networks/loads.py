@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, Protocol, TypeVar
+
+from pydantic import Field
 
 from tutti import _core
 from tutti.networks.errors import NocError
@@ -27,7 +29,15 @@ class Loaded(Protocol):
 
     @property
     def ending(self) -> str:
-        """`stable`, `saturated` or `deadlocked`."""
+        """`stable`, `saturated`, `undecided`, `deadlocked` or `empty`."""
+
+    @property
+    def long_enough(self) -> int | None:
+        """If undecided, the cycles of a window that decides whether the load is accepted."""
+
+    @property
+    def too_short(self) -> str:
+        """If undecided, what the window holds and how long it has to be; else empty."""
 
     @property
     def is_stable(self) -> bool:
@@ -53,6 +63,8 @@ Rated = TypeVar("Rated", bound=_Rated)
 
 PARTS = 4
 """Number of parts into which a round of a parallel search divides the interval."""
+Divisions = Annotated[int, Field(ge=2, le=1 << 10)]
+Threads = Annotated[int, Field(ge=0, le=1 << 16)]
 
 
 def measure_all(
@@ -90,6 +102,18 @@ def measure_all(
 
     _core.measure([case for cases in groups for case in cases], collect, threads=threads)
     return [runs[group] for group in range(len(groups))]
+
+
+def too_short(measured: str, long_enough: int | None) -> str:
+    """Returns why a run is undecided, or an empty string.
+
+    Args:
+        measured: What the windows hold, such as `12 packets`.
+        long_enough: Cycles of a window that decides; None if the run is decided.
+    """
+    if long_enough is None:
+        return ""
+    return f"window too short to decide: {measured}; measure at least {long_enough:,} cycles"
 
 
 def scaled(traffic: Sequence[Rated], load: float, total: float) -> tuple[Rated, ...]:

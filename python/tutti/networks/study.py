@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,14 +36,14 @@ def run_load(
 
     Raises:
         ConfigError: The output folder cannot be created.
-        SimulationError: The run saturated or deadlocked, and so has no latency, or had no packets.
+        SimulationError: The run saturated or deadlocked, its window was too short to decide, or it
+            had no packets: there is no latency.
     """
     remarks = _remarked(experiment)
     study = Study[Run](experiment.output, "load", attrgetter("cycles"))
     run = study.single(experiment.run)
     study.present(experiment.run_view(run, [*notes, *remarks]).with_page(report))
-    is_empty = run.is_stable and math.isnan(run.latency.mean)
-    refuse_unstable("empty" if is_empty else run.ending, source)
+    refuse_unstable(run, source)
 
 
 def sweep_loads(
@@ -92,22 +91,26 @@ def sweep_loads(
         view = experiment.load_view(runs, saturation, [*notes, *remarks])
         study.present(view.with_page(report))
     study.end(len(runs), len(values))
-    if all(run.ending == "deadlocked" for run in runs):
-        refuse_unstable("deadlocked", source)
+    if runs and all(run.ending == "deadlocked" for run in runs):
+        refuse_unstable(runs[0], source)
 
 
-def refuse_unstable(ending: str, source: object) -> None:
-    """Refuses a run that saturated, deadlocked or had no packets, and so has no latency.
+def refuse_unstable(run: Loaded, source: object) -> None:
+    """Refuses a run that saturated, deadlocked, was too short or had no packets: no latency.
 
     Raises:
-        SimulationError: The run saturated or deadlocked, or no packet was measured.
+        SimulationError: The run saturated or deadlocked, its window was too short to decide, or no
+            packet was measured.
     """
-    if ending == "deadlocked":
+    if run.ending == "deadlocked":
         raise SimulationError(f"{source}: the network deadlocks", kind="deadlocked")
-    if ending == "empty":
+    if run.ending == "empty":
         raise SimulationError(f"{source}: no packet arrived in the measurement window",
                               kind="no_packets")  # fmt: skip
-    if ending != "stable":
+    if run.ending == "undecided":
+        raise SimulationError(f"{source}: {run.too_short}", kind="too_short",
+                              hint=f"add `--set measure.measure={run.long_enough}`")  # fmt: skip
+    if run.ending != "stable":
         problem = f"{source}: the network saturates at this load"
         raise SimulationError(problem, kind="saturated")
 

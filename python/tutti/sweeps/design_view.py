@@ -88,6 +88,7 @@ _COLUMNS: tuple[Column[Row], ...] = (
             scope="file"),
     _column("mean power", "power_w", number, exported="W", scope="file"),
     _column("lowest unstable load", "unstable_load", number, exported=_RATE, scope="file"),
+    _text("above the saturation load", "too_short", scope="file"),
     _column("tolerance of the saturation load", "tolerance", number, exported=_RATE, scope="file"),
     _column("ideal capacity", "capacity", number, exported=_RATE, scope="file"),
     _text("bottleneck of the ideal capacity", "bottleneck", scope="file"),
@@ -375,6 +376,10 @@ def _facts(compared: Sequence[Row], others: Sequence[Row], rows: Sequence[Row]) 
         facts.append(
             Fact("Pareto front", f"{len(front)} of {plural(len(rows), 'design')}, by {names}")
         )
+    undecided = [row for row in rows if row.get("too_short")]
+    if undecided:
+        text = f"{plural(len(undecided), 'design')}, the first: {undecided[0]['too_short']}"
+        facts.append(Fact("saturation undecided", text))
     if others:
         states: dict[str, int] = {}
         for row in others:

@@ -32,13 +32,14 @@ _SEARCH, _RUN = "saturation", "load"
 """The two measurements of a design."""
 _SEARCHES = 8
 """The work of a search, in runs."""
-_COMBINATIONS = frozenset({
-    "buffer_smaller_than_packet", "can_deadlock", "clash", "deadlock_unknown", "flit_too_wide",
-    "grid", "grid_size", "groups", "no_destination", "no_grid", "no_such_vcs", "nodes",
-    "out_of_reach", "routing_does_not_fit", "too_few_vcs", "too_many_ports", "topology",
-    "unknown_node", "unreachable",
+_MISSPELT = frozenset({
+    "allocator", "arbiter", "argument", "fan_in", "fan_out", "file", "format", "kind", "malformed",
+    "members", "priority", "protocol", "routing_argument", "sources", "unknown_allocator",
+    "unknown_arbiter", "unknown_design", "unknown_family", "unknown_parameter", "unknown_pattern",
+    "unknown_priority", "unknown_process", "unknown_routing", "unknown_technology",
 })  # fmt: skip
-"""Errors of values that are valid in other networks; other errors, such as names, end a sweep."""
+"""Errors of names and notations, which no network accepts: they end a sweep before it starts. With
+other errors, a design is invalid, and the others are simulated."""
 State = Literal["invalid", "can deadlock"]
 
 
@@ -141,14 +142,9 @@ def plan_designs(sweep: Sweep, *, verify: bool = True) -> DesignPlan:
         raise ConfigError("a sweep of networks has no schedules to verify", kind="invalid",
                           hint="remove the option `--no-verify`")  # fmt: skip
     plan = DesignPlan(sweep)
-    for point in range(len(sweep.points)):
-        _add(plan, point)
+    errors = [_add(plan, point) for point in range(len(sweep.points))]
     if not plan.measurements:
-        first = plan.refused[0]
-        raise mistake(
-            f"no design of {len(sweep.points):,} can be simulated; point 1: {first.reason}",
-            source=sweep.source, key="sweep", expected="a valid, deadlock-free network",
-        )  # fmt: skip
+        raise _none_valid(plan, errors[0])
     nodes = {label["nodes"] for label in plan.labels.values()}
     if len(nodes) > 1:
         plan.remarks.append(
@@ -157,30 +153,62 @@ def plan_designs(sweep: Sweep, *, verify: bool = True) -> DesignPlan:
     return plan
 
 
-def _add(plan: DesignPlan, point: int) -> None:
-    """Adds a design: its measurements, or why it is not simulated."""
+def _none_valid(plan: DesignPlan, first: TuttiError | None) -> ConfigError:
+    """Returns the error of a sweep without a design to simulate.
+
+    Args:
+        plan: The plan.
+        first: The error of the first design; None if it can deadlock.
+    """
+    place = f"no design of {len(plan.sweep.points):,} can be simulated; point 1"
+    expected = first.fields.get("expected") if first else "a valid, deadlock-free network"
+    key = ": ".join(filter(None, ["sweep", first.fields.get("key") if first else ""]))
+    return mistake(
+        f"{place}: {plan.refused[0].reason}", source=plan.sweep.source, key=key,
+        expected=expected or "", hint=first.hint if first else "",
+    )  # fmt: skip
+
+
+def _add(plan: DesignPlan, point: int) -> TuttiError | None:
+    """Adds a design: its measurements, or why it is not simulated.
+
+    Returns:
+        The error of an invalid design.
+    """
     sweep = plan.sweep
+    tables, source = sweep.template.tables(point + 1, sweep.points[point])
+    _check_schema(sweep.template, tables, source)
     try:
         design = _design(sweep.template, point + 1, sweep.points[point])
-    except ConfigError as error:
-        if getattr(error.__cause__, "kind", "") not in _combinations(sweep.template):
+    except TuttiError as error:
+        if _is_misspelt(error):
             raise
-        plan.refused[point] = Refused("invalid", str(error.fields["problem"]))
-        return
+        plan.refused[point] = Refused("invalid", str(error.fields.get("problem", error.problem)))
+        return error
     plan.labels[point] = design.label()
     cycle = design.deadlock()
     if cycle:
         plan.refused[point] = Refused("can deadlock", cycle)
-        return
+        return None
     for what, runs in ((_SEARCH, _SEARCHES), (_RUN, 1)):
         key = _key(what, design, sweep.template.tolerance)
         plan.measurements.append(Item(key, point, what, design.nodes, 0, 0, runs * design.work))
+    return None
 
 
-def _combinations(template: Template) -> frozenset[str]:
-    """Returns the kinds of errors that make a design invalid."""
-    # Values of a mesh file out of range are refused by its schema: what is left depends on others.
-    return _COMBINATIONS | {"out_of_range"} if template.is_smart else _COMBINATIONS
+def _check_schema(template: Template, tables: Mapping[str, Any], source: str) -> None:
+    """Refuses unknown keys, and values of a wrong type or range, which no network accepts."""
+    from tutti.base.files.kinds import validated_file
+    from tutti.networks.flit.files.tables import RawNoc
+    from tutti.networks.mesh.files import RawSmart
+
+    validated_file(RawSmart if template.is_smart else RawNoc, tables, source=source)
+
+
+def _is_misspelt(error: TuttiError) -> bool:
+    """Returns whether an error is one of names and notations."""
+    cause = error.__cause__
+    return (cause.kind if isinstance(cause, TuttiError) else error.kind) in _MISSPELT
 
 
 def _design(template: Template, number: int, values: Mapping[str, Any]) -> Design:

@@ -97,6 +97,7 @@ class FlitDesign:
         row: Row = {
             "saturation": saturation.load,
             "unstable_load": saturation.below,
+            "too_short": saturation.too_short or None,
             "tolerance": found.tolerance,
             "capacity": ideal.load if ideal else None,
             "bottleneck": ideal.bottleneck if ideal else None,
@@ -119,7 +120,7 @@ class FlitDesign:
     def run(self) -> Row:
         """Returns latency, throughput and energy at the load."""
         run = self.noc.run()
-        row: Row = {"state": run.ending}
+        row: Row = {"state": run.ending, "reason": run.too_short or None}
         if run.ending == "deadlocked":
             return row
         row |= {"accepted": run.accepted.mean}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import fsum, isnan
+from math import fsum
 from typing import TYPE_CHECKING
 
 from tutti.base.files.kinds import validated_file
@@ -98,6 +98,7 @@ class MeshDesign:
         row: Row = {
             "saturation": found.saturation,
             "unstable_load": found.unstable,
+            "too_short": found.too_short or None,
             "tolerance": found.tolerance,
             "capacity": found.capacity,
             "runs": found.runs,
@@ -114,12 +115,11 @@ class MeshDesign:
 
         mesh, traffic = self.smart.network, self.smart.traffic
         run = run_mesh(mesh, traffic, self.smart.plan, threads=1)
-        is_empty = run.is_stable and isnan(run.latency.mean)
-        row: Row = {"state": "empty" if is_empty else run.ending}
+        row: Row = {"state": run.ending, "reason": run.too_short or None}
         if run.ending == "deadlocked":
             return row
         row["accepted"] = number(run.accepted.mean / sources_of(mesh, traffic[0]))
-        if run.is_stable and not is_empty:
+        if run.is_stable and run.loads[0].messages:
             row |= {
                 "latency": run.latency.mean,
                 "latency_half_width": number(run.latency.half_width),

@@ -130,6 +130,8 @@ pub struct Series {
 pub struct Measurement {
     /// How the run ended.
     pub ending: Ending,
+    /// For [`Ending::Undecided`], cycles of a window that decides.
+    pub long_enough: Option<u64>,
     /// Cycles of the run, including warm-up and drain.
     pub cycles: u64,
     /// Cycles of the window.

@@ -1,5 +1,6 @@
 //! The phases of a measurement, for every engine: warm up, measure, drain.
 
+use super::window::Acceptance;
 use crate::FlitError;
 
 /// Cycles of each phase of a measurement.
@@ -21,8 +22,26 @@ pub enum Ending {
     /// The offered load exceeded the accepted load: queues grew, and latencies depend on the length
     /// of the run.
     Saturated,
+    /// All packets of the window have arrived. Fewer were accepted than offered, but no fewer than
+    /// chance explains in a window of so few.
+    Undecided,
     /// Packets were in flight and none moved.
     Deadlocked,
+}
+
+/// How a run ended, and how long its window has to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    /// How it ended.
+    pub(crate) ending: Ending,
+    /// For [`Ending::Undecided`], cycles of a window that decides.
+    pub(crate) long_enough: Option<u64>,
+}
+
+impl From<Ending> for Verdict {
+    fn from(ending: Ending) -> Verdict {
+        Verdict { ending, long_enough: None }
+    }
 }
 
 impl Phases {
@@ -36,6 +55,9 @@ impl Phases {
         cycle.checked_sub(self.warmup).filter(|&after| after < self.measure)
     }
 }
+
+/// The longest window.
+const LONGEST: u64 = 1 << 40;
 
 /// A network under traffic, which a measurement advances phase by phase.
 pub(crate) trait Measurable {
@@ -55,8 +77,8 @@ pub(crate) trait Measurable {
     /// As [`Measurable::advance`].
     fn advance_window(&mut self, end: u64, deadlocked: bool) -> Result<bool, FlitError>;
 
-    /// Whether the accepted load in the window was lower than the offered load.
-    fn is_overloaded(&self) -> bool;
+    /// Whether the offered load was accepted in the window, which has just ended.
+    fn acceptance(&self) -> Acceptance;
 
     /// Whether all packets of the window have arrived.
     fn has_drained(&mut self) -> bool;
@@ -73,19 +95,26 @@ pub(crate) trait Measurable {
 ///
 /// # Errors
 /// As [`Measurable::advance`].
-pub(crate) fn run<N: Measurable>(network: &mut N, phases: &Phases) -> Result<Ending, FlitError> {
+pub(crate) fn run<N: Measurable>(network: &mut N, phases: &Phases) -> Result<Verdict, FlitError> {
     let end = phases.end();
     let deadlocked = network.advance(phases.warmup)?;
     let mut deadlocked = network.advance_window(end, deadlocked)?;
-    let overloaded = network.is_overloaded();
-    if !deadlocked && (N::DRAINS_OVERLOADED || !overloaded) {
+    let acceptance = network.acceptance();
+    if !deadlocked && (N::DRAINS_OVERLOADED || acceptance != Acceptance::Overloaded) {
         deadlocked = network.drain(end + phases.drain)?;
     }
-    Ok(if deadlocked {
-        Ending::Deadlocked
-    } else if network.has_drained() && !overloaded {
-        Ending::Stable
-    } else {
-        Ending::Saturated
+    if deadlocked {
+        return Ok(Ending::Deadlocked.into());
+    }
+    if !network.has_drained() {
+        return Ok(Ending::Saturated.into());
+    }
+    Ok(match acceptance {
+        Acceptance::Accepted => Ending::Stable.into(),
+        Acceptance::Overloaded => Ending::Saturated.into(),
+        Acceptance::Undecided { longer } => {
+            let cycles = phases.measure.saturating_mul(longer).min(LONGEST);
+            Verdict { ending: Ending::Undecided, long_enough: Some(cycles) }
+        }
     })
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::generator::Generator;
-use super::phases::{self, Measurable};
+use super::phases::{self, Measurable, Verdict};
 use super::tally::Tally;
-use super::window::falls_short;
+use super::window::{Acceptance, Offer, WindowTally};
 use super::{
     Ending, Load, Measured, Measurement, MeasurementPlan, Phases, Requests, Series, Stalls,
     Traffic, check_pattern,
@@ -41,12 +41,14 @@ pub fn measure(
     let samples = Samples::new(settings.vcs as usize, measurement.keep_vcs);
     let watchdog = NetworkWatchdog::new(measurement.patience, network);
     let (settings, sent) = (*measurement, Vec::new());
-    let mut run = Run { network, generator, settings, nodes, watchdog, stop, samples, sent };
-    let ending = match end {
-        Some(end) => run.until_last_arrival(end)?,
+    let queued = 0;
+    let mut run =
+        Run { network, generator, settings, nodes, watchdog, stop, samples, sent, queued };
+    let verdict = match end {
+        Some(end) => run.until_last_arrival(end)?.into(),
         None => phases::run(&mut run, &measurement.phases)?,
     };
-    Ok(run.report(ending))
+    Ok(run.report(verdict))
 }
 
 /// The end of a window that contains all packets: it ends with the last arrival.
@@ -212,6 +214,8 @@ struct Run<'a> {
     samples: Samples,
     /// Flits sent over each channel in the window.
     sent: Vec<u64>,
+    /// Packets that nodes had not started to inject when the window started.
+    queued: u64,
 }
 
 impl Measurable for Run<'_> {
@@ -231,6 +235,7 @@ impl Measurable for Run<'_> {
     fn advance_window(&mut self, end: u64, deadlocked: bool) -> Result<bool, FlitError> {
         let (mut deadlocked, interval) = (deadlocked, self.settings.sample);
         let before = self.network.sent();
+        (self.queued, _) = self.generator.waiting(self.settings.phases.warmup);
         self.samples.start(self.network);
         while !deadlocked && interval > 0 && self.network.now() + interval <= end {
             deadlocked = self.advance(self.network.now() + interval)?;
@@ -245,14 +250,23 @@ impl Measurable for Run<'_> {
         Ok(deadlocked)
     }
 
-    /// Whether queues grew: nodes have a packet each, on average, that they have not started to
-    /// inject, and fewer flits were accepted than created, beyond the tolerance.
-    fn is_overloaded(&self) -> bool {
+    /// Queues grew if nodes have a packet each, on average, that they have not started to inject,
+    /// and fewer flits were accepted than created, beyond the tolerance and chance.
+    fn acceptance(&self) -> Acceptance {
         let (packets, flits) = self.generator.waiting(self.settings.phases.end());
-        let tallies = &self.generator.tallies;
-        let taken: u64 = tallies.iter().map(|tally| tally.window.created_parts).sum();
-        let accepted: u64 = tallies.iter().map(|tally| tally.window.accepted_parts()).sum();
-        packets >= self.nodes && falls_short(accepted, taken + flits, TOLERATED_PERCENT)
+        if packets < self.nodes {
+            return Acceptance::Accepted;
+        }
+        let windows = || self.generator.tallies.iter().map(|tally| &tally.window);
+        let offer = Offer {
+            messages: windows().map(|window| window.created).sum::<u64>() + packets,
+            parts: windows().map(|window| window.created_parts).sum::<u64>() + flits,
+            accepted: windows().map(WindowTally::accepted_parts).sum(),
+            queued: [self.queued, packets],
+            nodes: self.nodes,
+            tolerated_percent: TOLERATED_PERCENT,
+        };
+        offer.acceptance()
     }
 
     fn has_drained(&mut self) -> bool {
@@ -321,14 +335,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(mut self, ending: Ending) -> Measurement {
+    fn report(mut self, verdict: Verdict) -> Measurement {
         let phases = self.settings.phases;
         self.generator.count_untaken(phases.warmup, phases.end());
         let (tallies, samples) = (&self.generator.tallies, self.samples);
         let classes: Vec<Measured> = tallies.iter().map(Tally::measured).collect();
         let all = tallies[1..].iter().fold(tallies[0].clone(), Tally::with).measured();
         Measurement {
-            ending,
+            ending: verdict.ending,
+            long_enough: verdict.long_enough,
             cycles: self.network.now(),
             window: phases.measure,
             all,

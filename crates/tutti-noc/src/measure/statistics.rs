@@ -136,6 +136,16 @@ pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
+/// A float of at least 0, rounded up to a count.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "callers have counts far below 2^53"
+)]
+pub(crate) fn whole(count: f64) -> u64 {
+    libm::ceil(count) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::student;

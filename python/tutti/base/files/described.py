@@ -90,29 +90,21 @@ def described_by(
 @cache
 def bounds_of(described: type[Any]) -> Mapping[str, tuple[int, int]]:
     """Returns the least and the largest value of each integer or list of integers, by field."""
-    found = {}
-    for one, annotation in _annotated(described):
-        least = most = None
-        for limit in _limits(annotation):
-            if isinstance(limit, Ge):
-                least = limit.ge
-            elif isinstance(limit, Le):
-                most = limit.le
-            elif isinstance(limit, Lt) and isinstance(limit.lt, int):
-                most = limit.lt - 1
-        if isinstance(least, int) and isinstance(most, int):
-            found[one.name] = (least, most)
-    return found
+    bounds = ((one.name, bounds_in(annotation)) for one, annotation in _annotated(described))
+    return {name: both for name, both in bounds if both is not None}
 
 
-def beyond_bounds(described: object) -> Iterator[tuple[str, object, int, int]]:
-    """Yields the fields outside their bounds: name, value, least and largest value."""
-    for name, (least, most) in bounds_of(type(described)).items():  # type: ignore[arg-type] # as below
-        value = getattr(described, name)
-        for one in value if isinstance(value, tuple | list) else (value,):
-            is_count = isinstance(one, int) and not isinstance(one, bool)
-            if one is not None and not (is_count and least <= one <= most):
-                yield name, one, least, most
+def bounds_in(annotation: object) -> tuple[int, int] | None:
+    """Returns the least and the largest integer of a type, None if it does not state both."""
+    least = most = None
+    for limit in _limits(annotation):
+        if isinstance(limit, Ge):
+            least = limit.ge
+        elif isinstance(limit, Le):
+            most = limit.le
+        elif isinstance(limit, Lt) and isinstance(limit.lt, int):
+            most = limit.lt - 1
+    return (least, most) if isinstance(least, int) and isinstance(most, int) else None
 
 
 def _annotated(described: type[Any]) -> list[tuple[DataclassField[Any], Any]]:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from tutti.base.files.described import Count, beyond_bounds, key
+from tutti.base.files.described import Count, key
+from tutti.base.files.typed import refuse_fields
 from tutti.networks.errors import CoherenceError
 
 _Count = Annotated[int | None, Field(ge=0, lt=1 << 32)]
@@ -20,7 +21,7 @@ class Chip:
     Settings that are `None` have their default value. Delays are in cycles.
 
     Raises:
-        CoherenceError: A number is out of range.
+        CoherenceError: A value is of a wrong type or out of range.
     """
 
     homes: Annotated[tuple[Count, ...], Strict(strict=False)] | None = key(
@@ -66,12 +67,8 @@ class Chip:
     limit: _Count = key(None, description="Cycles after which a run fails.")
 
     def __post_init__(self) -> None:
-        """Refuses numbers out of range."""
-        for name, value, least, most in beyond_bounds(self):
-            if name == "homes":
-                value = self.homes  # noqa: PLW2901 - show the list, not its entry
-            message = f"`{name}` is {value!r}: expected integers from {least} to {most}"
-            raise CoherenceError(message, kind="out_of_range", fields={"what": name})
+        """Refuses values of a wrong type or out of range."""
+        refuse_fields(self, CoherenceError)
 
     def given(self, protocol: str) -> dict[str, Any]:
         """Returns the settings for the core, with a protocol."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tutti import _core
-from tutti.base.files.described import beyond_bounds, key
+from tutti.base.files.described import key
+from tutti.base.files.typed import refuse_arguments, refuse_fields
 from tutti.networks.coherence.chip import Chip
 from tutti.networks.coherence.results import CoherenceRun
 from tutti.networks.coherence.traces import PREFIX, read_trace
 from tutti.networks.errors import CoherenceError
-from tutti.networks.loads import measure_all
+from tutti.networks.loads import Threads, measure_all
 from tutti.networks.mesh import SmartMesh
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 Protocol = Literal["ht", "tc"]
 Scale = Literal["tiny", "small", "large"]
@@ -50,6 +49,14 @@ class Case:
     seed: int = key(1, ge=0, lt=1 << 62, description="Random seed of the kernel's input.")
     chip: Chip = field(default_factory=Chip)
 
+    def __post_init__(self) -> None:
+        """Refuses values of a wrong type or out of range.
+
+        Raises:
+            CoherenceError: A value is wrong.
+        """
+        refuse_fields(self, CoherenceError)
+
     @property
     def core(self) -> _core.CoherenceCase:
         """The case for the core.
@@ -60,9 +67,6 @@ class Case:
             ConfigError: A trace cannot be read.
             NocError: The mesh does not support the protocol's messages.
         """
-        for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
-            raise CoherenceError(message, kind="out_of_range", fields={"what": name})
         chip: Any = self.chip.given(self.protocol)
         if self.kernel.startswith(PREFIX):
             _refuse_keys_of_kernels(self)
@@ -115,6 +119,7 @@ def check(case: Case) -> None:
             out of range.
         NocError: The mesh does not support the protocol's messages.
     """
+    refuse_arguments("check", CoherenceError, case=(case, Case))
     _ = case.core
 
 
@@ -147,6 +152,7 @@ def run(
         NocError: The mesh does not support the protocol's messages.
         CoherenceRunError: The run failed, or its result is wrong.
     """
+    refuse_arguments("run", CoherenceError, mesh=(mesh, SmartMesh | None), chip=(chip, Chip | None))
     case = Case(
         kernel=kernel,
         protocol=protocol,
@@ -181,6 +187,8 @@ def run_all(
         NocError: A mesh does not support the protocol's messages.
         CoherenceRunError: A run failed, or its result is wrong.
     """
+    refuse_arguments("run_all", CoherenceError, cases=(cases, tuple[Case, ...]),
+                     threads=(threads, Threads), done=(done, Callable | None))  # fmt: skip
     core_cases = [case.core for case in cases]
 
     def run_of(index: int, results: list[_core.CoherenceResult]) -> CoherenceRun:

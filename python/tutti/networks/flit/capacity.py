@@ -19,9 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tutti.base.files.typed import refuse_arguments
+from tutti.networks.errors import NocError
 from tutti.networks.flit.events import kind_of
 from tutti.networks.flit.network import Network, core_for, every
-from tutti.networks.flit.settings import Trace
+from tutti.networks.flit.settings import Trace, Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +76,8 @@ def capacity(network: Network, traffic: Supply) -> Capacity | None:
         NocError: The network is invalid.
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("capacity", NocError, network=(network, Network),
+                     traffic=(traffic, Traffic | tuple[Traffic, ...] | Trace))  # fmt: skip
     if isinstance(traffic, Trace):
         return None
     rates = [load.rate for load in every(traffic)]

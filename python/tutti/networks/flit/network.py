@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tutti import _core
+from tutti.base.files.described import Positive  # noqa: TC001 - needed at run time
+from tutti.base.files.typed import refuse_fields
 from tutti.base.units import Size, Time
 from tutti.networks.errors import NocError
 from tutti.networks.flit.default_routing import default_routing
+from tutti.networks.flit.idle import idle_routers
 from tutti.networks.flit.memory import refuse_too_large
 from tutti.networks.flit.router_buffers import buffers_of
 from tutti.networks.flit.router_clocks import clocks_of
@@ -68,13 +71,20 @@ class Network:
     clocks: tuple[RouterClock, ...] = ()
     cycle: str | Time = "1 ns"
     flit: str | Size = "16 B"
-    grid: tuple[int, ...] | None = None
+    grid: tuple[Positive, ...] | None = None
     seed: int = 1
     narrow_links: NarrowLinks = "refuse"
     deadlock: Deadlock = "warn"
 
     def __post_init__(self) -> None:
-        """Selects the default routing."""
+        """Refuses values of a wrong type, and selects the default routing.
+
+        Raises:
+            NocError: A value is of a wrong type.
+        """
+        from tutti.topologies import Topology
+
+        refuse_fields(self, NocError, words=True, Topology=Topology)
         if not self.routing:
             name = self.topology.name if self.topology.is_family else ""
             object.__setattr__(self, "routing", default_routing(name))
@@ -114,7 +124,7 @@ class Network:
     def remarks(
         self, classes: Sequence[tuple[int, int] | None] = (None,), longest: int = 1
     ) -> list[str]:
-        """Returns warnings: deadlock, buffers below a credit round trip, paths by hops.
+        """Returns warnings: deadlock, low buffers, paths by hops, parameters without effect.
 
         Args:
             classes: As for `core`.
@@ -124,7 +134,13 @@ class Network:
             NocError: Settings are out of range or conflict, or the routing does not fit.
         """
         built = self._build(classes)
-        return [*self._deadlocks(built), *self._throttled(built, longest), *self._by_hops()]
+        idle = idle_routers(self, self._ranges(classes))
+        return [*self._deadlocks(built), *self._throttled(built, longest), *self._by_hops(), *idle]
+
+    def _ranges(self, classes: Sequence[tuple[int, int] | None]) -> list[tuple[int, int]]:
+        """Returns the first and the last VC of each traffic class."""
+        every = (0, max(self.router.vcs - 1, 0))
+        return [every if given is None else (given[0], given[1]) for given in classes]
 
     def _by_hops(self) -> list[str]:
         """Warns that paths of the fewest hops may not be the fastest."""
@@ -187,8 +203,7 @@ class Network:
 
     def _build(self, classes: Sequence[tuple[int, int] | None]) -> _core.FlitNetwork:
         refuse_too_large(self.topology, self.router)
-        every = (0, max(self.router.vcs - 1, 0))
-        ranges = [every if given is None else given for given in classes]
+        ranges = self._ranges(classes)
         if not (self.routers or self.clocks):
             return self._build_with(self.router.core_settings(ranges, self.seed))
         # Whether links are narrow depends on clocks, which need the names of routers.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from tutti.networks.errors import NocError
 from tutti.networks.flit.events import Powered, Sent, channel_frame, events_of, sent_by_channel
 from tutti.networks.flit.settings import Trace
-from tutti.view.quantity import counted
+from tutti.networks.loads import too_short
+from tutti.view.quantity import counted, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tutti.networks.flit.network import Network, Supply
     from tutti.networks.flit.settings import MeasurementPlan
 
-Ending = Literal["stable", "saturated", "deadlocked", "empty"]
+Ending = Literal["stable", "saturated", "undecided", "deadlocked", "empty"]
 
 QUANTILES = ("50", "90", "99", "99.9")
 """Percentiles of packet latency, in per cent."""
@@ -148,7 +149,10 @@ class NocRun:
         traffic: The traffic.
         plan: The phases of the run.
         ending: `stable`; `saturated`: queues grew, so latencies depend on the length of the run;
-            `deadlocked`: no flit moved; or `empty`: no packet was created in the window.
+            `undecided`: less was accepted than offered, but not less than chance explains in such a
+            short window; `deadlocked`: no flit moved; or `empty`: no packet was created in the
+            window.
+        long_enough: If undecided, the cycles of a window that decides; else `None`.
         cycles: Simulated cycles, with warm-up and drain.
         window: Cycles of the measurement window. That of a batch or trace ends with the last
             arrival, unless `plan` has a warm-up or its window omits packets of the trace.
@@ -166,6 +170,7 @@ class NocRun:
     traffic: Supply
     plan: MeasurementPlan
     ending: Ending
+    long_enough: int | None
     cycles: int
     window: int
     all: FlitMeasurement
@@ -199,6 +204,7 @@ class NocRun:
             ending="empty"
             if result.ending == "stable" and not result.all.packets
             else result.ending,
+            long_enough=result.long_enough,
             cycles=result.cycles,
             window=result.window,
             all=FlitMeasurement.of_core(result.all, only),
@@ -219,6 +225,11 @@ class NocRun:
     def is_stable(self) -> bool:
         """Whether the network accepted the offered load; latencies are only valid if it did."""
         return self.ending == "stable"
+
+    @property
+    def too_short(self) -> str:
+        """If undecided, the packets of the window and how long it has to be; else empty."""
+        return too_short(plural(self.all.packets, "packet"), self.long_enough)
 
     @property
     def makespan(self) -> int | None:

@@ -31,15 +31,44 @@ def buffers_of(
         NocError: No router has a name, a router is named by two entries, or an entry has more VCs
             or larger buffers than `router`.
     """
-    found = [
+    found = _of_entries(router, smaller, classes)
+    chosen = entry_of_each(names, smaller, "routers")
+    full = (_first(router.vcs), router.buffer)
+    return [full if number is None else found[number] for number in chosen]
+
+
+def entries_like_all(
+    router: Router, smaller: Sequence[RouterBuffers], classes: Sequence[tuple[int, int]]
+) -> list[int]:
+    """Returns the numbers of entries that state the VCs and buffers of all routers.
+
+    Args:
+        router: The parameters of all routers.
+        smaller: The entries.
+        classes: The first and the last VC of each traffic class.
+
+    Raises:
+        NocError: An entry has more VCs or larger buffers than `router`.
+    """
+    used = 0
+    for first, last in classes:
+        used |= _first(last - first + 1) << first
+    full = ({_first(router.vcs), used}, router.buffer)
+    found = _of_entries(router, smaller, classes)
+    return [number for number, (vcs, buffer) in enumerate(found)
+            if vcs in full[0] and buffer == full[1]]  # fmt: skip
+
+
+def _of_entries(
+    router: Router, smaller: Sequence[RouterBuffers], classes: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Returns a bit for each VC of the routers of each entry, and the flits of their buffers."""
+    return [
         (_kept(_vcs(entry, router, classes, number), entry, router, classes, number),
          _at_most(entry.buffer, "buffer", router.buffer, f"`router.buffer` is {router.buffer}",
                   number))
         for number, entry in enumerate(smaller)
     ]  # fmt: skip
-    chosen = entry_of_each(names, smaller, "routers")
-    full = (_first(router.vcs), router.buffer)
-    return [full if number is None else found[number] for number in chosen]
 
 
 def _vcs(

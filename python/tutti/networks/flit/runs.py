@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti import _core
-from tutti.networks.flit.network import core_for, every, is_batch
+from tutti.base.files.typed import refuse_arguments
+from tutti.networks.errors import NocError
+from tutti.networks.flit.network import Network, core_for, every, is_batch
 from tutti.networks.flit.results import NocRun
 from tutti.networks.flit.settings import MeasurementPlan, Trace, Traffic
 from tutti.networks.flit.traces import plan_of_trace
-from tutti.networks.loads import PARTS, Search, measure_all, parts, scaled
+from tutti.networks.loads import (
+    PARTS,
+    Divisions,
+    Search,
+    Threads,
+    measure_all,
+    parts,
+    scaled,
+)
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tutti.networks.flit.network import Network, Supply
+    from tutti.networks.flit.network import Supply
     from tutti.networks.flit.results import Estimate
+
+_GENERATED = Traffic | tuple[Traffic, ...]
 
 
 def run(
@@ -38,6 +49,9 @@ def run(
         NocError: The network is invalid, or the traffic does not fit it.
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("run", NocError, network=(network, Network),
+                     traffic=(traffic, _GENERATED | Trace),
+                     plan=(plan, MeasurementPlan | None))  # fmt: skip
     supply = _supply(traffic)
     return _measured(network, [supply], plan or _plan_of(supply), None, threads=1)[0]
 
@@ -78,6 +92,9 @@ def sweep(
         NocError: The network is invalid, or the traffic does not fit it.
         TrafficError: The traffic or a load is invalid.
     """
+    refuse_arguments("sweep", NocError, network=(network, Network), traffic=(traffic, _GENERATED),
+                     loads=(loads, Iterable), plan=(plan, MeasurementPlan | None),
+                     threads=(threads, Threads), done=(done, Callable | None))  # fmt: skip
     supplies = [at_load(traffic, load) for load in loads]
     return _measured(network, supplies, plan or _plan_of(every(traffic)), done, threads=threads)
 
@@ -93,6 +110,8 @@ class Saturation:
         accepted: Accepted throughput at `load`, in flits per node and cycle; `None` if never
             stable.
         deadlocks: Whether the network deadlocks at `below` instead of saturating.
+        too_short: Why it is unknown whether the network is stable at `below`: the window is too
+            short to decide; else empty.
         runs: All runs, by ascending load.
     """
 
@@ -100,6 +119,7 @@ class Saturation:
     below: float | None
     accepted: Estimate | None
     deadlocks: bool
+    too_short: str
     runs: tuple[NocRun, ...]
 
     def __repr__(self) -> str:
@@ -148,6 +168,11 @@ def saturation(
         NocError: The network or the tolerance is invalid, or the traffic does not fit the network.
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("saturation", NocError, network=(network, Network),
+                     traffic=(traffic, _GENERATED), plan=(plan, MeasurementPlan | None),
+                     tolerance=(tolerance, float), most=(most, float),
+                     known=(known, tuple[NocRun, ...]), divisions=(divisions, Divisions),
+                     threads=(threads, Threads), done=(done, Callable | None))  # fmt: skip
     core_plan = plan or _plan_of(every(traffic))
 
     def measure(loads: Sequence[float]) -> list[NocRun]:
@@ -167,6 +192,7 @@ def saturation(
         below=high,
         accepted=search.runs[low].accepted if low > 0 else None,
         deadlocks=high is not None and search.runs[high].ending == "deadlocked",
+        too_short=search.runs[high].too_short if high is not None else "",
         runs=search.ordered,
     )
 
@@ -181,6 +207,7 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
     Raises:
         NocError: No class has a rate above 0 to scale.
     """
+    refuse_arguments("at_load", NocError, traffic=(traffic, _GENERATED), load=(load, float))
     classes = every(traffic)
     return scaled(classes, load, sum(each.rate for each in classes))
 

@@ -13,9 +13,10 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from tutti import _core
 from tutti.base.declared.groups import RouterParameters, Speculation
-from tutti.base.files.described import Count, beyond_bounds, key
+from tutti.base.files.described import Count, key
+from tutti.base.files.typed import refuse_fields
 from tutti.base.units import Time
-from tutti.networks.errors import NocError
+from tutti.networks.errors import NocError, TrafficError
 
 __all__ = [
     "Deadlock",
@@ -140,10 +141,8 @@ class RouterBuffers:
     )
 
     def __post_init__(self) -> None:
-        """Refuses values out of range, and numbers of VCs that are stated twice."""
-        for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
-            raise NocError(message, kind="out_of_range", fields={"what": name})
+        """Refuses values of a wrong type or out of range, and VCs that are stated twice."""
+        refuse_fields(self, NocError)
         if None not in {self.vcs, self.vcs_per_class}:
             message = "`vcs` and `vcs_per_class` are both given: expected one of them"
             raise NocError(message, kind="router_buffers")
@@ -168,10 +167,8 @@ class RouterClock:
     )
 
     def __post_init__(self) -> None:
-        """Refuses values out of range."""
-        for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
-            raise NocError(message, kind="out_of_range", fields={"what": name})
+        """Refuses values of a wrong type or out of range."""
+        refuse_fields(self, NocError)
 
     @property
     def period_ps(self) -> int:
@@ -196,7 +193,15 @@ class Reply:
     delay: Cycles = key(
         0, description="Cycles from the arrival of a request to the creation of its reply."
     )
-    vcs: tuple[int, int] | None = None
+    vcs: tuple[Count, Count] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses values of a wrong type or out of range.
+
+        Raises:
+            TrafficError: A value is wrong.
+        """
+        refuse_fields(self, TrafficError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +226,7 @@ class Traffic:
         description='Packet size in flits: a number, several equally likely sizes, "1,5", or '
         'weighted sizes, "1,5/3,1".',
     )
-    vcs: tuple[int, int] | None = None
+    vcs: tuple[Count, Count] | None = None
     priority: int = key(
         0,
         ge=-(1 << 62),
@@ -246,6 +251,14 @@ class Traffic:
         "replies of the class have a queue each.",
     )
     reply: Reply | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses values of a wrong type or out of range.
+
+        Raises:
+            TrafficError: A value is wrong.
+        """
+        refuse_fields(self, TrafficError)
 
     def core_load(self, share: float = 1.0, rate: float | None = None) -> _core.FlitLoad:
         """Returns the load for the core, with the rate, or another one, multiplied by `share`."""
@@ -287,7 +300,15 @@ class Trace:
     """
 
     text: str
-    vcs: tuple[tuple[int, int], ...] | None = None
+    vcs: tuple[tuple[Count, Count], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses values of a wrong type.
+
+        Raises:
+            TrafficError: A value is wrong.
+        """
+        refuse_fields(self, TrafficError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,14 +336,12 @@ class MeasurementPlan:
     )
 
     def __post_init__(self) -> None:
-        """Refuses numbers out of range.
+        """Refuses values of a wrong type or out of range.
 
         Raises:
-            NocError: A number is not an integer within its bounds.
+            NocError: A value is wrong.
         """
-        for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
-            raise NocError(message, kind="out_of_range", fields={"what": name})
+        refuse_fields(self, NocError)
 
     def core_plan(self) -> _core.FlitPlan:
         """Returns the plan for the core."""

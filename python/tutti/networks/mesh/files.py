@@ -18,6 +18,7 @@ from tutti.base.files.tables import Table, kind_of
 from tutti.networks.errors import NocError, keys_of_errors
 from tutti.networks.experiment import Experiment
 from tutti.networks.loads import SearchPlan, runs_of_search
+from tutti.networks.mesh.idle import idle_settings
 from tutti.networks.mesh.mesh import SmartMesh
 from tutti.networks.mesh.traffic import UNITS, ReplicationPlan, Traffic, TrafficKind, ideal
 from tutti.view.quantity import plural
@@ -120,6 +121,10 @@ class Smart(Experiment[SmartMesh, tuple[Traffic, ...], ReplicationPlan, "MeshRun
         bound = ideal(self.network, self.traffic[0])
         most = min(bound.load, 1.0) if bound and self.traffic[0].kind != "reduction" else 1.0
         return [round(most * (index + 1) / _LOADS, 6) for index in range(_LOADS)]
+
+    def remarks(self) -> list[str]:
+        """Returns warnings: settings without effect."""
+        return list(idle_settings(self.network))
 
     def search_plan(self, runs: Sequence[MeshRun], tolerance: float | None) -> SearchPlan:
         """Returns a search up to the ideal throughput, or the largest load of runs."""

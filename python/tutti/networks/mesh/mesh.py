@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
-from tutti.base.files.described import beyond_bounds, key
+from tutti.base.files.described import key
+from tutti.base.files.typed import refuse_fields
 from tutti.networks.errors import NocError
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ class SmartMesh:
 
     def __post_init__(self) -> None:
         """Refuses invalid settings."""
-        for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
-            raise NocError(message, kind="out_of_range", fields={"what": name})
+        refuse_fields(self, NocError)
         _ = self.core
 
     @property

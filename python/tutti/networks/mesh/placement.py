@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutti.networks.loads import Search
-from tutti.networks.mesh.runs import ZERO_LOAD, largest_load, sweep
+from tutti.networks.mesh.runs import ZERO_LOAD, accepts, at_zero_load, largest_load, sweep
 from tutti.networks.mesh.traffic import ideal
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ class PlacedMesh:
     Attributes:
         saturation: The largest load found of which at least 97 % is accepted.
         unstable: The smallest load found that is not; `None` if the mesh accepts all loads.
-        zero_load: The run at 2 % of the largest load.
+        too_short: Why it is unknown whether `unstable` is accepted: the window is too short to
+            decide; else empty.
+        zero_load: The run at 2 % of the largest load, or the lowest multiple with messages.
         capacity: The ideal load; `None` if it is unknown.
         tolerance: The tolerance of the saturation load.
         runs: Number of runs.
@@ -42,6 +44,7 @@ class PlacedMesh:
 
     saturation: float
     unstable: float | None
+    too_short: str
     zero_load: MeshRun
     capacity: float | None
     tolerance: float
@@ -74,10 +77,6 @@ def placed(
     def measure(loads: Sequence[float]) -> list[MeshRun]:
         return sweep(mesh, traffic, loads, plan, threads=1)
 
-    def accepts(run: MeshRun) -> bool:
-        # A mesh without messages in the window is not saturated.
-        return run.is_stable
-
     search = Search(measure, (), most=most, tolerance=width, divisions=2)
     lowest = ZERO_LOAD * most
     search.add([lowest])
@@ -88,11 +87,13 @@ def placed(
             break
     else:
         search.add([most])
+    zero_load = at_zero_load(search, most)
     low, high = search.narrow(accepts)
     return PlacedMesh(
         saturation=low,
         unstable=high,
-        zero_load=search.runs[lowest],
+        too_short=search.runs[high].too_short if high is not None else "",
+        zero_load=zero_load,
         capacity=bound.load if bound and math.isfinite(bound.load) else None,
         tolerance=width,
         runs=len(search.runs),

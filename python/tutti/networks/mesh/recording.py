@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from pydantic import Field
+
+from tutti.base.files.typed import refuse_arguments
 from tutti.networks.errors import NocError
+from tutti.networks.mesh.mesh import SmartMesh
 from tutti.networks.mesh.runs import as_tuple, check
-from tutti.networks.mesh.traffic import ReplicationPlan, case_of
+from tutti.networks.mesh.traffic import SEVERAL, ReplicationPlan, case_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tutti.networks.mesh.mesh import SmartMesh
     from tutti.networks.mesh.traffic import Traffic
 
 MOST_CYCLES = 5_000
@@ -185,10 +188,10 @@ def watch(
         NocError: The traffic does not fit the mesh, or the mesh has no routers.
         TrafficError: The traffic is invalid.
     """
-    given: object = cycles
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= MOST_CYCLES:
-        message = f"`cycles` is {cycles!r}: expected an integer from 1 to {MOST_CYCLES}"
-        raise NocError(message, kind="out_of_range", fields={"what": "cycles"})
+    refuse_arguments(
+        "watch", NocError, mesh=(mesh, SmartMesh), traffic=(traffic, SEVERAL),
+        cycles=(cycles, Annotated[int, Field(ge=1, le=MOST_CYCLES)]), seed=(seed, int),
+    )  # fmt: skip
     every = as_tuple(traffic)
     plan = ReplicationPlan(seed=seed, seeds=1)
     check(mesh, every, plan)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tutti import _core
 from tutti.networks.flit.results import QUANTILES, Estimate
-from tutti.view.quantity import counted
+from tutti.networks.loads import too_short
+from tutti.view.quantity import counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from tutti.networks.mesh.mesh import SmartMesh
     from tutti.networks.mesh.traffic import ReplicationPlan, Traffic
 
-Ending = Literal["stable", "saturated", "deadlocked"]
+Ending = Literal["stable", "saturated", "undecided", "deadlocked", "empty"]
 
-_ENDINGS: tuple[Ending, ...] = ("stable", "saturated", "deadlocked")
+_ENDINGS: tuple[Ending, ...] = ("stable", "undecided", "saturated", "deadlocked")
+"""The states of a seed, the worst last."""
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -94,8 +96,11 @@ class MeshRun:
         traffic: The traffic.
         plan: The phases and seeds of the run.
         load: The rate of the first traffic.
-        ending: The worst state of all seeds: `stable`; `saturated`: less than 97 % of the offered
-            load was accepted, or messages did not complete in time; or `deadlocked`.
+        ending: The worst state of all seeds: `stable`; `undecided`: less than 97 % of the offered
+            load was accepted, but not less than chance explains in such a short window;
+            `saturated`: less than that was accepted, or messages did not complete in time; or
+            `deadlocked`. `empty`: no message was created in the windows.
+        long_enough: If undecided, the cycles of a window that decides; else `None`.
         cycles: Simulated cycles of all seeds, with warm-up and drain.
         loads: Measured values of each traffic.
         table_entries: Aggregation table entries in use, per router.
@@ -109,6 +114,7 @@ class MeshRun:
     plan: ReplicationPlan
     load: float
     ending: Ending
+    long_enough: int | None
     cycles: int
     loads: tuple[MeshMeasurement, ...]
     table_entries: Estimate
@@ -120,6 +126,12 @@ class MeshRun:
     def is_stable(self) -> bool:
         """Whether all seeds were stable."""
         return self.ending == "stable"
+
+    @property
+    def too_short(self) -> str:
+        """If undecided, the messages of the windows and how long they have to be; else empty."""
+        messages = plural(sum(load.messages for load in self.loads), "message")
+        return too_short(f"{messages} of {plural(self.plan.seeds, 'seed')}", self.long_enough)
 
     @property
     def latency(self) -> Estimate:
@@ -141,14 +153,19 @@ class MeshRun:
     ) -> MeshRun:
         """Combines the core's results of all seeds."""
         every = zip(*(each.loads for each in seeds), strict=True)
+        loads = tuple(MeshMeasurement.of_core(list(each)) for each in every)
+        ending = max((each.ending for each in seeds), key=_ENDINGS.index)
+        long_enough = max((each.long_enough or 0 for each in seeds), default=0)
+        is_empty = ending == "stable" and not any(load.messages for load in loads)
         return cls(
             mesh=mesh,
             traffic=traffic,
             plan=plan,
             load=traffic[0].rate,
-            ending=max((each.ending for each in seeds), key=_ENDINGS.index),
+            ending="empty" if is_empty else ending,
+            long_enough=long_enough if ending == "undecided" else None,
             cycles=sum(each.cycles for each in seeds),
-            loads=tuple(MeshMeasurement.of_core(list(loads)) for loads in every),
+            loads=loads,
             table_entries=estimate([each.table_entries for each in seeds]),
             buffered_flows=estimate([each.buffered_flows for each in seeds]),
             stay=estimate([each.stay for each in seeds]),

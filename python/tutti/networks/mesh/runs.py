@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tutti.base.files.typed import refuse_arguments
 from tutti.networks.errors import NocError
-from tutti.networks.loads import Search, measure_all, scaled
+from tutti.networks.loads import Search, Threads, measure_all, scaled
+from tutti.networks.mesh.mesh import SmartMesh
 from tutti.networks.mesh.results import MeshRun
-from tutti.networks.mesh.traffic import ReplicationPlan, Traffic, case_of, ideal
+from tutti.networks.mesh.traffic import SEVERAL, ReplicationPlan, Traffic, case_of, ideal
 from tutti.view.quantity import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from tutti import _core
     from tutti.networks.flit.results import Estimate
-    from tutti.networks.mesh.mesh import SmartMesh
 
 ZERO_LOAD = 0.02
 """The fraction of the largest load that counts as zero load."""
@@ -45,6 +45,8 @@ def run(
         NocError: The traffic does not fit the mesh.
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("run", NocError, mesh=(mesh, SmartMesh), traffic=(traffic, SEVERAL),
+                     plan=(plan, ReplicationPlan | None), threads=(threads, Threads))  # fmt: skip
     supplies = [as_tuple(traffic)]
     return _measured(mesh, supplies, plan or ReplicationPlan(), None, threads=threads)[0]
 
@@ -56,6 +58,9 @@ def check(mesh: SmartMesh, traffic: Sequence[Traffic], plan: ReplicationPlan) ->
         NocError: The traffic does not fit the mesh.
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("check", NocError, mesh=(mesh, SmartMesh),
+                     traffic=(traffic, tuple[Traffic, ...]),
+                     plan=(plan, ReplicationPlan))  # fmt: skip
     if not traffic:
         message = "missing traffic: expected traffic of one kind or more"
         raise NocError(message, kind="clash")
@@ -88,6 +93,9 @@ def sweep(
         NocError: The traffic does not fit the mesh, or the first traffic has no rate to scale.
         TrafficError: The traffic or a load is invalid.
     """
+    refuse_arguments("sweep", NocError, mesh=(mesh, SmartMesh), traffic=(traffic, SEVERAL),
+                     loads=(loads, Iterable), plan=(plan, ReplicationPlan | None),
+                     threads=(threads, Threads), done=(done, Callable | None))  # fmt: skip
     supplies = [at_load(traffic, load) for load in loads]
     return _measured(mesh, supplies, plan or ReplicationPlan(), done, threads=threads)
 
@@ -104,6 +112,8 @@ class Saturation:
         peak: The highest accepted throughput at any load, in messages per cycle.
         most: The largest load of the search; a mesh that accepts it does not saturate.
         deadlocks: The smallest load found that deadlocks; `None` if no load does.
+        too_short: Why it is unknown whether the smallest load above `by_throughput` is accepted:
+            the window is too short to decide; else empty.
         runs: All runs, by ascending load.
     """
 
@@ -114,6 +124,7 @@ class Saturation:
     peak: float
     most: float
     deadlocks: float | None
+    too_short: str
     runs: tuple[MeshRun, ...]
 
     def __repr__(self) -> str:
@@ -160,25 +171,25 @@ def saturation(
         NocError: The traffic does not fit the mesh, or the tolerance is invalid.
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("saturation", NocError, mesh=(mesh, SmartMesh), traffic=(traffic, SEVERAL),
+                     plan=(plan, ReplicationPlan | None), tolerance=(tolerance, float),
+                     most=(most, float | None), known=(known, tuple[MeshRun, ...]),
+                     threads=(threads, Threads), done=(done, Callable | None))  # fmt: skip
     limit = largest_load(mesh, as_tuple(traffic)[0]) if most is None else most
 
     def measure(loads: Sequence[float]) -> list[MeshRun]:
         return sweep(mesh, traffic, loads, plan, threads=threads, done=done)
 
     search = Search(measure, known, most=limit, tolerance=tolerance * limit)
-    lowest = limit * ZERO_LOAD
-    search.add([lowest, limit])
-    zero = search.runs[lowest].latency
-
-    def accepts(run: MeshRun) -> bool:
-        return run.is_stable
+    search.add([limit * ZERO_LOAD, limit])
+    zero = at_zero_load(search, limit).latency
 
     def is_fast(run: MeshRun) -> bool:
-        return run.is_stable and run.latency.mean <= _SLOWER * zero.mean
+        return accepts(run) and not run.latency.mean > _SLOWER * zero.mean
 
     search.narrow(accepts)
     by_latency, _ = search.narrow(is_fast)
-    low, _ = search.bracket(accepts)
+    low, high = search.bracket(accepts)
     return Saturation(
         zero_load=zero,
         by_latency=by_latency,
@@ -187,8 +198,28 @@ def saturation(
         peak=max(run.accepted.mean for run in search.ordered),
         most=limit,
         deadlocks=next((run.load for run in search.ordered if run.ending == "deadlocked"), None),
+        too_short=search.runs[high].too_short if high is not None else "",
         runs=search.ordered,
     )
+
+
+def accepts(run: MeshRun) -> bool:
+    """Returns whether a mesh accepts a load; a mesh without messages is not saturated."""
+    return run.ending in {"stable", "empty"}
+
+
+def at_zero_load(search: Search[MeshRun], most: float) -> MeshRun:
+    """Returns the run at the lowest load with messages: 2 % of the largest, or a multiple of it.
+
+    Args:
+        search: The search, which has the run at 2 % of the largest load.
+        most: The largest load.
+    """
+    load = most * ZERO_LOAD
+    while search.runs[load].ending == "empty" and load < most:
+        load = min(2 * load, most)
+        search.add([load])
+    return search.runs[load]
 
 
 def largest_load(mesh: SmartMesh, traffic: Traffic) -> float:
@@ -208,6 +239,7 @@ def at_load(traffic: Traffic | Sequence[Traffic], load: float) -> tuple[Traffic,
     Raises:
         NocError: The first of several kinds has no rate above 0 to scale.
     """
+    refuse_arguments("at_load", NocError, traffic=(traffic, SEVERAL), load=(load, float))
     every = as_tuple(traffic)
     return scaled(every, load, every[0].rate)
 

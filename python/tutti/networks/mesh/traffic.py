@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tutti import _core
-from tutti.base.files.described import beyond_bounds, key
+from tutti.base.files.described import key
+from tutti.base.files.typed import refuse_arguments, refuse_fields
 from tutti.networks.errors import NocError, TrafficError
 from tutti.networks.flit.settings import Cycles, PacketFlits, Process  # noqa: TC001 - needed at run time
+from tutti.networks.mesh.mesh import SmartMesh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from tutti.networks.mesh.mesh import SmartMesh
 
 Kind = Literal["unicast", "broadcast", "multicast", "reduction"]
 
@@ -85,22 +85,16 @@ class Traffic:
         "each reserved a table entry at its NIC. Default: no limit.",
     )
 
-    def core(self) -> _core._SmartLoad:
-        """Returns the traffic for the core.
+    def __post_init__(self) -> None:
+        """Refuses values of a wrong type or out of range.
 
         Raises:
-            TrafficError: The message class is out of range.
+            TrafficError: A value is wrong.
         """
-        given: object = self.message_class
-        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given < _MOST_CLASSES:
-            message = f"`message_class` is {given!r}: expected 0 to {_MOST_CLASSES - 1}"
-            raise TrafficError(message, kind="message_class")
-        limit: object = self.outstanding
-        if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 1 << 32
-        ):
-            message = f"`outstanding` is {limit!r}: expected 1 or more"
-            raise TrafficError(message, kind="outstanding")
+        refuse_fields(self, TrafficError)
+
+    def core(self) -> _core._SmartLoad:
+        """Returns the traffic for the core."""
         return {
             "kind": self.kind,
             "sources": self.sources,
@@ -109,9 +103,13 @@ class Traffic:
             "packet": str(self.packet),
             "process": self.process,
             "rate": float(self.rate),
-            "message_class": given,
-            "outstanding": limit,
+            "message_class": self.message_class,
+            "outstanding": self.outstanding,
         }
+
+
+SEVERAL = Traffic | tuple[Traffic, ...]
+"""Traffic of one kind, or several concurrent kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +117,7 @@ class ReplicationPlan:
     """The phases of a run, in cycles, and the number of seeds.
 
     Raises:
-        NocError: A number is out of range.
+        NocError: A value is of a wrong type or out of range.
     """
 
     warmup: Cycles = key(2_000, description="Cycles before the measurement window.")
@@ -136,10 +134,8 @@ class ReplicationPlan:
     seed: int = key(1, ge=0, lt=1 << 62, description="Random seed of the first replication.")
 
     def __post_init__(self) -> None:
-        """Refuses numbers out of range."""
-        for name, value, least, most in beyond_bounds(self):
-            message = f"`{name}` is {value!r}: expected an integer from {least} to {most}"
-            raise NocError(message, kind="out_of_range", fields={"what": name})
+        """Refuses values of a wrong type or out of range."""
+        refuse_fields(self, NocError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +164,7 @@ def ideal(mesh: SmartMesh, traffic: Traffic) -> Ideal | None:
     Raises:
         TrafficError: The traffic is invalid.
     """
+    refuse_arguments("ideal", NocError, mesh=(mesh, SmartMesh), traffic=(traffic, Traffic))
     found = case_of(mesh, [traffic], ReplicationPlan(), seed=1).ideals()[0]
     if found is None:
         return None

@@ -2,7 +2,8 @@
 //! mixtures of them.
 //!
 //! The phases and statistics are those of [`crate::measure`]. Messages created in the window count,
-//! whenever they end; a mesh that accepts less than 97 % of the offered load is not drained. The
+//! whenever they end; a mesh that accepts less than 97 % of the offered load, by more than chance
+//! explains, is not drained. The
 //! latency of a broadcast or multicast runs from its creation to the last of its deliveries, that
 //! of a reduction from its start until the responses of all have arrived; waiting at the source is
 //! part of both. Runs with several seeds are independent; their means give confidence intervals.
@@ -91,6 +92,8 @@ pub struct Load {
 pub struct Measurement {
     /// How it ended.
     pub ending: Ending,
+    /// For [`Ending::Undecided`], cycles of a window that decides.
+    pub long_enough: Option<u64>,
     /// Cycles it took, warm-up and drain included.
     pub cycles: u64,
     /// Each load.

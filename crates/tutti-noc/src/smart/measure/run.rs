@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tally::Tally;
 use super::traffic::{Generator, Order, generators};
-use super::{Ending, Kind, Load, Measurement, Phases};
+use super::{Kind, Load, Measurement, Phases};
 use crate::FlitError;
 use crate::measure::check_pattern;
-use crate::measure::phases::{self, Measurable};
+use crate::measure::phases::{self, Measurable, Verdict};
+use crate::measure::window::Acceptance;
 use crate::smart::counts::Counts;
 use crate::smart::fabric::Fabric;
 use crate::smart::message::{Arrival, Cast, Combine, Flow, Message, NodeSet};
@@ -92,8 +93,8 @@ pub fn measure(
         nodes: settings.nodes(),
         stop,
     };
-    let ending = phases::run(&mut run, phases)?;
-    Ok(run.report(ending))
+    let verdict = phases::run(&mut run, phases)?;
+    Ok(run.report(verdict))
 }
 
 /// The most cycles of a phase.
@@ -122,13 +123,15 @@ impl Measurable for MeshRun<'_> {
 
     fn advance_window(&mut self, end: u64, deadlocked: bool) -> Result<bool, FlitError> {
         let before = *self.fabric.counts();
+        self.tallies.iter_mut().for_each(Tally::start);
         let deadlocked = deadlocked || self.advance(end)?;
         self.counts = self.fabric.counts().since(&before);
         Ok(deadlocked)
     }
 
-    fn is_overloaded(&self) -> bool {
-        self.tallies.iter().any(Tally::is_overloaded)
+    fn acceptance(&self) -> Acceptance {
+        let each = self.tallies.iter().map(|tally| tally.acceptance(self.nodes));
+        each.fold(Acceptance::Accepted, Acceptance::and)
     }
 
     fn has_drained(&mut self) -> bool {
@@ -141,9 +144,10 @@ impl Measurable for MeshRun<'_> {
 }
 
 impl MeshRun<'_> {
-    fn report(self, ending: Ending) -> Measurement {
+    fn report(self, verdict: Verdict) -> Measurement {
         Measurement {
-            ending,
+            ending: verdict.ending,
+            long_enough: verdict.long_enough,
             cycles: self.fabric.now(),
             loads: self.tallies.iter().map(Tally::measured).collect(),
             counts: self.counts,

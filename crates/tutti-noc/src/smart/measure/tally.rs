@@ -2,7 +2,7 @@
 
 use super::{Measured, Phases};
 use crate::measure::statistics::real;
-use crate::measure::window::{WindowTally, falls_short};
+use crate::measure::window::{Acceptance, Offer, WindowTally};
 
 /// A load's messages in flight, and the statistics of its finished messages.
 pub(super) struct Tally {
@@ -12,6 +12,8 @@ pub(super) struct Tally {
     free: Vec<u32>,
     /// Messages that have not ended.
     pub(super) active: u64,
+    /// Those when the window started.
+    queued: u64,
     active_cycles: u64,
     part_latency: u64,
     parts_ended: u64,
@@ -38,6 +40,7 @@ impl Tally {
             open: Vec::new(),
             free: Vec::new(),
             active: 0,
+            queued: 0,
             active_cycles: 0,
             part_latency: 0,
             parts_ended: 0,
@@ -85,10 +88,23 @@ impl Tally {
         self.active_cycles += self.active - waiting;
     }
 
-    /// Whether less than 97 % of what was offered in the window was accepted.
-    pub(super) fn is_overloaded(&self) -> bool {
-        let WindowTally { created_parts, .. } = self.window;
-        falls_short(self.window.accepted_parts(), created_parts, TOLERATED_PERCENT)
+    /// The window starts now.
+    pub(super) fn start(&mut self) {
+        self.queued = self.active;
+    }
+
+    /// Whether 97 % of what was offered in the window, which ends now, was accepted.
+    pub(super) fn acceptance(&self, nodes: u32) -> Acceptance {
+        let WindowTally { created, created_parts, .. } = self.window;
+        let offer = Offer {
+            messages: created,
+            parts: created_parts,
+            accepted: self.window.accepted_parts(),
+            queued: [self.queued, self.active],
+            nodes: u64::from(nodes),
+            tolerated_percent: TOLERATED_PERCENT,
+        };
+        offer.acceptance()
     }
 
     pub(super) fn measured(&self) -> Measured {

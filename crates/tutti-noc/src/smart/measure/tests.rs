@@ -277,3 +277,38 @@ fn no_more_reductions_are_in_flight_than_the_limit() {
     // A single reduction takes about 22 cycles, and the next starts in the cycle after it.
     assert!((0.03..0.06).contains(&one.accepted), "{}", one.accepted);
 }
+
+#[test]
+fn short_windows_never_call_a_low_load_saturated() {
+    let greedy = design("sfo_greedy").unwrap();
+    let settings = greedy.settings(4, 4);
+    let of = |kind: &Kind, rate: f64, cycles: u64, seed: u64| {
+        let mut fabric = greedy.build(&settings).unwrap();
+        let plan = Phases { warmup: 300, measure: cycles, drain: 2_000 };
+        let loads = [load(kind.clone(), rate)];
+        measure(&settings, &mut *fabric, &loads, &plan, seed, &AtomicBool::new(false)).unwrap()
+    };
+    let all = Kind::Broadcast { from: Sources::All };
+    let kinds =
+        [(all.clone(), 1.0 / 15.0), (Kind::Reduction { streams: 1 }, 1.0), (uniform(16), 0.9)];
+    for (kind, ideal) in kinds {
+        for share in [0.02, 0.06, 0.3] {
+            for cycles in [1, 3, 10, 30, 100, 300, 1_000] {
+                for seed in 1..6 {
+                    let found = of(&kind, share * ideal, cycles, seed);
+                    let decided = found.ending == Ending::Stable;
+                    assert!(decided || found.ending == Ending::Undecided, "{:?}", found.ending);
+                    assert!(decided || cycles <= 30, "{kind:?} {share} {cycles} {seed}");
+                    assert_eq!(decided, found.long_enough.is_none());
+                }
+            }
+        }
+    }
+    // An overload of a third: never stable, and saturated in a window as long as stated.
+    for (cycles, seed) in [(5, 1), (20, 2), (60, 3), (300, 4), (2_000, 5)] {
+        let found = of(&all, 1.33 / 15.0, cycles, seed);
+        assert_ne!(found.ending, Ending::Stable, "{cycles}");
+        let long = found.long_enough.unwrap_or(cycles);
+        assert_eq!(of(&all, 1.33 / 15.0, long, seed).ending, Ending::Saturated, "{cycles} {long}");
+    }
+}

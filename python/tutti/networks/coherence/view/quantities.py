@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from tutti.base.files.typed import every_of
+from tutti.networks.coherence.results import CoherenceRun
+from tutti.networks.errors import CoherenceError
 from tutti.view.quantity import count, counted, format_share, format_shares, number, plural, three
 from tutti.view.tables import Column, frame_of
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.networks.coherence.results import CoherenceRun, FlowCount, Mean, Misses
+    from tutti.networks.coherence.results import FlowCount, Mean, Misses
 
 PARTS = {
     "lookup": "cache lookup",
@@ -87,16 +90,19 @@ def flow_parts(runs: Iterable[CoherenceRun]) -> list[FlowPart]:
 
 def frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     """Returns a row per run; times in cycles, misses per thousand instructions."""
+    runs = every_of("frame", CoherenceError, "runs", runs, CoherenceRun)
     return frame_of(QUANTITIES, compared(runs))
 
 
 def miss_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     """Returns a row per run and kind of miss, with mean latency and its components in cycles."""
+    runs = every_of("miss_frame", CoherenceError, "runs", runs, CoherenceRun)
     return frame_of(MISSES, miss_parts(runs))
 
 
 def flow_frame(runs: Iterable[CoherenceRun]) -> pl.DataFrame:
     """Returns a row per run and kind of flow."""
+    runs = every_of("flow_frame", CoherenceError, "runs", runs, CoherenceRun)
     return frame_of(FLOWS, flow_parts(runs))
 
 

@@ -60,7 +60,7 @@ def single_technology_of(table: EnergyTable, link: str, *, source: str, key: str
             values = constant.model_dump(exclude={"value"})
             technology = technology.with_value(name, constant.value, **values)
     except TuttiError as error:
-        raise mistake(error.problem, source=source, key=key, hint=error.hint) from None
+        raise mistake(error.problem, source=source, key=key, hint=error.hint) from error
     return technology
 
 

@@ -17,6 +17,7 @@ from tutti.networks.experiment import Experiment
 from tutti.networks.flit.files.energy_table import check_links, technology_of
 from tutti.networks.flit.files.matrix import matrix_pattern, parse_matrix
 from tutti.networks.flit.files.tables import MeasureTable, RawNoc
+from tutti.networks.flit.idle import idle_traffic
 from tutti.networks.flit.network import Network, classes_of, longest_of
 from tutti.networks.flit.settings import (
     Reply,
@@ -69,12 +70,13 @@ class Noc(Experiment[Network, "tuple[Traffic, ...] | Trace", "MeasurementPlan", 
         return SearchPlan(most, width, runs_of_search(most / width))
 
     def remarks(self) -> list[str]:
-        """Returns warnings: the routing can deadlock, or buffers do not cover a credit round trip.
+        """Returns warnings: deadlock, low buffers, paths by hops, options without effect.
 
         Raises:
             NocError: The network is invalid.
         """
-        return self.network.remarks(classes_of(self.traffic), longest_of(self.traffic))
+        found = self.network.remarks(classes_of(self.traffic), longest_of(self.traffic))
+        return [*found, *idle_traffic(self.network, self.traffic)]
 
     @property
     def scalable(self) -> tuple[Traffic, ...]:

@@ -127,6 +127,7 @@ def _facts(
         value = {
             "load": saturation.load,
             "unstable_load": saturation.below,
+            "too_short": saturation.too_short or None,
             "accepted": saturation.accepted,
             "deadlocks": saturation.deadlocks,
             "capacity_share": saturation.load / ideal.load if ideal else None,
@@ -142,15 +143,16 @@ def _facts(
 def _saturation(saturation: Saturation) -> str:
     """Returns the highest stable load and the lowest unstable load."""
     state = "deadlocked" if saturation.deadlocks else "saturated"
+    above = f"{state} at {number(saturation.below)}"
+    if saturation.too_short:
+        above = f"at {number(saturation.below)}, the {saturation.too_short}"
     if saturation.accepted is None:
-        return f"stable at no simulated load; {state} at {number(saturation.below)}"
+        return f"stable at no simulated load; {above}"
     stable = (
         f"stable up to {rate_text(number(saturation.load))}, accepted throughput "
         f"{estimate(saturation.accepted)}"
     )
-    return (
-        stable if saturation.below is None else f"{stable}; {state} at {number(saturation.below)}"
-    )
+    return stable if saturation.below is None else f"{stable}; {above}"
 
 
 def _answer(

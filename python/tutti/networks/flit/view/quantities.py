@@ -6,8 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.base.files.typed import every_of
+from tutti.networks.errors import NocError
 from tutti.networks.flit.network import class_names, every
-from tutti.networks.flit.results import QUANTILES
+from tutti.networks.flit.results import QUANTILES, NocRun
 from tutti.networks.flit.settings import Trace
 from tutti.view.quantity import (
     count,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tutti.networks.flit.capacity import Capacity
-    from tutti.networks.flit.results import Estimate, FlitMeasurement, NocRun, RoundTrips
+    from tutti.networks.flit.results import Estimate, FlitMeasurement, RoundTrips
 
 RATE = "flits per node and cycle"
 CAPTION = (
@@ -79,6 +81,7 @@ def frame(runs: Iterable[NocRun]) -> pl.DataFrame:
     Latencies are null if the network is not stable, since they then depend on the length of the
     run. If it deadlocked, all measured values are null.
     """
+    runs = every_of("frame", NocError, "runs", runs, NocRun)
     ordered = sorted(runs, key=lambda run: run.load or 0.0)
     return frame_of(QUANTITIES, map(Part.complete, ordered))
 
@@ -139,6 +142,11 @@ def state(run: NocRun) -> str:
         )
     if run.ending == "empty":
         return "empty: no packet was created in the measurement window, so nothing was measured"
+    if run.ending == "undecided":
+        return (
+            f"undecided: {run.too_short}; offered load {number(run.offered)}, accepted throughput "
+            f"{estimate(run.accepted)} {RATE}"
+        )
     undefined = "; queues grow without bound, so latency is undefined"
     if run.has_end and not run.plan.warmup:
         undefined = (
@@ -242,6 +250,9 @@ QUANTITIES: tuple[Column[Part], ...] = (
     Column("packets", lambda part: part.measured.packets, count, key="packets", when=_moved,
            terminal=False),
     Column("cycles", lambda part: part.run.cycles, count, key="cycles", scope="file"),
+    Column("cycles of a long enough window", lambda part: part.run.long_enough, count,
+           key="long_enough", scope="file", when=lambda part: part.run.ending == "undecided",
+           exported="cycles"),
     Column("seed", lambda part: part.run.network.seed, count, key="seed", scope="file"),
 )  # fmt: skip
 """The quantities of a run or a traffic class; times in cycles.

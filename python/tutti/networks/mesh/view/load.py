@@ -38,7 +38,8 @@ _AXES: dict[str, Axis] = {
     "answers": Axis("responses per reduction", zero=True),
     "active": Axis("reductions in flight", zero=True),
 }
-_SEARCHED = ("zero_load", "by_latency", "by_throughput", "accepted", "peak", "most", "deadlocks")
+_SEARCHED = ("zero_load", "by_latency", "by_throughput", "accepted", "peak", "most", "deadlocks",
+             "too_short")  # fmt: skip
 """The attributes of a saturation search in `--json`; its runs are in the table of results."""
 
 
@@ -122,6 +123,8 @@ def _saturation(saturation: Saturation) -> list[Fact]:
         return rate(load, kind) if load > 0 else "below every simulated load"
 
     throughput = "(accepted throughput below 97 % of offered load)"
+    if saturation.too_short:
+        throughput += f"; above it, the {saturation.too_short}"
     latency = (
         "(above three times the zero-load latency of "
         f"{counted(number(saturation.zero_load.mean), 'cycle')})"

@@ -6,7 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from tutti.base.files.typed import every_of
+from tutti.networks.errors import NocError
 from tutti.networks.flit.results import QUANTILES
+from tutti.networks.mesh.results import MeshRun
 from tutti.networks.mesh.traffic import UNITS
 from tutti.view.quantity import count, counted, estimate, format_share, mean, number, three
 from tutti.view.tables import Column, frame_of
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from tutti.networks.mesh.results import MeshMeasurement, MeshRun
+    from tutti.networks.mesh.results import MeshMeasurement
     from tutti.networks.mesh.traffic import Kind, Traffic
 
 _PER = "messages per cycle"
@@ -25,6 +28,7 @@ _STATES = {
     "saturated": "saturated: accepted throughput below 97 % of offered load, or messages in flight "
     "after the drain phase; latency is undefined",
     "deadlocked": "deadlocked: packets were in flight and none moved; nothing was measured",
+    "empty": "empty: no message was created in the measurement window, so nothing was measured",
 }
 
 
@@ -53,17 +57,22 @@ def frame(runs: Iterable[MeshRun]) -> pl.DataFrame:
     Latencies are null unless all seeds were stable, since they then depend on the length of the
     run. If a seed deadlocked, all measured values are null.
     """
+    runs = every_of("frame", NocError, "runs", runs, MeshRun)
     return frame_of(quantities(), [part for run in runs for part in parts(run)])
 
 
 def state(run: MeshRun) -> str:
     """Returns the state in which a run ended."""
+    if run.ending == "undecided":
+        return f"undecided: {run.too_short}; latency is undefined"
     return _STATES[run.ending]
 
 
 def latency(measured: MeshMeasurement) -> str:
     """Returns the mean latency with percentiles and maximum."""
     shown = ", ".join(f"p{name} {number(value)}" for name, value in measured.quantiles.items())
+    if not measured.messages:
+        return "no message completed"
     cycles = counted(estimate(measured.latency), "cycle")
     return f"{cycles}; {shown}, maximum {measured.latency_extremes[1]:,}"
 
@@ -85,20 +94,36 @@ def _moved(part: Part) -> bool:
 
 
 def _stable(part: Part) -> bool:
-    return part.run.is_stable
+    return part.run.is_stable and part.measured.messages > 0
+
+
+def _ended(part: Part) -> bool:
+    return _moved(part) and part.measured.messages > 0
+
+
+def _offered(part: Part) -> bool:
+    return _moved(part) and part.measured.offered.mean > 0
 
 
 def _quantile(name: str, part: Part) -> float:
     return part.measured.quantiles[name]
 
 
+def share(measured: MeshMeasurement) -> str:
+    """Returns the accepted share of the offered load."""
+    return format_share(measured.share) if measured.offered.mean else "none offered"
+
+
 def _accepted(part: Part) -> tuple[str, str]:
+    if not part.measured.offered.mean:
+        return "accepted", "no message was offered"
     accepted = counted(estimate(part.measured.accepted), "message")
-    share = format_share(part.measured.share)
-    return "accepted", f"{accepted} per cycle, {share} of the offered load"
+    return "accepted", f"{accepted} per cycle, {share(part.measured)} of the offered load"
 
 
 def _responses(part: Part) -> tuple[str, str] | None:
+    if not part.measured.messages:
+        return None
     text = f"{estimate(part.measured.arrivals)} arrive per reduction"
     return ("responses", text) if part.traffic.kind == "reduction" else None
 
@@ -155,7 +180,7 @@ def of_traffic(kind: Kind) -> list[Column[Part]]:
                key="accepted", when=_moved, fact=_accepted, short="accepted", terminal=three,
                exported=_PER),
         Column("accepted share", lambda part: part.measured.share, format_share,
-               key="accepted_share", scope="run", when=_moved, fact=False),
+               key="accepted_share", scope="run", when=_offered, fact=False),
         Column("mean latency", lambda part: part.measured.latency, estimate, key="latency",
                when=_stable, fact=lambda part: ("latency", latency(part.measured)),
                short="latency", exported="cycles"),
@@ -170,7 +195,7 @@ def of_traffic(kind: Kind) -> list[Column[Part]]:
         Column("delivery latency", lambda part: part.measured.part_latency, estimate,
                key="part_latency", scope="run", when=_stable, exported="cycles"),
         Column("arrivals per message", lambda part: part.measured.arrivals, estimate,
-               key="arrivals", when=_moved, fact=_responses, short="arrivals", terminal=arrivals),
+               key="arrivals", when=_ended, fact=_responses, short="arrivals", terminal=arrivals),
         Column("messages in flight", lambda part: part.measured.active, estimate, key="active",
                when=_moved, short="in flight", terminal=three),
         Column("messages", lambda part: part.measured.messages, count, key="messages",
@@ -196,5 +221,14 @@ _OF_FILES: tuple[Column[Part], ...] = (
     Column("seeds", lambda part: part.run.plan.seeds, count, key="seeds", scope="file"),
     Column("seed", lambda part: part.run.plan.seed, count, key="seed", scope="file"),
     Column("cycles", lambda part: part.run.cycles, count, key="cycles", scope="file"),
+    Column(
+        "cycles of a long enough window",
+        lambda part: part.run.long_enough,
+        count,
+        key="long_enough",
+        scope="file",
+        when=lambda part: part.run.ending == "undecided",
+        exported="cycles",
+    ),
     Column("settings", _settings, key="settings", scope="file"),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutti.networks.view import events_section
 from tutti.view.page import Section
-from tutti.view.quantity import format_share, plural, sentence, span
+from tutti.view.quantity import plural, sentence, span
 from tutti.view.tables import ReportTable, of_scope
 from tutti.view.view import Fact, View, facts_of, results
 
@@ -19,6 +19,7 @@ from .quantities import (
     of_traffic,
     parts,
     quantities,
+    share,
     state,
 )
 from .text import describe_buffers, describe_mesh, describe_traffic
@@ -38,8 +39,8 @@ CONVENTIONS = (
     "includes the time in the source queue. A broadcast or multicast ends with its last delivery, "
     "a reduction with the arrival of the last response. Accepted throughput counts deliveries and "
     "responses in the window. ± is the 95 % CI half-width over independent seeds. A mesh is "
-    "saturated if accepted throughput is below 97 % of offered load, or if messages are in flight "
-    "after the drain phase. docs/models/smart.md describes the model."
+    "saturated if accepted throughput is below 97 % of offered load, by more than chance explains, "
+    "or if messages are in flight after the drain phase. docs/models/smart.md describes the model."
 )
 _EVENTS = {
     "injected": "flits injected",
@@ -138,7 +139,9 @@ def _answer(run: MeshRun) -> list[str]:
     if run.is_stable:
         latencies = [f"{name(part)}{latency(part.measured)}" for part in parts(run)]
         lines.append(f"Mean latency: {'; '.join(latencies)}.")
-    shares = [f"{name(part)}{format_share(part.measured.share)}" for part in parts(run)]
+    if run.ending == "empty":
+        return lines
+    shares = [f"{name(part)}{share(part.measured)}" for part in parts(run)]
     return [*lines, f"Accepted share of the offered load: {', '.join(shares)}."]
 
 
