@@ -283,7 +283,7 @@ struct State<'a> {
     requests: Vec<Request>,
     done: Vec<(u32, usize)>,
     now: Time,
-    /// A lower bound of the end: when an NPU has executed its remaining tasks one after another.
+    /// A lower bound of the end: when an NPU has executed its remaining tasks sequentially.
     earliest_end: Time,
 }
 

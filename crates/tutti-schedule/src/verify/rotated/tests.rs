@@ -10,7 +10,7 @@ use crate::algorithm::{REGISTRY, build};
 
 /// Whenever rank 0 is executed only, the result is that of all ranks.
 #[test]
-fn rank_0_stands_for_all_ranks() {
+fn rank_0_represents_all_ranks() {
     let mut rotated = BTreeSet::new();
     let more = ["ring:backward", "ring:bidirectional", "ring:segments=3", "ring:blockwise"];
     for notation in REGISTRY.iter().map(|entry| entry.name).chain(more) {
