@@ -1678,6 +1678,7 @@ class TrainingCase:
         of: list[int] = ...,
         unreserved: list[TrainingProgram] = ...,
     ) -> TrainingCase: ...
+    def before(self, latest_ps: int) -> TrainingCase: ...
 
 def simulate_steps(
     cases: Iterable[TrainingCase | Exception],

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tutti.base.errors import TuttiError
 from tutti.base.units import Time, TimePerByte
 from tutti.training.endpoint import Ring, configurations
-from tutti.training.runs import alike, run_all, run_each, threads_for
+from tutti.training.runs import TOO_LATE, alike, run_all, run_each, threads_for
 from tutti.training.step import Step
 from tutti.workloads import build
 from tutti.workloads.errors import WorkloadError
@@ -44,6 +45,17 @@ def test_the_first_step_that_fails_is_named(threads: int) -> None:
     with pytest.raises(WorkloadError, match="2 slowdowns for 4 NPUs"):
         run_each(pairs, lambda index, _: ended.append(index), npus=4, threads=threads)
     assert ended == [0]
+
+
+def test_a_step_that_takes_too_long_ends_early() -> None:
+    alone = STEP.run(PAIRS[0][1]).total.ps
+    found: dict[int, object] = {}
+    latest_ps = [alone, alone - 1, None]
+    run_all([PAIRS[0]] * 3, found.__setitem__, npus=4, threads=1, latest_ps=latest_ps)
+    late = found.pop(1)
+    assert isinstance(late, TuttiError)
+    assert late.kind == TOO_LATE
+    assert all(run.total.ps == alone for run in found.values())  # type: ignore[attr-defined]
 
 
 def test_an_interruption_keeps_what_is_finished() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from tutti.training.loads import LinkLoads
 from tutti.training.plan.timing import StepTiming
 from tutti.training.search import DEFAULT, AlgorithmSearch
 from tutti.training.step import Step
+from tutti.training.view.search import left_out as left_out_of
 from tutti.training.view.search import search_view
 
 if TYPE_CHECKING:
@@ -106,7 +108,8 @@ def test_threads_change_nothing(file: Path, limit: int) -> None:
 def test_refused_algorithms_have_a_reason(file: Path) -> None:
     found = searched(file)
     for trial in found.trials:
-        assert (trial.time_ps is None) == bool(trial.refused or trial.pruned)
+        others = trial.refused, trial.pruned, trial.more_than_ps
+        assert (trial.time_ps is None) == any(others)
     tried = {(trial.collective, trial.algorithm) for trial in found.trials}
     listed = {(one, name) for one in found.collectives for name in one.candidates}
     assert tried == listed
@@ -148,7 +151,7 @@ def test_the_command_prints_and_writes_the_choice(file: Path, tmp_path: Path) ->
         assert word in result.stdout
     rows = pl.read_parquet(out / "search.parquet")
     assert set(rows["algorithm"]) == set(THREE)
-    texts = pl.concat_str("refused", "not_run", ignore_nulls=True)
+    texts = pl.concat_str("refused", "not_run", "more_than_ps", ignore_nulls=True)
     assert rows.filter(pl.col("time_ps").is_null() == (texts == "")).is_empty()
     best = pl.read_parquet(out / "results.parquet")
     assert best["configuration"].to_list() == ["no_overlap", "comp_opt"]
@@ -260,7 +263,7 @@ def test_only_named_algorithms_have_remarks_of_refusals(
     path = tmp_path / "step.toml"
     path.write_text(FILE.format(network=PLATFORM), encoding="utf-8")
     names = ["ring", "multi_ring:2x2"]  # the second one does not fit 2 ranks
-    monkeypatch.setattr("tutti.training.search._candidates", lambda *_: names)
+    monkeypatch.setattr("tutti.training.searched._candidates", lambda *_: names)
     monkeypatch.setattr("tutti.training.study.search._write", lambda *_: None)
     words = ["train", "search", str(path), "--out", str(tmp_path / "out")]
     unnamed = RUNNER.invoke(app, words)
@@ -277,7 +280,8 @@ def test_trials_of_many_micro_batches_simulate_few(tmp_path: Path) -> None:
     text = FILE.format(network=PLATFORM).replace("batch = 4", "batch = 6")
     path.write_text(f"{text}micro_batches = 6\n", encoding="utf-8")
     read = load_training(path)
-    search = AlgorithmSearch(read.step, read.configurations[0], algorithms=THREE[:2])
+    of = read.step, read.configurations[0]
+    search = AlgorithmSearch(*of, algorithms=THREE[:2], prune=False)
     assert search.micro_batches == (1, 2)
     shares = []
     search.run(lambda _: shares.append(search.progress))
@@ -291,23 +295,31 @@ def test_trials_of_many_micro_batches_simulate_few(tmp_path: Path) -> None:
         assert trial.time_ps == pytest.approx(changed.run(search.configuration).total.ps, 0.01)
     shown = {fact.key: fact.value for fact in search_view([search]).facts}
     assert shown == {"simulated_micro_batches": [1, 2]}
+    early = AlgorithmSearch(*of, algorithms=THREE[:2])
+    early.run()
+    assert early.chosen == search.chosen
+    assert early.best.total == search.best.total
+    for some, every in zip(early.trials, search.trials, strict=True):
+        assert some == every or (every.time_ps or 0) > (some.more_than_ps or math.inf)
 
     def pressed(_: int) -> None:
         raise KeyboardInterrupt
 
-    again = AlgorithmSearch(read.step, read.configurations[0], algorithms=THREE[:2])
+    again = AlgorithmSearch(*of, algorithms=THREE[:2])
     with pytest.raises(KeyboardInterrupt):
         again.run(pressed)
     assert not again.changes
     assert again.best is again.default
 
 
-def test_bounds_leave_out_steps_and_change_no_choice(tmp_path: Path) -> None:
-    """Steps that did not run take at least their bound, and the choice is that of all steps."""
+def test_bounds_and_early_ends_change_no_choice(tmp_path: Path) -> None:
+    """Steps that did not run take at least their bound, those that ended early at least the time of
+    the best before them, and the choice is that of complete runs of all steps.
+    """
     path = tmp_path / "step.toml"
     path.write_text(FILE.format(network=PLATFORM), encoding="utf-8")
     read = load_training(path)
-    names = ["direct", "swing"]
+    names = ["direct", "knomial", "swing"]
     of = read.step, read.configurations[1]
     pruned, complete = (
         AlgorithmSearch(*of, algorithms=names, prune=prune) for prune in (True, False)
@@ -316,17 +328,25 @@ def test_bounds_leave_out_steps_and_change_no_choice(tmp_path: Path) -> None:
     complete.run()
     assert pruned.chosen == complete.chosen
     assert pruned.best.total == complete.best.total
-    left_out = 0
+    left_out, late = 0, 0
     loads = LinkLoads(complete.default)
     for some, every in zip(pruned.trials, complete.trials, strict=True):
         assert (some.collective, some.algorithm) == (every.collective, every.algorithm)
         if some.pruned:
             left_out += 1
             assert every.refused or (every.time_ps or 0) > complete.best.total.ps
+        elif some.more_than_ps:
+            late += 1
+            assert every.refused or (every.time_ps or 0) > some.more_than_ps
+            assert some.more_than_ps >= complete.best.total.ps
         else:
             assert some == every
         if every.time_ps and every.round == 1 and every.collective == complete.collectives[0]:
             bound = loads.bound_ps({every.collective.key: every.algorithm})
             assert 0 < bound <= every.time_ps
     assert 0 < left_out < len(names) * 4
-    assert search_view([pruned]).data[0].frame()["not_run"].null_count() < len(pruned.trials)
+    assert late
+    frame = search_view([pruned]).data[0].frame()
+    assert frame["not_run"].count() == left_out
+    assert frame["more_than_ps"].count() == late
+    assert "the best so far" in left_out_of([pruned])[-1]

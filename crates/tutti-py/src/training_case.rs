@@ -38,7 +38,10 @@ impl Inputs {
 /// NPU, empty if there is one. `unreserved` are the programs with the complete memory bandwidth, for
 /// a work-conserving memory arbiter; empty for a static reservation.
 #[pyclass(frozen, module = "tutti._core")]
-pub(crate) struct TrainingCase(Arc<Inputs>);
+pub(crate) struct TrainingCase {
+    inputs: Arc<Inputs>,
+    latest: Time,
+}
 
 #[pymethods]
 impl TrainingCase {
@@ -57,7 +60,13 @@ impl TrainingCase {
         };
         let (programs, unreserved) = (owned(programs), owned(unreserved));
         let (fabric, window) = (settings.fabric(step_fabric, endpoint), settings.window);
-        TrainingCase(Arc::new(Inputs { programs, of, unreserved, fabric, window }))
+        let inputs = Arc::new(Inputs { programs, of, unreserved, fabric, window });
+        TrainingCase { inputs, latest: Time::MAX }
+    }
+
+    /// The run that ends early, with the error `too_late`, when it certainly takes longer.
+    fn before(&self, latest_ps: u64) -> TrainingCase {
+        TrainingCase { inputs: Arc::clone(&self.inputs), latest: Time::from_ps(latest_ps) }
     }
 }
 
@@ -74,13 +83,13 @@ pub(crate) fn simulate_training(
     unreserved: Vec<PyRef<'_, TrainingProgram>>,
 ) -> PyResult<TrainingRecord> {
     let case = TrainingCase::new(programs, step_fabric, endpoint, settings, of, unreserved);
-    let outcome = watched(py, |stop| case.0.run().run_until(stop))?;
+    let outcome = watched(py, |stop| case.inputs.run().run_until(stop))?;
     outcome.map(TrainingRecord).or_raise()
 }
 
 /// An item of `simulate_steps`.
 enum Item {
-    Case(Arc<Inputs>),
+    Case(Arc<Inputs>, Time),
     /// Why there is no case.
     Failed(Py<PyAny>),
 }
@@ -107,7 +116,7 @@ pub(crate) fn simulate_steps(
 ) -> PyResult<()> {
     let (cases, done) = (cases.try_iter()?.unbind(), done.unbind());
     let run = |item: Item, stop: &AtomicBool| match item {
-        Item::Case(inputs) => Given::Outcome(inputs.run().run_until(stop)),
+        Item::Case(inputs, latest) => Given::Outcome(inputs.run().run_before(latest, stop)),
         Item::Failed(error) => Given::Failed(error),
     };
     each_of(
@@ -131,7 +140,7 @@ fn next(cases: &Py<PyIterator>) -> PyResult<Option<Item>> {
     Python::attach(|py| {
         let Some(item) = cases.bind(py).clone().next().transpose()? else { return Ok(None) };
         Ok(Some(match item.cast::<TrainingCase>() {
-            Ok(case) => Item::Case(Arc::clone(&case.get().0)),
+            Ok(case) => Item::Case(Arc::clone(&case.get().inputs), case.get().latest),
             Err(_) => Item::Failed(item.unbind()),
         }))
     })

@@ -22,8 +22,8 @@ from .overlap import OverlapLayer as OverlapLayer
 from .overlap import Overlapped as Overlapped
 from .results import TrainingResult as TrainingResult
 from .search import AlgorithmSearch as AlgorithmSearch
-from .search import SearchedCollective as SearchedCollective
 from .search import Trial as Trial
+from .searched import SearchedCollective as SearchedCollective
 from .slowdowns import Disturbances as Disturbances
 from .step import Step as Step
 from .view.quantities import frame as frame

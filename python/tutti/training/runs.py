@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     Result: TypeAlias = TrainingResult | TuttiError
     """The result of a step, or why it has none."""
 
-__all__ = ["STABLE_COUNTS", "alike", "run_all", "run_each", "threads_for", "watched"]
+__all__ = ["STABLE_COUNTS", "TOO_LATE", "alike", "run_all", "run_each", "threads_for", "watched"]
+
+TOO_LATE = "too_late"
+"""The kind of error of a step that takes longer than its latest end."""
 
 STABLE_COUNTS = (4, 8, 16, 32, 64)
 """The numbers of iterations that a step with `iterations = stable` tries in turn."""
@@ -65,6 +68,7 @@ def run_all(
     *,
     npus: int,
     threads: int = 0,
+    latest_ps: Sequence[int | None] = (),
 ) -> None:
     """Runs steps in threads.
 
@@ -74,13 +78,16 @@ def run_all(
         done: Called with the index and the result of each step, in the order in which they end.
         npus: The NPUs of a step, which limit the steps that run at once.
         threads: The most threads; 0 for one per core.
+        latest_ps: The latest end of each step, whose iterations are fixed, or None; empty if none
+            has one. The run of a step that takes longer ends early, with an error of the kind
+            `TOO_LATE`.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed.
     """
     waiting: Iterable[_Waiting] = (_Waiting(at, *one) for at, one in enumerate(steps))
     for count in STABLE_COUNTS:
-        attempt = _Attempt(waiting, count, done)
+        attempt = _Attempt(waiting, count, done, latest_ps)
         _core.simulate_steps(attempt.cases(), attempt.ended, threads=threads_for(npus, threads))
         waiting = sorted(attempt.unstable)
         if not waiting:
@@ -151,6 +158,7 @@ class _Attempt:
     waiting: Iterable[_Waiting]
     count: int
     done: Callable[[int, Result], object]
+    latest_ps: Sequence[int | None] = ()
     unstable: list[_Waiting] = field(default_factory=list)
     _started: dict[int, tuple[_Waiting, Step]] = field(default_factory=dict)
 
@@ -164,6 +172,8 @@ class _Attempt:
             case: _core.TrainingCase | TuttiError
             try:
                 case = step.case(one.configuration)
+                latest = self.latest_ps[one.number] if self.latest_ps else None
+                case = case if latest is None else case.before(latest)
             except TuttiError as error:
                 case = error
             yield case

@@ -21,32 +21,28 @@ Examples:
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections import defaultdict, deque
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tutti.base.errors import TuttiError
-from tutti.collectives.request import lay_out
-from tutti.platforms.library import is_library
-from tutti.schedules.ir import algorithms as registry
-from tutti.schedules.ir import candidates
 from tutti.training.loads import LinkLoads
-from tutti.training.runs import run_all, run_each
-from tutti.training.shortened import shortened, time_of
+from tutti.training.runs import TOO_LATE, run_all, run_each
+from tutti.training.searched import collectives_of, steps_of
+from tutti.training.shortened import latest_of, shortened, time_of
 from tutti.workloads.errors import WorkloadError
 from tutti.workloads.parallel import Parallelism
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tutti.topologies import Routes
     from tutti.training.endpoint import Configuration
     from tutti.training.results import TrainingResult
     from tutti.training.runs import Result
+    from tutti.training.searched import SearchedCollective
     from tutti.training.step import Step
 
 DEFAULT = "default"
@@ -55,50 +51,12 @@ DEFAULT = "default"
 _LEAST_GAIN = 1e-3
 """The least share of the step time for which algorithms are worth a change."""
 
+_FIRST_TRIALS = 4
+"""The trials of a collective that run first. The best step so far limits the time of those after
+them, of which twice as many run next, so that limits are the same for any number of threads."""
+
 _MOST_COMPARED = 64
 """The steps of algorithms on more ranks are not compared, which would take long."""
-
-_ON_GRIDS = (
-    "blue_connect:{grid}:ring",
-    "direct:{grid}",
-    "hierarchical:{grid}:direct",
-    "hierarchical:{grid}:ring",
-    "hierarchical_local:{grid}:ring",
-    "mirrored_ring:{grid}",
-    "multi_ring:{grid}",
-    "multi_ring:{grid}:all_dimensions:bidirectional",
-    "ring:{grid}",
-    "swing:{grid}",
-)
-"""Notations for groups along several dimensions."""
-
-_IN_RINGS = ("ring:bidirectional", "ring:backward")
-
-
-@dataclass(frozen=True)
-class SearchedCollective:
-    """A collective of a step on the groups along some dimensions.
-
-    Attributes:
-        key: Its key in `algorithms` of the step, such as ``all_reduce:data``.
-        name: The collective.
-        group: The dimensions of its groups, such as ``local+vertical``.
-        sizes: The NPUs along these dimensions.
-        bytes: The bytes of one of each of its transfers of different sizes, summed.
-        candidates: The notations to try.
-    """
-
-    key: str
-    name: str
-    group: str
-    sizes: tuple[int, ...]
-    bytes: int
-    candidates: tuple[str, ...]
-
-    @property
-    def ranks(self) -> int:
-        """The NPUs of a group."""
-        return math.prod(self.sizes)
 
 
 @dataclass(frozen=True)
@@ -112,6 +70,7 @@ class Trial:
         time_ps: The time of the step, of many micro-batches extrapolated; None if it did not run.
         refused: Why the algorithm does not run on this network.
         pruned: Why it did not run: its lower bound is at least the time of the best step so far.
+        more_than_ps: The time of the best step so far, at which its simulation ended.
     """
 
     round: int
@@ -120,6 +79,7 @@ class Trial:
     time_ps: int | None
     refused: str = ""
     pruned: Pruned | None = None
+    more_than_ps: int | None = None
 
 
 class Pruned(NamedTuple):
@@ -144,11 +104,12 @@ class Declined(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """What a step gives: its time, why it was refused, or why it did not run."""
+    """What a step gives: its time, why it was refused or did not run, or a time it exceeds."""
 
     time_ps: int | None = None
     refused: str = ""
     pruned: Pruned | None = None
+    more_than_ps: int | None = None
 
 
 class AlgorithmSearch:
@@ -182,7 +143,8 @@ class AlgorithmSearch:
             algorithms: The notations to try; by default all of the registry.
             limit: The most trials; 0 for no limit.
             threads: The most threads; 0 for one per core.
-            prune: Whether steps that a lower bound excludes do not run; the choice is the same.
+            prune: Whether steps that a lower bound excludes do not run, and others end once they
+                take longer than the best so far; the choice is the same.
 
         Raises:
             AlgorithmError: A given algorithm performs no collective of the step.
@@ -192,11 +154,11 @@ class AlgorithmSearch:
         _check_fixed(step)
         self.step = step
         self.configuration = configuration
-        self.limit, self.threads = limit, threads
+        self.limit, self.threads, self._ends_early = limit, threads, prune
         self.trials: list[Trial] = []
         self.is_complete = False
         self.declined: Declined | None = None
-        self.collectives = _collectives(step, configuration, algorithms)
+        self.collectives = collectives_of(step, configuration, algorithms)
         self.chosen = {one.key: DEFAULT for one in self.collectives}
         self.default = self.best = step.run(configuration)
         self._simulated = shortened(step)
@@ -311,6 +273,7 @@ class AlgorithmSearch:
                     done(len(self.trials))
 
         record()
+        size = _FIRST_TRIALS
         while untried:
             # An algorithm whose steps equal those of a refused one runs after it, for its reason.
             new: dict[tuple[str, ...], dict[str, str]] = {}
@@ -322,7 +285,8 @@ class AlgorithmSearch:
                     self._known[key] = _Outcome(pruned=pruned)
                     del new[key]
             record()
-            self._simulate(new, shorter, record)
+            self._simulate(dict(islice(new.items(), size)), shorter, record)
+            size *= 2
 
     def _pruned(self, chosen: dict[str, str]) -> Pruned | None:
         """Returns why a step with these algorithms cannot be the best; None if it may be."""
@@ -343,31 +307,49 @@ class AlgorithmSearch:
         shorter: dict[tuple[str, ...], TrainingResult],
         record: Callable[[], None],
     ) -> None:
-        """Runs the step with algorithms, adds the outcomes to the known, and shorter steps."""
-        keys, shortest, parts = list(new), self._least_ps, len(self._simulated)
-        times: dict[int, dict[int, int]] = defaultdict(dict)
+        """Runs the step with algorithms, adds the outcomes to the known, and shorter steps.
 
-        def ended(index: int, found: Result) -> None:
-            place, part = divmod(index, parts)
-            key = keys[place]
+        The steps with fewest micro-batches run first, and give the latest ends of the others.
+        """
+        latest_ps, parts = self._least_ps, len(self._simulated)
+        times: dict[tuple[str, ...], list[int]] = {key: [] for key in new}
+
+        def ended(keys: list[tuple[str, ...]], index: int, found: Result) -> None:
+            key = keys[index]
             if isinstance(found, TuttiError):
-                self._known[key] = _Outcome(refused=found.problem)
+                late = found.kind == TOO_LATE
+                more, why = (latest_ps, "") if late else (None, found.problem)
+                self._known[key] = _Outcome(refused=why, more_than_ps=more)
                 return record()
-            times[place][part] = found.total.ps
-            if len(times[place]) < parts:
+            times[key].append(found.total.ps)
+            if len(times[key]) < parts:
                 return None
-            time_ps = self._time([times[place][part] for part in range(parts)])
+            time_ps = self._time(times[key])
             self._known[key] = _Outcome(time_ps=time_ps)
-            if time_ps < shortest and parts == 1:
+            if time_ps < latest_ps and parts == 1:
                 shorter[key] = found
             return record()
 
-        steps = (
-            (self._changed(step, new[key]), self.configuration)
-            for key in keys
-            for step in self._simulated
-        )
-        run_all(steps, ended, npus=self.step.npus, threads=self.threads)
+        for step in self._simulated:
+            keys = [key for key in new if key not in self._known]
+            steps = ((self._changed(step, new[key]), self.configuration) for key in keys)
+            latest = [self._latest_ps(times[key], latest_ps) for key in keys]
+            run_all(
+                steps,
+                partial(ended, keys),
+                npus=self.step.npus,
+                threads=self.threads,
+                latest_ps=latest if self._ends_early else (),
+            )
+
+    def _latest_ps(self, times_ps: Sequence[int], latest_ps: int) -> int | None:
+        """Returns the latest end of the step after those with fewer micro-batches."""
+        kinds = self.step.parallelism
+        if not self.micro_batches or not isinstance(kinds, Parallelism):
+            return latest_ps
+        if not times_ps:
+            return None
+        return latest_of(kinds.micro_batches, kinds.pipeline, times_ps[0], latest_ps)
 
     def _time(self, times_ps: Sequence[int]) -> int:
         """Returns the time of the step in ps from those of the simulated steps."""
@@ -413,7 +395,7 @@ class AlgorithmSearch:
             self._equal[key] = notation
             if notation != DEFAULT and collective.ranks <= _MOST_COMPARED:
                 with suppress(TuttiError):
-                    self._equal[key] = _steps_of(collective, notation, self.step)
+                    self._equal[key] = steps_of(collective, notation, self.step)
         return self._equal[key]
 
 
@@ -421,72 +403,3 @@ def _check_fixed(step: Step) -> None:
     if step.iterations == "stable":
         message = "the number of iterations of a search is `stable`: expected a number"
         raise WorkloadError(message, kind="unfixed_iterations")
-
-
-def _steps_of(collective: SearchedCollective, notation: str, step: Step) -> str:
-    """Returns a hash of all that the time of an algorithm depends on, in a step."""
-    ranks, routes = collective.ranks, step.network.routes_of(collective.ranks)
-    found = lay_out(notation, collective=collective.name, ranks=ranks, root=0, routes=routes)
-    found.verify()  # an invalid schedule is refused, not timed as its equal
-    return hashlib.sha256(found.data_flow().encode()).hexdigest()
-
-
-def _collectives(
-    step: Step, configuration: Configuration, given: Sequence[str] | None
-) -> list[SearchedCollective]:
-    """Returns the collectives of a step, those with the most bytes first.
-
-    Raises:
-        AlgorithmError: A given algorithm performs none of them.
-        WorkloadError: The step has no collectives.
-    """
-    network = step.network
-    programs = step.programs(configuration)
-    transfers = sorted({one for program in programs for one in program.transfers})
-    moved: dict[tuple[str, int], int] = defaultdict(int)
-    for transfer in transfers:
-        for collective, mask in network.largest([transfer]):
-            moved[collective, mask] += transfer.size
-    found = []
-    for (collective, mask), size in sorted(moved.items(), key=lambda item: (-item[1], item[0])):
-        sizes = tuple(n for at, n in enumerate(network.sizes) if n > 1 and mask >> at & 1)
-        ranks = network.group_size(mask)
-        routes = network.routes_of(ranks)
-        names = tuple(_candidates(collective, sizes, ranks, routes) if given is None else given)
-        key, group = network.key(collective, mask), network.group_name(mask)
-        found.append(SearchedCollective(key, collective, group, sizes, size, names))
-    if not found:
-        message = "the step has no collective to choose an algorithm for"
-        raise WorkloadError(message, kind="no_such_collective")
-    for notation in given or ():
-        _check_fits(notation, found, step)
-    return found
-
-
-def _candidates(
-    collective: str, sizes: tuple[int, ...], ranks: int, routes: Routes | None
-) -> list[str]:
-    """Returns the notations of the registry for a group, and those for its dimensions."""
-    found = candidates(collective, ranks, routes=routes)
-    supports = {one.name: collective in one.collectives for one in registry()}
-    grid = "x".join(map(str, sizes))
-    more = [one.format(grid=grid) for one in _ON_GRIDS] if len(sizes) > 1 else list(_IN_RINGS)
-    return found + [one for one in more if supports[one.partition(":")[0]]]
-
-
-def _check_fits(notation: str, collectives: Sequence[SearchedCollective], step: Step) -> None:
-    """Refuses an algorithm that performs none of the collectives.
-
-    Whether one of the platform's library does depends on the size, which trials report.
-    """
-    if is_library(notation) and step.platform is not None and step.platform.library is not None:
-        return
-    for one in collectives:
-        routes = step.network.routes_of(one.ranks)
-        try:
-            lay_out(notation, collective=one.name, ranks=one.ranks, root=0, routes=routes)
-        except TuttiError as error:
-            refusal = error
-        else:
-            return
-    raise refusal

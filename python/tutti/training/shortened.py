@@ -6,6 +6,8 @@ give the time of all, as in plans (:mod:`tutti.training.plan.simulate`).
 Examples:
     >>> time_of(64, 4, (50, 70))
     350
+    >>> latest_of(64, 4, 50, 350)
+    70
 """
 
 from __future__ import annotations
@@ -53,3 +55,16 @@ def time_of(micro_batches: int, stages: int, times_ps: Sequence[int]) -> int:
         return times_ps[0]
     few, more = times_ps
     return more + (micro_batches - 2 * stages) * (more - few) // stages
+
+
+def latest_of(micro_batches: int, stages: int, few_ps: int, latest_ps: int) -> int:
+    """Returns the longest time in ps of the longer step with which the step ends in time.
+
+    Args:
+        micro_batches: Those of the step.
+        stages: Its pipeline stages.
+        few_ps: The time of the shorter step of :func:`shortened`.
+        latest_ps: The latest end of the step.
+    """
+    further = micro_batches - 2 * stages
+    return ((latest_ps + 1) * stages + further * few_ps - 1) // (stages + further)

@@ -52,7 +52,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dataflow::DataflowError;
 use crate::endpoint::EndpointError;
-use crate::workload::{Program, TaskId, What};
+use crate::workload::{Lane, Program, TaskId, What};
 use arbiter::Arbiter;
 use communication::Communication;
 use operations::Operations;
@@ -170,6 +170,9 @@ pub enum TrainingRunError {
     /// The caller stopped the run.
     #[error("the simulation was stopped before it finished")]
     Stopped,
+    /// The run takes longer than the caller allows.
+    #[error("the run would end too late")]
+    TooLate,
 }
 
 /// The inputs of a training run.
@@ -230,11 +233,27 @@ impl TrainingRun<'_> {
     /// # Errors
     /// As [`TrainingRun::run`], and when it was stopped.
     pub fn run_until(&self, stop: &AtomicBool) -> Result<TrainingOutcome, TrainingRunError> {
+        self.run_before(Time::MAX, stop)
+    }
+
+    /// As [`TrainingRun::run_until`], but ends as soon as the run certainly takes longer than
+    /// `latest`: at that time, or when an NPU has more computation left.
+    ///
+    /// # Errors
+    /// As [`TrainingRun::run_until`], and when the run takes longer than `latest`.
+    pub fn run_before(
+        &self,
+        latest: Time,
+        stop: &AtomicBool,
+    ) -> Result<TrainingOutcome, TrainingRunError> {
         let mut state = State::new(self)?;
         state.start();
         while state.step() {
             if stop.load(Ordering::Relaxed) {
                 return Err(TrainingRunError::Stopped);
+            }
+            if state.now.max(state.earliest_end) > latest {
+                return Err(TrainingRunError::TooLate);
             }
         }
         state.finish()
@@ -264,6 +283,8 @@ struct State<'a> {
     requests: Vec<Request>,
     done: Vec<(u32, usize)>,
     now: Time,
+    /// A lower bound of the end: when an NPU has executed its remaining tasks sequentially.
+    earliest_end: Time,
 }
 
 impl<'a> State<'a> {
@@ -295,6 +316,7 @@ impl<'a> State<'a> {
             requests: Vec::new(),
             done: Vec::new(),
             now: Time::ZERO,
+            earliest_end: Time::ZERO,
         })
     }
 
@@ -386,6 +408,7 @@ impl<'a> State<'a> {
         for request in requests.drain(..) {
             match request {
                 Request::Run(end, task) => {
+                    self.note_rest(npu, task);
                     let memory = self.fabric.memory_use(id, self.now);
                     let earliest = self.arbiter.as_mut().and_then(|arbiter| {
                         arbiter.start(npu, named(self.run, id, task), memory, self.now)
@@ -405,6 +428,16 @@ impl<'a> State<'a> {
             }
         }
         self.requests = requests;
+    }
+
+    /// An NPU that starts a task of the main lane executes the remaining ones from now on. With an
+    /// arbiter, these may take less time than in its program.
+    fn note_rest(&mut self, npu: usize, task: TaskId) {
+        let what = self.run.program_of(npu).tasks()[task.index()].what;
+        let is_main = matches!(what, What::Compute { lane: Lane::Main, .. });
+        if is_main && self.arbiter.is_none() {
+            self.earliest_end = self.earliest_end.max(self.now + self.processors[npu].rest);
+        }
     }
 
     /// A receive counts as communication once both sides have issued the message.
@@ -436,6 +469,7 @@ impl<'a> State<'a> {
         for processor in &mut self.processors {
             processor.account(self.now);
         }
+        debug_assert!(self.earliest_end <= self.now, "the bound of the end is too late");
         debug_assert!(self.fabric.is_at_rest(), "resources have not been released");
         Ok(record::outcome(self.run, self.fabric, self.processors, self.computing, self.now))
     }

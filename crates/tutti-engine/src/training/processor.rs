@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::workload::{Lane, Program, TaskId, What};
+use crate::workload::{Lane, Program, Task, TaskId, What};
 use tutti_units::Time;
 
 /// The breakdown of an NPU's time; the four parts sum to the time of the run.
@@ -58,6 +58,14 @@ pub struct TaskSpan {
     pub end: Time,
 }
 
+/// The time of a task on the main lane.
+fn main_time(task: &Task) -> Time {
+    match task.what {
+        What::Compute { time, lane: Lane::Main } => time,
+        _ => Time::ZERO,
+    }
+}
+
 /// A lane: its running task and its ready tasks, lowest first.
 #[derive(Clone, Debug, Default)]
 struct LaneState {
@@ -74,6 +82,8 @@ pub(super) struct Processor {
     since: Time,
     pub(super) breakdown: Breakdown,
     pub(super) left: usize,
+    /// The time of the tasks of the main lane that have not ended.
+    pub(super) rest: Time,
     pub(super) spans: Vec<TaskSpan>,
     /// When each task started; empty if spans are not recorded.
     started: Vec<Time>,
@@ -91,6 +101,7 @@ impl Processor {
             since: Time::ZERO,
             breakdown: Breakdown::default(),
             left: tasks,
+            rest: program.tasks().iter().map(main_time).sum(),
             spans: Vec::with_capacity(if records { tasks } else { 0 }),
             started: vec![Time::ZERO; if records { tasks } else { 0 }],
             iterations: vec![Time::ZERO; program.iterations() as usize],
@@ -121,6 +132,7 @@ impl Processor {
             What::Collective(_) | What::Send(_) | What::Recv(_) => self.communicating -= 1,
         }
         self.left -= 1;
+        self.rest = self.rest - main_time(&program.tasks()[task.index()]);
         if let Some(&start) = self.started.get(task.index()) {
             self.spans.push(TaskSpan { task, start, end: now });
         }

@@ -126,6 +126,32 @@ fn any_fsm_processes_all_to_alls() {
     assert!(any.1 < last.1, "{any:?} {last:?}");
 }
 
+/// A run that may end at its end is complete, one that may not ends early: with computation left,
+/// before its last event.
+#[test]
+fn runs_end_early_once_they_take_too_long() {
+    let layer = Layer {
+        name: "one".to_owned(),
+        forward: Time::from_ps(5_000_000),
+        after_forward: vec![Transfer::new(Collective::AllReduce, Bytes(1 << 20))],
+        weight_gradient: Time::from_ps(3_000_000),
+        ..Layer::default()
+    };
+    let plan = TrainingLoop { layers: vec![layer; 3], ..TrainingLoop::default() };
+    let program = plan.program().unwrap();
+    let fabric = fabric(torus([2, 2, 2]), ideal(), Population::One);
+    let complete = run(&fabric, &program);
+    let programs = std::slice::from_ref(&program);
+    let of =
+        TrainingRun { programs, of: &[], unreserved: &[], fabric: &fabric, window: Time::ZERO };
+    let never = AtomicBool::new(false);
+    let before = |ps| of.run_before(Time::from_ps(ps), &never).map(|outcome| outcome.end);
+    assert_eq!(before(complete.end.ps()), Ok(complete.end));
+    for latest in [complete.end.ps() - 1, complete.end.ps() / 2, 0] {
+        assert_eq!(before(latest), Err(TrainingRunError::TooLate));
+    }
+}
+
 /// A program of one collective.
 fn alone(collective: Collective, bytes: u64) -> Program {
     let layer = Layer {

@@ -23,15 +23,33 @@ use tutti_units::ids::RankId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     sum: u64,
-    tree: u64,
-    sequence: u64,
+    pub(super) tree: u64,
+    pub(super) sequence: u64,
     more_sum: u32,
     count: u32,
 }
 
+impl Value {
+    /// Returns what represents the multiset of contributions.
+    pub(super) fn summed(&self) -> (u64, u32, u32) {
+        (self.sum, self.more_sum, self.count)
+    }
+
+    /// Returns the value with the multiset of both.
+    #[inline]
+    fn with(&self, more: &Value) -> Value {
+        Value {
+            sum: self.sum.wrapping_add(more.sum),
+            more_sum: self.more_sum.wrapping_add(more.more_sum),
+            count: self.count.saturating_add(more.count),
+            ..*self
+        }
+    }
+}
+
 /// The expected value of a chunk, and the observed values.
 struct Expected {
-    /// The sequential sum in rank order.
+    /// The sequential sum in rank order; its multiset only, once no class depends on the order.
     value: Value,
     /// A value that was found correct.
     right: u32,
@@ -60,11 +78,9 @@ impl Adder {
         };
         let sequence = modular(a.sequence, shift) + b.sequence;
         Value {
-            sum: a.sum.wrapping_add(b.sum),
-            more_sum: a.more_sum.wrapping_add(b.more_sum),
-            count: a.count.saturating_add(b.count),
             tree: pair(a.tree, b.tree),
             sequence: if sequence >= PRIME { sequence - PRIME } else { sequence },
+            ..a.with(b)
         }
     }
 }
@@ -131,10 +147,12 @@ impl Algebra for Fingerprints {
         self.first = chunks.start;
         let leaf = |origin: u32, chunk: u32| leaf(origin * self.chunks + chunk);
         let mut values: Vec<Value> = chunks.clone().map(|chunk| leaf(0, chunk)).collect();
+        let is_ordered = self.class.sequential || self.class.rank_order;
         // Rank by rank, because the additions of a chunk wait for each other.
         for origin in 1..self.ranks {
             for (chunk, value) in chunks.clone().zip(&mut values) {
-                *value = self.folds.add(value, &leaf(origin, chunk));
+                let next = leaf(origin, chunk);
+                *value = if is_ordered { self.folds.add(value, &next) } else { value.with(&next) };
             }
         }
         let expected = |value| Expected { value, right: COMPUTED - 1, first: None };
@@ -149,8 +167,7 @@ impl Algebra for Fingerprints {
             return Ok(());
         }
         let (found, sequential) = (self.folds.value(id), self.expected[index].value);
-        let summed = |value: &Value| (value.sum, value.more_sum, value.count);
-        if summed(&found) != summed(&sequential) {
+        if found.summed() != sequential.summed() {
             return Err(self.explain(rank, chunk, &found, &sequential));
         }
         let expected = &mut self.expected[index];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from tutti.training.plan.timing import StepTiming
     from tutti.training.results import TrainingResult
-    from tutti.training.search import AlgorithmSearch, SearchedCollective, Trial
+    from tutti.training.search import AlgorithmSearch, Trial
+    from tutti.training.searched import SearchedCollective
 
 _CAPTION = (
     "default: change of the step time from the algorithms of the file, the platform's library, or "
@@ -103,11 +105,12 @@ TRIALS: tuple[Column[TrialOf], ...] = (
     Column("ranks", lambda row: row.trial.collective.ranks, count, key="ranks"),
     Column("algorithm", lambda row: row.trial.algorithm, key="algorithm"),
     Column("time", lambda row: row.trial.time_ps, format_time, key="time_ps"),
+    Column("more than", lambda row: row.trial.more_than_ps, format_time, key="more_than_ps"),
     Column("refused", lambda row: row.trial.refused or None, key="refused"),
     Column("not run", lambda row: _reason(row.trial), key="not_run"),
     Column("chosen", _is_chosen, flag, key="is_chosen"),
 )
-"""The quantities of a trial: the time of the step, or why it was refused or not run."""
+"""The quantities of a trial: the time of the step or that it exceeds, or why it did not run."""
 
 
 def search_view(
@@ -208,14 +211,30 @@ def refusals(searches: Sequence[AlgorithmSearch]) -> list[str]:
 
 
 def left_out(searches: Sequence[AlgorithmSearch]) -> list[str]:
-    """Returns a line per collective with the algorithms that did not run, and the least bound."""
-    trials: dict[str, list[Trial]] = {}
-    for search in searches:
-        for trial in search.trials:
-            if trial.pruned:
-                trials.setdefault(trial.collective.key, []).append(trial)
+    """Returns the algorithms that did not run with the least bound, and those that ended early.
+
+    A line per collective each.
+    """
+    every = [trial for search in searches for trial in search.trials]
+    pruned, late = defaultdict(list), defaultdict(list)
+    for trial in every:
+        if trial.pruned:
+            pruned[trial.collective.key].append(trial)
+        elif trial.more_than_ps is not None:
+            late[trial.collective.key].append(trial)
     return [
-        f"for {key}, {', '.join(dict.fromkeys(one.algorithm for one in each))}: "
-        f"{_reason(min(each, key=lambda one: one.pruned or ()))}, or more"
-        for key, each in trials.items()
+        *(
+            f"for {key}, {_names(each)}: {_reason(min(each, key=lambda one: one.pruned or ()))}, "
+            "or more"
+            for key, each in pruned.items()
+        ),
+        *(
+            f"for {key}, {_names(each)}: ended at "
+            f"{format_time(min(one.more_than_ps or 0 for one in each))}, the best so far, or later"
+            for key, each in late.items()
+        ),
     ]
+
+
+def _names(trials: Sequence[Trial]) -> str:
+    return ", ".join(dict.fromkeys(one.algorithm for one in trials))
