@@ -1,4 +1,4 @@
-"""Windows of few packets: loads below capacity are stable, and what they cannot decide is stated."""
+"""Windows of few packets: low loads are stable, and undecided loads state how long to measure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_low_loads_are_stable_or_empty_and_never_saturated(cycles: int) -> None:
             run = smart.run(TURNS, smart.at_load(traffic, load), plan, threads=1)
             assert run.ending in {"stable", "empty", "undecided"}, (kind, share)
             assert (run.ending == "undecided") == bool(run.too_short) == bool(run.long_enough)
-            assert run.ending != "undecided" or cycles <= 30, (kind, share, run.too_short)
+            few = cycles <= 30 or run.loads[0].messages < 10  # of all seeds
+            assert run.ending != "undecided" or few, (kind, share, run.too_short)
         flits = noc.MeasurementPlan(warmup=500, measure=max(cycles, 20), drain=1000, sample=0)
         assert noc.run(ROUTERS, noc.Traffic(rate=share), flits).ending in {"stable", "empty"}
 

@@ -207,9 +207,17 @@ class Search(Generic[LoadedRun]):
         self.runs.update(zip(new, self._measure(new), strict=True))
 
     def bracket(self, criterion: Callable[[LoadedRun], bool]) -> tuple[float, float | None]:
-        """Returns the largest load below every failing load, and the smallest failing load."""
-        failing = min((load for load, run in self.runs.items() if not criterion(run)), default=None)
+        """Returns the largest load below every failing load, and the smallest failing load.
+
+        An undecided run below a passing one had too few packets, and does not fail.
+        """
         passing = [load for load, run in self.runs.items() if criterion(run)]
+        highest = max(passing, default=0.0)
+        failing = min(
+            (load for load, run in self.runs.items()
+             if not criterion(run) and not (run.ending == "undecided" and load < highest)),
+            default=None,
+        )  # fmt: skip
         low = max((load for load in passing if failing is None or load < failing), default=0.0)
         return low, failing
 

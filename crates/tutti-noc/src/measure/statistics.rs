@@ -142,7 +142,7 @@ pub(crate) fn real(count: u64) -> f64 {
     clippy::cast_sign_loss,
     reason = "callers have counts far below 2^53"
 )]
-pub(crate) fn whole(count: f64) -> u64 {
+pub(crate) fn rounded_up(count: f64) -> u64 {
     libm::ceil(count) as u64
 }
 

@@ -1,7 +1,7 @@
 //! Counts of a load in the measurement window, for every engine.
 
 use super::phases::Phases;
-use super::statistics::{BatchSums, Histogram, real, whole};
+use super::statistics::{BatchSums, Histogram, real, rounded_up};
 
 /// Messages of a load that were created in the window, and the parts that arrived in it: flits of
 /// packets, deliveries of multicasts, responses of reductions.
@@ -153,7 +153,7 @@ impl Offer {
         let tolerated = real(self.tolerated_percent) / 100.0;
         let steady = DEVIATIONS * libm::sqrt(queued) / tolerated;
         let growing = 2.0 * DEVIATIONS * DEVIATIONS / tolerated;
-        let longer = whole(steady.max(growing) / real(messages)).max(2);
+        let longer = rounded_up(steady.max(growing) / real(messages)).max(2);
         Acceptance::Undecided { longer }
     }
 }

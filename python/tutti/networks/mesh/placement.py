@@ -80,7 +80,8 @@ def placed(
     search = Search(measure, (), most=most, tolerance=width, divisions=2)
     lowest = ZERO_LOAD * most
     search.add([lowest])
-    for share in _STARTS if accepts(search.runs[lowest]) else ():
+    is_low = accepts(search.runs[lowest]) or search.runs[lowest].ending == "undecided"
+    for share in _STARTS if is_low else ():
         load = min(share * best, most)
         search.add([load])
         if not accepts(search.runs[load]):

@@ -298,7 +298,9 @@ fn short_windows_never_call_a_low_load_saturated() {
                     let found = of(&kind, share * ideal, cycles, seed);
                     let decided = found.ending == Ending::Stable;
                     assert!(decided || found.ending == Ending::Undecided, "{:?}", found.ending);
-                    assert!(decided || cycles <= 30, "{kind:?} {share} {cycles} {seed}");
+                    // One message in flight of one or two decides nothing.
+                    let few = found.loads[0].messages < 4 || cycles <= 30;
+                    assert!(decided || few, "{kind:?} {share} {cycles} {seed}");
                     assert_eq!(decided, found.long_enough.is_none());
                 }
             }
