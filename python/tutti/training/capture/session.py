@@ -72,10 +72,10 @@ def recording(
     captured.recorder = Recorder(script, captured.modules, devices, value)
     mailbox = mailbox or Mailbox()
     mailbox.start(rank)
-    replaced = replacements(rank, script, mailbox, followed)
-    if followed is not None:
-        replaced.append(followed.variables(_numbers(world_size, node)))
     with contextlib.ExitStack() as stack:
+        replaced = replacements(rank, script, mailbox, stack, followed)
+        if followed is not None:
+            replaced.append(followed.variables(_numbers(world_size, node)))
         stack.enter_context(warnings.catch_warnings())
         # Modules that are copied ask whether their parameters have data.
         warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
@@ -182,9 +182,17 @@ def _around_steps(devices: Devices) -> list[tuple[Any, str, Any]]:
         (torch, "save", _nothing),
         # The allocator requests it; the core refuses streams that are only named.
         (torch.Tensor, "record_stream", _nothing),
+        # It samples again while a value is out of range: from PyTorch 2.13 on, of a tensor.
+        (torch.nn.init, "_no_grad_trunc_normal_", _truncated),
         # It logs tracebacks of errors that are raised, too.
         (logging.getLogger("torch._subclasses.fake_tensor"), "disabled", True),
     ]
+
+
+def _truncated(tensor: Any, mean: float, std: float, *_: object, **__: object) -> Any:  # noqa: ANN401
+    """Fills a tensor, without values that would be out of range."""
+    with torch.no_grad():
+        return tensor.normal_(mean, std)
 
 
 def _nothing(*_: object, **__: object) -> None:
