@@ -294,3 +294,22 @@ def test_stages_ask_each_other_for_their_shapes(tmp_path: Path) -> None:
     for role in step.roles:
         assert [to.collective for _, to in role.exchanges].count("send") == 8
         assert role.flops() in {3 * 2 * 2 * 16 * 64 * 64, 5 * 2 * 16 * 64 * 64}
+
+
+def test_gradients_are_clipped_on_lists_and_sharded_weights_drawn() -> None:
+    """PyTorch calls operators on lists on a GPU, and draws each shard from the seed of all."""
+    with tutti.capture(world_size=8) as capturing:
+        dist.init_process_group("nccl")
+        model = torch.nn.Linear(64, 64, bias=False, device="cuda")
+        fsdp.fully_shard(model)
+        torch.nn.init.normal_(model.weight)
+        model(torch.zeros(8, 64, device="cuda")).sum().backward()
+        weights = [torch.zeros(64, 64, device="cuda", requires_grad=True) for _ in range(2)]
+        for one in weights:
+            one.grad = torch.zeros_like(one)
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
+    (role,) = capturing.result.roles
+    names = [one.name.removeprefix("aten.").partition(".")[0] for one in role.operators]
+    assert names.count("_foreach_norm") == names.count("_foreach_mul_") == 2
+    assert [to.collective for _, to in role.exchanges].count("broadcast") == 0

@@ -182,17 +182,9 @@ def _around_steps(devices: Devices) -> list[tuple[Any, str, Any]]:
         (torch, "save", _nothing),
         # The allocator requests it; the core refuses streams that are only named.
         (torch.Tensor, "record_stream", _nothing),
-        # It samples again while a value is out of range: from PyTorch 2.13 on, of a tensor.
-        (torch.nn.init, "_no_grad_trunc_normal_", _truncated),
         # It logs tracebacks of errors that are raised, too.
         (logging.getLogger("torch._subclasses.fake_tensor"), "disabled", True),
     ]
-
-
-def _truncated(tensor: Any, mean: float, std: float, *_: object, **__: object) -> Any:  # noqa: ANN401
-    """Fills a tensor, without values that would be out of range."""
-    with torch.no_grad():
-        return tensor.normal_(mean, std)
 
 
 def _nothing(*_: object, **__: object) -> None:

@@ -53,11 +53,11 @@ def _strided(tensor: Any) -> int:  # noqa: ANN401
 
 
 def again(name: str, named: Mapping[str, Any]) -> int:
-    """Returns the bytes that the kernels of an operator of :data:`AGAIN` move besides.
+    """Returns the bytes that the kernels of an operator of :data:`AGAIN` move in addition.
 
     - Softmax reads a row three times (`cunn_SoftMaxForward`), and its gradient the gradient twice
       (`cunn_SoftMaxBackward`): from memory if the rows exceed the L2 cache.
-    - The gradient of a softmax multiplies the gradient and the result in a kernel of its own
+    - The gradient of a softmax multiplies the gradient and the result in a kernel before
       (`softmax_backward_cuda_out`).
     - Norms read both operands in a second kernel for the gradients of their weights
       (`GammaBetaBackward`).

@@ -1,8 +1,8 @@
 r"""Loops in which each rank has its turn: `for each in range(world): if rank == each: ...`.
 
-Compared one by one, each rank would be a branch of its own. If nothing but the number differs
-between iterations, all ranks whose number comes as often take the same branches: they do the same
-in their turn, in which the loop's number is followed like the rank.
+Compared one by one, each rank would be a separate branch. If only the number differs between
+iterations, all ranks whose number comes as often take the same branches: they do the same in their
+turn, in which the loop's number is followed like the rank.
 
 Examples:
     >>> loop = ast.parse("for each in range(8):\n if rank == each: print(each)").body[0]
