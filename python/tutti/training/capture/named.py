@@ -214,6 +214,9 @@ def _of_dtensor() -> list[tuple[Any, str, Any]]:
         (DTensor, "is_cuda", property(_is_cuda)),
         # It compares states of ranks, which are equal, and computes offsets from their values.
         (tracker, "_get_device_state", lambda *_: torch.zeros(16, dtype=torch.uint8, device="cpu")),
+        # PyTorch up to 2.8 keeps them, without data after a broadcast.
+        (tracker, "get_offset", lambda *_: 0),
+        (tracker, "set_offset", _nothing),
     ]
 
 
