@@ -235,7 +235,10 @@ def test_objects_generators_and_checkpoints(
     step = capture_script(script, [], 8)
     assert [role.remarks for role in step.roles] == [()]
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+    # Rank 0 runs until it has sent its objects, although only rank 3 is captured.
     script.write_text(OBJECTS.replace("if rank == 0 else None, src=0)", "if not rank else None)"))
+    assert [role.rank for role in capture_script(script, [], 8, ranks=[3]).roles] == [3]
+    script.write_text(OBJECTS.replace("list(range(world)) if rank == 0 else None", "None"))
     with pytest.raises(CaptureError, match="line 10: `scatter_object_list` waits") as error:
         capture_script(script, [], 8, ranks=[3])
     assert error.value.kind == "peer"
@@ -259,3 +262,53 @@ def test_errors_of_stages_are_their_causes() -> None:
     refusal = refusal_of(wrapped, "train.py")
     assert refusal is not None
     assert "RuntimeError: no gradient" in str(refusal)
+
+
+PIPELINE = """
+import sys
+import torch
+import torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage, ScheduleZBVZeroBubble
+dist.init_process_group("nccl")
+rank, device = dist.get_rank(), torch.device("cuda")
+stages = [PipelineStage(torch.nn.Linear(64, 64, device=device), at, 4, device)
+          for at in (rank, 3 - rank)]
+schedule = ScheduleZBVZeroBubble(stages, 4, loss_fn=torch.nn.functional.mse_loss)
+weights = [one for each in stages for one in each.submod.parameters()]
+optimizer = torch.optim.SGD(weights)
+for _ in range(3):
+    batch = torch.zeros(16, 64, device=device)
+    given = {} if rank else {"target": batch}
+    schedule.step(*(() if rank else (batch,)), **given)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def test_stages_ask_each_other_for_their_shapes(tmp_path: Path) -> None:
+    """Both ranks run until they have answered: that of the first stage has the last one, too."""
+    script = tmp_path / "train.py"
+    script.write_text(PIPELINE, encoding="utf-8")
+    step = capture_script(script, [], 2)
+    assert [role.rank for role in step.roles] == [0, 1]
+    for role in step.roles:
+        assert [to.collective for _, to in role.exchanges].count("send") == 8
+        assert role.flops() in {3 * 2 * 2 * 16 * 64 * 64, 5 * 2 * 16 * 64 * 64}
+
+
+def test_gradients_are_clipped_on_lists_and_sharded_weights_drawn() -> None:
+    """PyTorch calls operators on lists on a GPU, and draws each shard from the seed of all."""
+    with tutti.capture(world_size=8) as capturing:
+        dist.init_process_group("nccl")
+        model = torch.nn.Linear(64, 64, bias=False, device="cuda")
+        fsdp.fully_shard(model)
+        torch.nn.init.normal_(model.weight)
+        model(torch.zeros(8, 64, device="cuda")).sum().backward()
+        weights = [torch.zeros(64, 64, device="cuda", requires_grad=True) for _ in range(2)]
+        for one in weights:
+            one.grad = torch.zeros_like(one)
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
+    (role,) = capturing.result.roles
+    names = [one.name.removeprefix("aten.").partition(".")[0] for one in role.operators]
+    assert names.count("_foreach_norm") == names.count("_foreach_mul_") == 2

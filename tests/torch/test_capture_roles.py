@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tutti.training.capture import search
 from tutti.training.capture.assignment import Assignment
 from tutti.training.capture.capturing import capture_script
 from tutti.training.capture.files import read_step, write_step
@@ -60,6 +61,9 @@ def test_ranks_of_other_process_groups_are_captured(tmp_path: Path) -> None:
         ("rank * 2 < world or layer(layer(batch))", {0: (), 63: tuple(range(32, 64))}),
         ("int(os.environ['LOCAL_RANK']) in {5} and layer(layer(batch))",
          {0: (), 5: tuple(range(5, 64, 8))}),
+        # Each rank has its turn, in which every fourth one does more.
+        ("for r in range(world):\n        if rank == r: r % 4 and layer(layer(batch))",
+         {0: (), 63: tuple(rank for rank in range(64) if rank % 4)}),
         # Ranks that only log take other branches, and do the same.
         ("rank % 8 == 7 and print('logs')", {0: ()}),
     ],
@@ -78,8 +82,11 @@ def test_ranks_that_take_other_branches_are_captured(
     assert sum(numbers) == sum(map(len, expected.values()))
 
 
-def test_ranks_that_compare_too_much_are_remarked(tmp_path: Path) -> None:
+def test_ranks_that_compare_too_much_are_remarked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rank is a length: each has its own branch. Those that have run do the same."""
+    monkeypatch.setattr(search, "_MOST_OPERATORS", 0)
     (role,) = capture_script(script_of(tmp_path, "", "range(rank)"), [], 64).roles
     (line,) = role.remarks
     assert line.startswith("rank 5 takes other branches of the program than ranks that have run")

@@ -84,6 +84,40 @@ def test_comparisons_divide_the_ranks(text: str, value: object, alike: list[int]
     assert evaluated(text, from_program=False)[0] == value
 
 
+@pytest.mark.parametrize(
+    ("loop", "alike"),
+    [
+        ("for r in range(8):\n if rank == r: out.append(r)\n barrier()", list(range(WORLD))),
+        ("for r in (3, 5):\n if r == rank: print(r)", [3, 5]),
+        ("for r in (3, 5, 6, 5):\n if r == rank: print(r)", [5]),
+        ("for r in range(8):\n if r == rank: out.append([4, 3, 3, 4] [r // 2])", [4, 5]),
+        ("for r in range(2):\n group = new_group([r])\n if rank // 4 == r: out.append(group)",
+         list(range(WORLD))),
+        # Iterations differ in more than the number, or the turns of later ranks are unknown.
+        ("for r in range(8):\n if rank == r: break", [5]),
+        ("for r, n in enumerate('aabbccdd'):\n if rank == r: out.append(n)", [5]),
+        ("m = iter('aabbccdd')\nfor r in range(8):\n n = next(m)\n if rank == r: out.append(n)",
+         [5]),
+        ("for r in range(8):\n if rank == r: print(r)\n else: out.append(r)", [5]),
+        ("for r in range(8):\n if rank == r: rank += 0", [5]),
+        ("for r in map(float, range(8)):\n if rank == r: print(r)", [5]),
+        ("for r in '567':\n if text == r: print(r)", [5]),
+        ("for r in '67':\n if text == r: print(r)", [5]),
+    ],
+)  # fmt: skip
+def test_ranks_take_turns_in_a_loop(loop: str, alike: list[int]) -> None:
+    """They are alike if only the loop's number differs in their turn."""
+    ranks, out = followed(), list[object]()
+    values, plain = np.arange(WORLD), list[object]()
+    names = {"barrier": list, "new_group": list, "print": repr}
+    exec(loop, {**names, "out": plain, "rank": RANK, "text": "5"})
+    numbers = {"rank": Number.of(ranks, values), "text": Text.of(ranks, "5", values)}
+    exec(rewritten(loop.encode(), "train.py"), {**NAMES, **names, **numbers, "out": out})
+    ranks.end([])
+    assert np.flatnonzero(ranks.alike).tolist() == alike
+    assert out == plain
+
+
 def test_other_code_divides_nothing() -> None:
     assert evaluated("rank == 5 or {rank: 1}", from_program=False) == (True, list(range(WORLD)))
     rank = followed().number(range(WORLD))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pytest
 
+from tutti.training.capture import search
 from tutti.training.capture.assignment import Totals, check_messages
 from tutti.training.capture.record import Exchange, Group, Operator, Role
 from tutti.training.capture.search import Search, patterns
@@ -35,8 +38,10 @@ def role_of(rank: int, *operators: Operator) -> Role:
 class Program:
     """A program whose ranks compute what a function of them returns, and reduce in their row."""
 
-    def __init__(self, flops: Callable[[int], int], fails: tuple[int, ...] = ()) -> None:
-        self.flops, self.fails = flops, fails
+    def __init__(
+        self, flops: Callable[[int], int], fails: tuple[int, ...] = (), *, branches: bool = False
+    ) -> None:
+        self.flops, self.fails, self.branches = flops, fails, branches
         self.first: list[int] = []
 
     def __call__(self, rank: int, *, only_first: bool) -> tuple[Role, Totals]:
@@ -45,7 +50,8 @@ class Program:
         if rank in self.fails:
             raise CaptureError("train.py, line 3: no file", kind="program")
         role = role_of(rank, computed(self.flops(rank)), exchanged("all_reduce", 64))
-        return role, Totals.of(rank, role.operators, role.groups)
+        alike = np.arange(WORLD) == rank if self.branches else None
+        return role, replace(Totals.of(rank, role.operators, role.groups), alike=alike)
 
     def search(self) -> tuple[Role, ...]:
         return Search(WORLD, self, lambda: ROWS).every()
@@ -64,6 +70,19 @@ def test_ranks_are_divided_by_the_digits_that_matter() -> None:
     program = Program(lambda rank: 1000 * (1 + rank // 8))
     assert [role.rank for role in program.search()] == [0, 4, 8, 12]
     assert program.first == [15, 3, 12]
+
+
+def test_branches_that_do_the_same_have_one_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank takes other branches; three of four kinds of ranks do the same."""
+    program = Program(lambda rank: 1000 + 500 * (rank % 4 == 1), branches=True)
+    roles = program.search()
+    assert {role.rank: role.ranks for role in roles} == {0: (), 1: (1, 5, 9, 13)}
+    assert sorted(program.first) == list(range(1, WORLD))
+    assert not any(role.remarks for role in roles)
+    monkeypatch.setattr(search, "_MOST_OPERATORS", 600)
+    program = Program(lambda _: 1000, branches=True)
+    (line,) = program.search()[0].remarks
+    assert "priced as rank 0: 6 such ranks do the same" in line
 
 
 def test_a_last_rank_that_fails_is_remarked() -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from tutti.training.capture.assignment import Totals
-    from tutti.training.capture.objects import Mailbox
+    from tutti.training.capture.objects import Awaited, Mailbox
     from tutti.training.capture.record import Role
 
 __all__ = ["Capturing", "capture", "capture_script"]
@@ -182,7 +182,48 @@ class _Program:
     compiled: bool = False
 
     def __call__(self, rank: int, *, only_first: bool) -> tuple[Role, Totals]:
-        """Returns the role of a rank, and the totals of its first step."""
+        """Returns the role of a rank, and the totals of its first step.
+
+        If it waits for objects of ranks that have not run, those run until they have sent them:
+        stages of a pipeline ask the stage before for its shapes.
+        """
+        while True:
+            try:
+                return self._run(rank, only_first=only_first)
+            except CaptureError as error:
+                if error.kind != "peer" or not self._is_sent(rank):
+                    raise
+
+    def _is_sent(self, rank: int) -> bool:
+        """Runs ranks until one has sent the objects for which a rank waits.
+
+        Returns whether one has: ranks may wait for each other.
+        """
+        mailbox, goal = self.mailbox, self.mailbox.awaited
+        waiting: dict[int, Awaited] = {}
+        while goal is not None and not mailbox.has(goal):
+            known = [other for other, one in waiting.items() if mailbox.has(one)]
+            sources = [one.source for one in (goal, *waiting.values())]
+            known += [source for source in sources if source not in {rank, *waiting}]
+            if not known:
+                return False
+            mailbox.requested = (goal, *waiting.values())
+            waiting.pop(known[0], None)
+            try:
+                self._run(known[0], only_first=True)
+            except CaptureError as error:
+                if error.kind == "peer" and mailbox.awaited is not None:
+                    waiting[known[0]] = mailbox.awaited
+                elif not any(map(mailbox.has, mailbox.requested)):
+                    raise
+            else:
+                return mailbox.has(goal)
+            finally:
+                mailbox.requested = ()
+        return goal is not None
+
+    def _run(self, rank: int, *, only_first: bool) -> tuple[Role, Totals]:
+        """Runs the program as a rank: see :meth:`__call__`."""
         from tutti.training.capture.followed import NAMES, Followed
         from tutti.training.capture.refusals import is_users
         from tutti.training.capture.session import recording

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
@@ -15,6 +17,7 @@ from tutti.training.capture.objects import Objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextlib import ExitStack
 
     from tutti.training.capture.followed import Followed
     from tutti.training.capture.objects import Mailbox
@@ -25,7 +28,11 @@ _Target = tuple[Any, str, Any]
 
 
 def replacements(
-    rank: int, script: str, mailbox: Mailbox, followed: Followed | None = None
+    rank: int,
+    script: str,
+    mailbox: Mailbox,
+    stack: ExitStack,
+    followed: Followed | None = None,
 ) -> list[_Target]:
     """Returns what replaces names of `torch.distributed`, as (module, name, value).
 
@@ -33,6 +40,7 @@ def replacements(
         rank: The rank.
         script: The file of the program, for errors.
         mailbox: Objects and process groups of ranks that were captured before.
+        stack: Undoes what the start of the job replaces.
         followed: Notes which ranks take the same branches of the program.
     """
     new_group = dist.new_group
@@ -43,7 +51,7 @@ def replacements(
         return new_group(ranks, backend="fake", **named)
 
     names: dict[str, Callable[..., object]] = {
-        "init_process_group": _starting(),
+        "init_process_group": _starting(stack),
         "new_group": create,
         "_new_group_with_tag": _noted(mailbox),
         **Objects(rank, script, mailbox).replacements(),
@@ -63,7 +71,7 @@ def replacements(
     return [*found, *((module, compare, _nothing) for module in _comparing())]
 
 
-def _starting() -> Callable[..., object]:
+def _starting(stack: ExitStack) -> Callable[..., object]:
     """Returns what creates the process group of all ranks."""
     init = dist.init_process_group
 
@@ -72,6 +80,8 @@ def _starting() -> Callable[..., object]:
             # A module of the program may have got this function when another rank ran.
             rank, world = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
             init("fake", rank=rank, world_size=world, store=FakeStore())
+            for target, name, value in _of_pipelines():
+                stack.enter_context(patch.object(target, name, value))
 
     return start
 
@@ -116,6 +126,29 @@ def _of_checkpoints() -> list[_Target]:
         for name, value in {**names, "async_save": _written_later}.items()
         for module in modules
     ]
+
+
+def _of_pipelines() -> list[_Target]:
+    """Returns what replaces names of `torch.distributed.pipelining`.
+
+    PyTorch refuses stages without shapes on a fake process group, since no stage would answer. Its
+    import takes half a second, and is left to the program.
+    """
+    schedules: Any = sys.modules.get("torch.distributed.pipelining.schedules")
+    name = "_initialize_pipeline_distributed_state"
+    schedule = getattr(schedules, "_PipelineSchedule", None)
+    initialize: Any = getattr(schedule, name, None)  # PyTorch up to 2.9 has none
+
+    def initialized(self: object, stages: list[Any], *args: Any, **more: Any) -> None:  # noqa: ANN401
+        try:
+            initialize(self, stages, *args, **more)
+        except RuntimeError as error:
+            if "fake process group" not in str(error):
+                raise
+            for one in stages:
+                one._inference_mode = schedules.InferenceMode.DYNAMIC
+
+    return [(schedule, name, initialized)] if initialize else []
 
 
 def _written_later(*_: object, **__: object) -> Any:  # noqa: ANN401

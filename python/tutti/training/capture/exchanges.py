@@ -164,6 +164,9 @@ def issued_by(
     splits = [arguments.get(f"{side}_split_sizes") or () for side in ("input", "output")]
     number = groups.number(group)
     shift = all(each and sum(map(bool, each)) == 1 for each in splits)
+    if peer is not None and int(peer) == group.rank():
+        # Stages of one rank, up to PyTorch 2.9: a copy that is short next to their computation.
+        return None
     if peer is not None:
         # The peer is an index in the group.
         peer = sorted(dist.get_process_group_ranks(group))[int(peer)]

@@ -19,6 +19,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,7 @@ class Followed:
         self._is_users = is_users
         self._files: dict[str, bool] = {}
         self._tests: dict[tuple[object, ...], list[tuple[frozenset[int], Any]]] = {}
+        self._turns: dict[Turns, tuple[Counter[int], Any]] = {}
 
     def number(self, values: Sequence[int]) -> Number:
         """Returns a number of this rank, by its values on all ranks."""
@@ -84,11 +86,22 @@ class Followed:
         """
         self._tests.setdefault(place, []).append((members, values))
 
-    def end(self, groups: Iterable[Sequence[int]]) -> None:
-        """Divides the ranks by tests for membership, when the program has ended.
+    def turn(self, turns: Turns, each: int, values: Any) -> None:  # noqa: ANN401
+        """Notes that the turn of a number comes in a loop.
 
-        In a loop, a program tests which process group has its rank. Those of the same shape are
-        interchangeable: the branch is whether one of them has the rank.
+        Args:
+            turns: The loop.
+            each: The number.
+            values: The number of each rank with which the program compares it.
+        """
+        self._turns.setdefault(turns, (Counter(), values))[0][each] += 1
+
+    def end(self, groups: Iterable[Sequence[int]]) -> None:
+        """Divides the ranks by tests for membership and turns, when the program has ended.
+
+        Ranks that have their turn as often as this one take its branches. In a loop, a program
+        tests which process group has its rank. Those of the same shape are interchangeable: the
+        branch is whether one of them has the rank.
 
         Args:
             groups: The ranks of the process groups.
@@ -104,6 +117,9 @@ class Followed:
             for union, values in unions.values():
                 self.divide(np.isin(values, list(union)))
         self._tests.clear()
+        for counts, values in self._turns.values():
+            self.divide(np.array([counts[each] for each in values.tolist()]))
+        self._turns.clear()
 
     def variables(self, values: Mapping[str, Sequence[int]]) -> tuple[type, str, Any]:
         """Returns what replaces reading variables of the environment, as (class, name, value).
@@ -200,6 +216,32 @@ class Text(str):
         return int(str(self))
 
 
+class Turns:
+    """The turns of ranks in a loop of the program (:mod:`tutti.training.capture.turns`).
+
+    Attributes:
+        number: The rank's number, in its turn.
+        value: The number of the loop that it equals.
+    """
+
+    def __init__(self) -> None:
+        """Starts before the loop."""
+        self.number: Any = None
+        self.value: Any = None
+
+    def comes(self, number: Any, each: Any) -> bool:  # noqa: ANN401
+        """Returns whether it is the turn of a number."""
+        self.number = self.value = each
+        if type(number) is not Number or type(each) is not int:
+            for one in (number, each):
+                if isinstance(one, Number | Text):
+                    one.followed.divide(one.values)
+            return bool(number == each)
+        number.followed.turn(self, each, number.values)
+        self.number = number
+        return int.__eq__(number, each)
+
+
 def _values_of(other: Any) -> Any:  # noqa: ANN401
     return other.values if type(other) is Number else other
 
@@ -290,5 +332,6 @@ NAMES: dict[str, Callable[..., Any]] = {
     "__tutti_int__": _converted,
     "__tutti_index__": _index,
     "__tutti_in__": _contains,
+    "__tutti_turns__": Turns,
 }
 """The functions that rewritten code calls (:mod:`tutti.training.capture.rewritten`)."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _foreach_utils
 from torch.utils.data import dataloader
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
         return dispatch(cls, func, types, args, kwargs)
 
     functional, name = torch.nn.functional, "scaled_dot_product_attention"
-    truncated = "_no_grad_trunc_normal_"
+    truncated, types = "_no_grad_trunc_normal_", "_foreach_supported_types"
     return [
         (FakeTensor, "__torch_dispatch__", classmethod(dispatched)),
         (FakeTensor, "is_cuda", property(_is_cuda)),
@@ -140,11 +141,29 @@ def replacements(gpu: torch.device) -> list[tuple[Any, str, Any]]:
         (FakeTensor, "__format__", _formatted),
         (fake_tensor, "init_gpu_context", _nothing),
         (torch.Tensor, "pin_memory", _pinned),
+        (torch._C, _GROUPS, _grouped(getattr(torch._C, _GROUPS))),
+        (_foreach_utils, types, [*getattr(_foreach_utils, types, ()), FakeTensor]),
         (dataloader, "_MultiProcessingDataLoaderIter", _loaded_here),
         *_of_dtensor(),
         *_of_moves(gpu),
         *([] if _HAS_GUARD else _of_wrappers()),
     ]
+
+
+_GROUPS = "_group_tensors_by_device_and_dtype"
+
+
+def _grouped(group: Any) -> Any:  # noqa: ANN401
+    """Returns what groups tensors by their named device, not by the one that the core sees.
+
+    Else `clip_grad_norm_` does not call the operators on lists that it calls on a GPU.
+    """
+
+    def grouped(lists: Any, with_indices: bool = False) -> Any:  # noqa: ANN401
+        found = group(lists, with_indices)
+        return {(value[0][0][0].device, key[1]): value for key, value in found.items()}
+
+    return grouped
 
 
 def _drawn(tensor: Any, *_: object, **__: object) -> Any:  # noqa: ANN401
@@ -187,9 +206,17 @@ def _of_dtensor() -> list[tuple[Any, str, Any]]:
         from torch.distributed.tensor import DTensor
     except ImportError:
         return []
+    from torch.distributed.tensor import _random
+
+    tracker = _random.OffsetBasedRNGTracker
     return [
         (DTensor, "device", property(_local_device)),
         (DTensor, "is_cuda", property(_is_cuda)),
+        # It compares states of ranks, which are equal, and computes offsets from their values.
+        (tracker, "_get_device_state", lambda *_: torch.zeros(16, dtype=torch.uint8, device="cpu")),
+        # PyTorch up to 2.8 keeps them, without data after a broadcast.
+        (tracker, "get_offset", lambda *_: 0),
+        (tracker, "set_offset", _nothing),
     ]
 
 

@@ -4,45 +4,78 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch.distributed as dist
 
 from tutti.training.capture.refusals import no_peer, script_line
+from tutti.training.capture.taken import Finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["Mailbox", "Objects"]
+__all__ = ["Awaited", "Mailbox", "Objects"]
+
+
+class Awaited(NamedTuple):
+    """Objects of a rank for which another one waits.
+
+    Attributes:
+        source: The rank that sends them.
+        target: The rank that receives them, or the name of its group.
+        number: How many objects it sends there before.
+    """
+
+    source: int
+    target: Hashable
+    number: int
 
 
 class Mailbox:
-    """What captured ranks leave for those that are captured later.
+    """What ranks that have run leave for those that run later.
 
     Attributes:
         groups: The ranks of the process groups that a captured rank creates.
+        awaited: The objects for which the last rank has waited in vain.
+        requested: The objects whose sender leaves the program after it has sent them.
     """
 
     def __init__(self) -> None:
         """Starts empty."""
         self.groups: dict[tuple[int, ...], None] = {}
-        self._sent: dict[tuple[int, Hashable], list[Any]] = {}
+        self.awaited: Awaited | None = None
+        self.requested: tuple[Awaited, ...] = ()
+        self._sent: dict[tuple[int, Hashable], list[list[Any]]] = {}
         self._read: Counter[tuple[int, Hashable]] = Counter()
 
     def start(self, rank: int) -> None:
         """Starts the capture of a rank, which sends and receives from its start."""
         self._sent = {key: sent for key, sent in self._sent.items() if key[0] != rank}
         self._read.clear()
+        self.awaited = None
 
     def send(self, source: int, target: Hashable, objects: list[Any]) -> None:
-        """Stores objects for a rank, or for the ranks of a group of some name."""
+        """Stores objects for a rank, or for the ranks of a group of some name.
+
+        Raises:
+            Finished: They are requested.
+        """
         self._sent.setdefault((source, target), []).append(list(objects))
+        if any(one.source == source and self.has(one) for one in self.requested):
+            raise Finished
 
     def receive(self, source: int, target: Hashable) -> list[Any] | None:
         """Returns the oldest objects from a rank that are new; None if there are none."""
-        sent, at = self._sent.get((source, target), []), self._read[source, target]
+        awaited = Awaited(source, target, self._read[source, target])
         self._read[source, target] += 1
-        return sent[at] if at < len(sent) else None
+        if self.has(awaited):
+            return list(self._sent[source, target][awaited.number])
+        self.awaited = awaited
+        return None
+
+    def has(self, one: Awaited) -> bool:
+        """Returns whether objects have been sent."""
+        return one.number < len(self._sent.get((one.source, one.target), []))
 
 
 @dataclass

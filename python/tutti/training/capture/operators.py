@@ -11,6 +11,8 @@ from torch.utils.flop_counter import (
     sdpa_flop_count,
 )
 
+from tutti.training.capture.traffic import AGAIN, again, nbytes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -56,7 +58,7 @@ _FUSED_STEPS = frozenset({"_fused_adam_", "_fused_adamw_", "_fused_sgd_", "_fuse
 """Steps of optimizers that only write gradients which they scale back."""
 
 
-_BY_NAME = frozenset({*_UNREAD, *_INTO_ROWS, *_FUSED_STEPS})
+_BY_NAME = frozenset({*_UNREAD, *_INTO_ROWS, *_FUSED_STEPS, *AGAIN})
 
 
 class Cost:
@@ -99,12 +101,6 @@ def _name(func: Any) -> str:  # noqa: ANN401
     return str(func._schema.name.partition("::")[2])
 
 
-def _nbytes(tensor: Any) -> int:  # noqa: ANN401
-    """Returns the bytes of a tensor; those of its storage if an expanded view repeats them."""
-    size = int(tensor.numel()) * int(tensor.element_size())
-    return min(size, int(tensor.untyped_storage().nbytes()))
-
-
 def _moved(
     func: Any,  # noqa: ANN401
     args: Any,  # noqa: ANN401
@@ -132,12 +128,13 @@ def _moved(
     back = _sizes(changed)
     if name in _FUSED_STEPS and named.get("grad_scale") is None:
         back -= _sizes(named["grads"])
-    return _sizes(inputs) - _sizes(unread) + max(written, back)
+    more = again(name, named) if name in AGAIN else 0
+    return _sizes(inputs) - _sizes(unread) + max(written, back) + more
 
 
 def _sizes(tensors: Any) -> int:  # noqa: ANN401
     """Returns the bytes of tensors; an operand that is given twice is read once."""
-    return sum(_nbytes(one) for one in {id(one): one for one in tensors_in(tensors)}.values())
+    return sum(nbytes(one) for one in {id(one): one for one in tensors_in(tensors)}.values())
 
 
 def changed_by(func: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:  # noqa: ANN401
@@ -197,7 +194,7 @@ def _weight(func: Any, args: Any, result: Any, *, backward: bool) -> int:  # noq
     if first is None or first.dim() != 2:
         return 0
     transposed = backward and first.stride(0) == 1 and first.shape[0] > 1
-    return _nbytes(result if transposed else second)
+    return nbytes(result if transposed else second)
 
 
 def cost_of(

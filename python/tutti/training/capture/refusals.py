@@ -89,6 +89,7 @@ def refusal_of(  # noqa: PLR0911 - a case each
     error: BaseException, script: str
 ) -> CaptureError | None:
     """Returns why a program cannot be captured; None for errors of the program itself."""
+    raised = error
     while error.__cause__ is not None and _is_wrapped(error):
         error = error.__cause__
     if "no NVIDIA driver" in str(error) and isinstance(error.__context__, NotImplementedError):
@@ -96,7 +97,9 @@ def refusal_of(  # noqa: PLR0911 - a case each
         error = error.__context__
     if isinstance(error, CaptureError):
         return error
-    place, kind = _line_of(error, script), type(error).__name__
+    # The traceback of a cause may start below the program.
+    lines = (_line_of(one, script) for one in (error, raised))
+    place, kind = next((one for one in lines if one != script), script), type(error).__name__
     text = (str(error).strip().splitlines() or [""])[0]
     if kind in {"DataDependentOutputException", "GuardOnDataDependentSymNode"}:
         return no_values(place)
@@ -159,7 +162,7 @@ def _is_of_torch(error: BaseException) -> bool:
 
 _DATA = ("Cannot access data pointer", "data is not allocated yet",
          ".numpy() is not supported for tensor subclasses")  # fmt: skip
-_MISSING = ("has no fake impl", "no fake impl registered", "There was no fake impl",
+_MISSING = ("has no fake impl", "no fake impl registered", "here was no fake impl",
             "Could not run", "doesn't have a fake", "does not have a fake")  # fmt: skip
 
 

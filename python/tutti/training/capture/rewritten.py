@@ -1,8 +1,9 @@
 """The code of a program, in which `int`, `in` and indices call functions.
 
 `int` loses the values that a number has on other ranks, Python reads an index without a call of the
-number, and a container compares it one by one (:mod:`tutti.training.capture.followed`). Lines and
-names remain. Files of bytecode are neither read nor written.
+number, and a container compares it one by one (:mod:`tutti.training.capture.followed`). So does a
+loop in which each rank has its turn (:mod:`tutti.training.capture.turns`). Lines and names remain.
+Files of bytecode are neither read nor written.
 
 Examples:
     >>> import ast
@@ -14,9 +15,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import itertools
 import sys
 from importlib.machinery import PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from tutti.training.capture.turns import with_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -94,6 +98,14 @@ class _Loader(SourceFileLoader):
 
 
 class _Rewriting(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self._turns = itertools.count()
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        marks = with_turns(node, self._turns)
+        self.generic_visit(node)
+        return [*marks, node]
+
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "int":

@@ -3,7 +3,8 @@
 Rank 0 is captured first, then the ranks with which captured ones exchange messages. Ranks that are
 in other process groups, the last one, and one of those that take other branches of the program then
 run their first step only. If it differs from that of the captured rank whose role they have, they
-are captured: for all ranks that take the same branches, or else the ranks in between, too.
+are captured: for all ranks that take the same branches, or else the ranks in between, too. Ranks of
+several branches whose first steps are equal have one role.
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ MOST_ROLES = 256
 """The most roles that are captured without being named."""
 _MOST_BETWEEN = 16
 """The most ranks that are captured for a difference that no group or message explains."""
-
-
 _MOST_EQUAL = 4
-"""The most ranks whose other branches of the program turn out to do the same."""
+"""Ranks whose other branches of the program turn out to do the same, and whose number has no limit
+before their first steps have :data:`_MOST_OPERATORS`."""
+_MOST_OPERATORS = 20_000
+"""Operators of first steps that are compared, about a millisecond each."""
+_START = 100
+"""Operators that take as long as the start of a program."""
 
 
 class Capture(Protocol):
@@ -62,6 +66,7 @@ class Search:
     groups: Callable[[], Iterable[tuple[int, ...]]]
     roles: dict[int, Role] = field(default_factory=dict)
     _firsts: dict[int, Totals] = field(default_factory=dict)
+    _compared: int = 0
 
     def named(self, ranks: Sequence[int]) -> tuple[Role, ...]:
         """Captures the named ranks only."""
@@ -92,10 +97,12 @@ class Search:
     def _check_branches(self) -> None:
         """Checks ranks that take other branches than those that have run, until none is left."""
         equal = others = 0
+        self._compared = 0
         while (rank := self._unlike()) is not None:
-            if equal == _MOST_EQUAL or others == _MOST_BETWEEN:
+            is_long = equal >= _MOST_EQUAL and self._compared >= _MOST_OPERATORS
+            if is_long or others == _MOST_BETWEEN:
                 like = self._like(rank) or 0
-                text = f"{equal} such ranks do the same" if equal else f"{others} such ranks differ"
+                text = f"{equal} such ranks do the same" if is_long else f"{others} of them differ"
                 self._remark(like, f"rank {rank:,} takes other branches of the program than ranks "
                                    f"that have run, and is priced as rank {like:,}: {text}; name "
                                    "one of each kind with --only-ranks")  # fmt: skip
@@ -146,7 +153,7 @@ class Search:
             self._follow(rank)
             return
         try:
-            first = self.capture(rank, only_first=True)[1]
+            role, first = self.capture(rank, only_first=True)
         except CaptureError as error:
             # Other ranks that take its branches would fail, too: all of its role count as known.
             alike = np.ones(self.world, np.bool_)
@@ -154,19 +161,36 @@ class Search:
             self._remark(like, f"rank {rank:,} is priced as rank {like:,}, since it cannot be "
                                f"captured: {error.problem}")  # fmt: skip
             return
+        self._compared += _START + len(role.operators)
         difference = self._firsts[like].difference(first)
         others = self._branch(first, like) if difference else ()
         if others:
-            self._add(rank)
-            self.roles[rank] = replace(self.roles[rank], ranks=others)
+            self._join(self._same(role, first), others)
         elif difference:
             self._divide(like, self._simplest(rank, first, like), difference)
         self._firsts.setdefault(rank, first)
 
+    def _same(self, role: Role, first: Totals) -> int:
+        """Returns a captured rank of other branches whose first step is equal, or captures this.
+
+        Messages have peers, which differ.
+        """
+        for other, before in self.roles.items():
+            is_comparable = before.ranks and not (before.peers or role.peers)
+            if is_comparable and not self._firsts[other].difference(first):
+                return other
+        self._add(role.rank)
+        return role.rank
+
+    def _join(self, rank: int, others: Sequence[int]) -> None:
+        """Gives ranks the role of a captured one."""
+        role = self.roles[rank]
+        self.roles[rank] = replace(role, ranks=tuple(sorted({*role.ranks, *others})))
+
     def _branch(self, first: Totals, like: int) -> tuple[int, ...]:
         """Returns the ranks at the place of `like` that take the branches of another rank.
 
-        None if `like` is one of them.
+        Empty if `like` is one of them.
         """
         if first.alike is None or first.alike[like]:
             return ()

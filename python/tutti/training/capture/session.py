@@ -72,10 +72,10 @@ def recording(
     captured.recorder = Recorder(script, captured.modules, devices, value)
     mailbox = mailbox or Mailbox()
     mailbox.start(rank)
-    replaced = replacements(rank, script, mailbox, followed)
-    if followed is not None:
-        replaced.append(followed.variables(_numbers(world_size, node)))
     with contextlib.ExitStack() as stack:
+        replaced = replacements(rank, script, mailbox, stack, followed)
+        if followed is not None:
+            replaced.append(followed.variables(_numbers(world_size, node)))
         stack.enter_context(warnings.catch_warnings())
         # Modules that are copied ask whether their parameters have data.
         warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
