@@ -266,6 +266,7 @@ BAD = {
     "    loss.detach().cpu().numpy()": ("values", "line 11"),
     "    layer.weight.nonzero()": ("shapes", "line 11"),
     "    dist.recv_object_list([None], src=1)": ("peer", "line 11"),
+    "    torch.nn.SyncBatchNorm(64).cuda()(layer.weight)": ("no_fake", "line 11: `aten::batch_"),
     "    undefined": ("program", "line 11: NameError"),
     "    raise SystemExit(3)": ("program", "exits with 3"),
 }
