@@ -95,7 +95,8 @@ def test_options_of_routers_with_an_effect() -> None:
 def test_settings_of_meshes_without_effect(given: dict[str, Any], name: str) -> None:
     found = resolve_smart(merged(SMART, {"mesh": given}), source="m")
     assert any(text.startswith(f"mesh.{name} has no effect") for text in found.remarks())
-    plain = replace(found.network, **{name: None})
+    without: dict[str, Any] = {name: None}
+    plain = replace(found.network, **without)
     runs = [
         smart.run(mesh, found.traffic, found.plan, threads=1) for mesh in (found.network, plain)
     ]

@@ -29,7 +29,8 @@ def test_explore_and_sweep_find_one_saturation_in_short_windows(cycles: int) -> 
     explored = placed(TURNS, [CAST], plan)
     swept = smart.saturation(TURNS, CAST, plan)
     width = 0.05 * swept.most
-    assert explored.saturation == pytest.approx(swept.by_throughput, abs=width)
+    if not explored.too_short:
+        assert explored.saturation == pytest.approx(swept.by_throughput, abs=width)
     bound = smart.ideal(TURNS, CAST)
     assert bound is not None
     # Long windows find 0.86 of the ideal load.
@@ -51,7 +52,7 @@ def test_low_loads_are_stable_or_empty_and_never_saturated(cycles: int) -> None:
     for share in (0.02, 0.06, 0.3):
         plan = smart.ReplicationPlan(warmup=500, measure=cycles, drain=1000, seeds=3)
         for kind in ("broadcast", "reduction", "unicast"):
-            traffic = smart.Traffic(kind=kind, rate=0.001)  # type: ignore[arg-type]
+            traffic = smart.Traffic(kind=kind, rate=0.001)
             bound = smart.ideal(TURNS, traffic)
             assert bound is not None
             load = share * bound.load
@@ -76,7 +77,7 @@ def test_a_window_that_is_long_enough_decides() -> None:
     assert smart.run(TURNS, traffic, longer, threads=1).ending == "saturated"
 
 
-def test_the_commands_state_what_a_window_cannot_tell(tmp_path: Path) -> None:
+def test_the_commands_state_what_a_window_cannot_decide(tmp_path: Path) -> None:
     given = ["--mesh", "4x4", "--design", "sfo_greedy_2d", "--traffic", "broadcast",
              "--set", "measure.seeds=2", "--set", "measure.warmup=300"]  # fmt: skip
     short = ["--set", "measure.measure=40", "--no-report", "-o", "out"]

@@ -1,4 +1,4 @@
-"""Keys of a BookSim 2 configuration without effect on its results: always, or beside other keys."""
+"""Keys of a BookSim 2 configuration without effect on its results: always, or with other keys."""
 
 from __future__ import annotations
 
