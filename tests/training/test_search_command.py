@@ -191,7 +191,9 @@ def test_an_interrupted_search_shows_its_results(
     result = RUNNER.invoke(app, words)
     assert result.exit_code == ExitCode.INTERRUPTED
     assert "interrupted" in result.stderr
-    assert pl.read_parquet(tmp_path / "out" / "search.parquet")["time_ps"].count() >= 3
+    trials = pl.read_parquet(tmp_path / "out" / "search.parquet")
+    # Trials that are slower than the default end early.
+    assert trials["time_ps"].count() + trials["more_than_ps"].count() >= 3
 
 
 def test_names_of_groups_select_algorithms(file: Path) -> None:

@@ -497,6 +497,7 @@ def test_terminal_and_notebook_have_the_same_facts(name: str) -> None:
     for table in view.tables:
         for row in table.rows:
             for column in table.narrow:
-                for line in column.text(row).splitlines():
-                    assert " ".join(line.split()) in text
+                if not column.spare:  # a terminal that is too narrow omits these
+                    for line in column.text(row).splitlines():
+                        assert " ".join(line.split()) in text
                 assert html.escape(column.text(row)) in notebook

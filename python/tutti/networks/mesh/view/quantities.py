@@ -209,7 +209,7 @@ def of_run(kind: Kind) -> list[Column[Part]]:
     return [
         Column("table entries per router", lambda part: part.run.table_entries, mean,
                key="table_entries", scope="runs", when=_moved, fact=_entries, short="entries",
-               terminal=entries),
+               terminal=entries, spare=True),
         Column("buffered flows", lambda part: part.run.buffered_flows, mean, key="buffered_flows",
                scope="runs", when=_moved, fact=_flows, terminal=False),
         Column("time per stop", lambda part: part.run.stay, mean, key="stay", scope="file",
