@@ -295,6 +295,8 @@ def test_command_writes_a_file(tmp_path: Path) -> None:
     many = call("--loads", "0.05,0.1")
     assert many.returncode == 0, many.stderr
     assert "0.05" in many.stdout
+    for option in (["--loads", "0.1"], ["--out", "elsewhere"]):
+        assert "excludes --write" in call("--write", "it.toml", *option).stderr
     assert call("--write", "it.toml").returncode == 0
     assert load_noc(tmp_path / "it.toml").network.router.vcs == 16
     wrong = call("num_vcs")

@@ -54,6 +54,15 @@ def test_each_request_is_answered() -> None:
     assert replies.round_trips is None
 
 
+def test_closed_loops_have_no_saturation_load(tmp_path: Path) -> None:
+    (tmp_path / "n.toml").write_text(FILE)
+    result = call("noc", "sweep", "n.toml", "--loads", "0.1,0.9", "--no-files", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "no saturation load is searched" in result.stderr
+    assert "stable up to" not in result.stdout
+    assert "accepted of all includes replies" in " ".join(result.stdout.split())
+
+
 def test_a_reply_starts_after_its_delay() -> None:
     """One request at a time: without contention, a delay adds to every round trip."""
     alone = noc.Traffic(rate=0.001, pattern="neighbour", vcs=(0, 1), outstanding=1,

@@ -266,6 +266,15 @@ def test_refusals(options: tuple[str, ...], message: str, tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
+def test_options_of_varied_keys_are_remarked(tmp_path: Path) -> None:
+    rates = ["--vary", "traffic.rate=0.1,0.2", "--rate", "0.3", "--set", "traffic.rate=0.4"]
+    varied = ["--vary", "router.vcs=2", "--vcs", "3", "--vary", "topology.build=mesh:2x2"]
+    short = ["--set", "measure.measure=100", "--out", str(tmp_path / "out"), "--no-report"]
+    result = RUNNER.invoke(app, ["noc", "explore", "--mesh", "4x4", *varied, *rates, *short])
+    found = re.findall("^(.*) has no effect", result.stderr, re.MULTILINE)
+    assert found == ["--vcs", "--set traffic.rate"], result.stderr
+
+
 def test_a_space_without_a_valid_design_is_an_error() -> None:
     topology = {**NOC["topology"], "build": "ring:8"}
     plan = resolve_sweep(swept({"router.vcs": [1, 2]}, topology=topology), source="s",

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tutti
+from called import call
 from tutti.base.errors import ConfigError, ExitCode
 from tutti.cli.app import app
 from tutti.networks import mesh as smart
@@ -82,6 +83,17 @@ def test_combinations_that_do_not_fit_are_listed(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Areas are not modelled" in page
     assert pl.read_csv(tmp_path / "results.csv").height == 2
+
+
+def test_a_quantity_that_a_design_lacks_is_no_objective(tmp_path: Path) -> None:
+    short = [f"measure.{each}" for each in ("measure=200", "warmup=50", "drain=200", "seeds=1")]
+    words = [
+        *("noc", "explore", "--design", "smart_1d", "--mesh", "4x4", "--traffic", "uniform"),
+        *("--rate", "0.1", *(word for each in short for word in ("--set", each)), "--no-report"),
+        *("--vary", "mesh.design=smart_1d,fully_connected", "--workers", "1", "--out", "out"),
+    ]
+    result = call(*words, cwd=tmp_path)
+    assert "energy per bit: no objective: 1 design without, the first: 2" in result.stdout
 
 
 def test_a_search_depends_on_proportions_of_rates_only() -> None:

@@ -62,7 +62,13 @@ def study_converted(path: Path, of: ConvertedOptions, convert: Callable[[], Conv
         remark(f"ignored keys, without effect on results: {', '.join(found.not_honoured)}")
     for text in found.remarks:
         remark(text)
+    if values is None and not of.search:
+        remark("--no-saturation has no effect without --loads")
     if of.write is not None:
+        for option, given in (("--loads", of.loads), ("--out", of.to)):
+            if given is not None:
+                raise mistake("excludes --write, which runs nothing", source=option,
+                              expected="one of them")  # fmt: skip
         Study().write(of.write, lambda to: files.write(to, found))
         return
     if not of.files and of.to is not None:

@@ -49,6 +49,9 @@ MESH_DEFAULTS: dict[str, Any] = {
 }
 """The single-cycle multi-hop mesh without a file."""
 
+_NETWORK = {"topology.build", "mesh.design", "mesh.columns", "mesh.rows"}
+"""Keys of options that are required without a file, also where these keys vary."""
+
 _CLASS_KEY = re.compile(r"links\[([0-9]{1,3})\]\.(\w+)")
 _GRID = re.compile(r"mesh:([0-9]{1,4})x([0-9]{1,4})")
 
@@ -139,6 +142,7 @@ def define(
         tables = with_link_tables(tables, [change.partition("=")[0]], first=first)
         tables = with_changes(tables, [change], model, example=example)
     tables = with_link_tables(tables, varying, first=first)
+    _remark_varied({key: option for key, (option, _) in values.items()}, changes, varying)
     source = str(file or "options")
     if file is None:
         if not named:
@@ -158,6 +162,17 @@ def define(
         tables = _remarked_routing(tables, varying)
     source = f"{source} with {' '.join(named)}" if named else source
     return NetworkTables(tables, source, file.parent if file else Path(), str(file or source))
+
+
+def _remark_varied(
+    options: Mapping[str, str], changes: Sequence[str], varying: Collection[str]
+) -> None:
+    """Prints which options have no effect, as the design space has values of their keys."""
+    given = {key: option for key, option in options.items() if key not in _NETWORK}
+    given |= {key: f"--set {key}" for key in (text.partition("=")[0].strip() for text in changes)}
+    for key in varying:
+        if key in given:
+            remark(f"{given[key]} has no effect: --vary gives the values of {key}")
 
 
 def _model(tables: Mapping[str, Any]) -> type[BaseModel]:

@@ -64,6 +64,11 @@ class Experiment(ABC, Generic[Network, Traffic, Plan, Run]):
         return []
 
     @property
+    def has_saturation(self) -> bool:
+        """Whether more load can be offered than the network accepts."""
+        return True
+
+    @property
     def scalable(self) -> Traffic:
         """The traffic, for runs at several loads."""
         return self.traffic

@@ -79,6 +79,9 @@ def sweep_loads(
     values = experiment.default_loads if loads is None else loads
     runs = _swept(study, experiment, values, threads)
     saturation = None
+    if search and not experiment.has_saturation:
+        remark("no saturation load is searched: closed loops and batches have none")
+        search = False
     if search and runs and not study.is_interrupted:
         plan = experiment.search_plan(runs, tolerance)
         _, saturation = study.several(

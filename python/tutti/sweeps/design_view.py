@@ -8,6 +8,15 @@ from operator import attrgetter, itemgetter
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tutti.sweeps.design_front import (
+    OBJECTIVES,
+    SWEPT,
+    Row,
+    every_objective,
+    objectives,
+    unit_of,
+    without,
+)
 from tutti.sweeps.pareto import dominators
 from tutti.view.charts import TEXT, Axis, chart, line, marks
 from tutti.view.page import SORTING, Section, captioned
@@ -24,7 +33,6 @@ if TYPE_CHECKING:
     from tutti.sweeps.files import Sweep
     from tutti.view.charts import Figure
 
-Row = dict[str, Any]
 _MOST_ROWS = 20
 """Rows of each table in the terminal."""
 _MOST_NAMED = 12
@@ -32,9 +40,6 @@ _MOST_NAMED = 12
 _LONGEST_REASON = 160
 """Characters of a reason in the terminal."""
 _RATE = "flits per node and cycle"
-_SWEPT = "sweep."
-_CONDITIONS = ("traffic", "measure", "seed")
-"""Tables whose keys are conditions of a comparison: designs compete under equal ones."""
 _UNITS = ("cycle", "flit")
 """Keys that change what a cycle or a flit is."""
 
@@ -127,12 +132,6 @@ def design_columns(unit: str | None = None) -> tuple[Column[Row], ...]:
     )
 
 
-def unit_of(rows: Sequence[Row]) -> str | None:
-    """Returns the unit of the loads of meshes; None for networks of routers."""
-    units = {row["load_unit"] for row in rows if row.get("load_unit") is not None}
-    return units.pop() if len(units) == 1 else "in the unit of each rate" if units else None
-
-
 def _mark(row: Row) -> str:
     """Returns a star for a design of the front, else the number of a design that dominates it."""
     return "*" if row["on_front"] else f"< {row['dominated_by']}"
@@ -145,76 +144,6 @@ _IN_TIME = {
     "latency": "latency_ps",
 }
 """The quantities that replace those in cycles and flits if designs differ in them."""
-
-
-_OBJECTIVES: tuple[tuple[str, str, int, str], ...] = (
-    ("saturation_bytes_per_s", "saturation", -1, "saturation load"),
-    ("zero_load_ps", "zero_load_latency", 1, "zero-load latency"),
-    ("area_mm2", "area_mm2", 1, "area"),
-    ("energy_pj_per_bit", "energy_pj_per_bit", 1, "energy per bit"),
-)
-"""Quantities to maximise (-1) or to minimise (1): of routers, and of meshes without a clock."""
-
-
-def with_front(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """Returns rows with derived quantities, and whether each is on the Pareto front.
-
-    Designs compete under equal traffic, seed and measurement. A design that does not carry the
-    load is not on the front.
-
-    Args:
-        rows: A row per design.
-        keys: The swept keys.
-    """
-    complete = [_derived(row) for row in rows]
-    groups: dict[str, list[Row]] = {}
-    for row in complete:
-        if row["state"] == "stable" and row.get("zero_load_latency") is not None:
-            groups.setdefault(repr(_condition(row, keys)), []).append(row)
-    for group in groups.values():
-        shown = _objectives(group)
-        points = [tuple(sign * _rounded(row[key]) for key, sign, _ in shown) for row in group]
-        for row, dominator in zip(group, dominators(points), strict=True):
-            row["on_front"] = dominator is None
-            if dominator is not None:
-                row["dominated_by"] = group[dominator]["design"]
-    return complete
-
-
-def _rounded(value: float) -> float:
-    """Returns a value as tables show it: designs that look equal tie."""
-    return float(f"{value:.3g}")
-
-
-def _derived(row: Row) -> Row:
-    """Returns a row with rates and times, which designs with other flits and cycles share."""
-    found = dict(row)
-    if row.get("saturation") is not None and row.get("capacity"):
-        found["capacity_share"] = row["saturation"] / row["capacity"]
-    if row.get("cycle_ps") is None:
-        return found
-    if row.get("saturation") is not None:
-        seconds = row["cycle_ps"] * 1e-12
-        found["saturation_bytes_per_s"] = row["saturation"] * row["flit_bytes"] / seconds
-    for name, key in (("zero_load_ps", "zero_load_latency"), ("latency_ps", "latency")):
-        if row.get(key) is not None:
-            found[name] = round(row[key] * row["cycle_ps"])
-    return found
-
-
-def _condition(row: Row, keys: Sequence[str]) -> list[Any]:
-    return [row[f"{_SWEPT}{key}"] for key in keys if _is_condition(key)]
-
-
-def _is_condition(key: str) -> bool:
-    return key.replace("[", ".").partition(".")[0] in _CONDITIONS
-
-
-def _objectives(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
-    """Returns the objectives that all rows have."""
-    smart = unit_of(rows) is not None
-    each = ((mesh if smart else key, sign, name) for key, mesh, sign, name in _OBJECTIVES)
-    return [one for one in each if all(row.get(one[0]) is not None for row in rows)]
 
 
 def _rate(row: Row) -> float:
@@ -292,10 +221,12 @@ def _table(
     tolerance = "2 % of the ideal capacity"
     if sweep.template.tolerance is not None:
         tolerance = number(sweep.template.tolerance)
+    in_time = any(column.key in _IN_TIME.values() for column in columns)
+    rate = "bytes a node accepts per second" if in_time else unit_of(rows) or _RATE
     caption = (
-        f"front: *, or a design at least as good in everything; sat. load: {unit_of(rows) or _RATE}"
-        f", within "
-        f"{tolerance}; zero load, at load: mean latency in cycles, at zero load and at {at}"
+        f"front: *, or a design at least as good in everything; sat. load: {rate}, within "
+        f"{tolerance}; zero load, at load: mean latency{'' if in_time else ' in cycles'}, at zero "
+        f"load and at {at}"
     )
     if any(row.get("energy_pj_per_bit") is not None for row in rows):
         caption += f"; pJ/bit: energy per bit that arrives, at {at}"
@@ -354,7 +285,7 @@ def swept_columns_of(keys: Sequence[str], rows: Sequence[Row]) -> list[Column[Ro
     """Returns the columns of swept keys in tables, without keys of one value."""
     from tutti.sweeps.view import short_key, text_of
 
-    varying = [key for key in keys if len({repr(row[f"{_SWEPT}{key}"]) for row in rows}) > 1]
+    varying = [key for key in keys if len({repr(row[f"{SWEPT}{key}"]) for row in rows}) > 1]
     return [Column(short_key(key, varying), text_of(key), kind="wrap") for key in varying]
 
 
@@ -370,12 +301,17 @@ def _shown(keys: Sequence[str], rows: Sequence[Row]) -> list[Column[Row]]:
 
 def _facts(compared: Sequence[Row], others: Sequence[Row], rows: Sequence[Row]) -> list[Fact]:
     front = [row["design"] for row in compared if row["on_front"]]
-    facts = json_facts(pareto_front=front, objectives=[key for key, *_ in _objectives(compared)])
+    facts = json_facts(pareto_front=front, objectives=[key for key, *_ in objectives(compared)])
     if compared:
-        names = _listed([name for *_, name in _objectives(compared)])
+        names = _listed([name for *_, name in objectives(compared)])
         facts.append(
             Fact("Pareto front", f"{len(front)} of {plural(len(rows), 'design')}, by {names}")
         )
+    for key, _, name in every_objective(compared):
+        if (missing := without(key, compared)) and len(missing) < len(compared):
+            first = missing[0]["design"]
+            text = f"no objective: {plural(len(missing), 'design')} without, the first: {first}"
+            facts.append(Fact(name, text))
     undecided = [row for row in rows if row.get("too_short")]
     if undecided:
         text = f"{plural(len(undecided), 'design')}, the first: {undecided[0]['too_short']}"
@@ -394,13 +330,12 @@ def _answer(compared: Sequence[Row], others: Sequence[Row]) -> list[str]:
     front = [row for row in compared if row["on_front"]]
     if not front:
         return ["No design carries the load."]
-    objectives = _objectives(compared)
-    names = _listed([name for *_, name in objectives])
+    names = _listed([name for *_, name in objectives(compared)])
     total = len(compared) + len(others)
     lines = [f"{len(front)} of {total} designs are on the Pareto front of {names}."]
     best = [
         f"{name}: design {min(front, key=lambda row: sign * row[key])['design']}"
-        for key, sign, name in objectives
+        for key, sign, name in objectives(compared)
     ]
     return [*lines, f"Best {_listed(best)}."]
 
@@ -444,7 +379,7 @@ def _sections(
     columns: Sequence[Column[Row]],
     swept: Sequence[Column[Row]],
 ) -> list[Section]:
-    known = {key for key, *_ in _objectives(compared)}
+    known = {key for key, *_ in objectives(compared)}
     charts = {
         f"{x}-{y}": captioned(
             _scatter(compared, x, y, swept),
@@ -470,7 +405,7 @@ def _sections(
 
 def _scatter(rows: Sequence[Row], x: str, y: str, swept: Sequence[Column[Row]]) -> Figure:
     """Returns designs by two objectives, with the Pareto front of these two as a line."""
-    signs = {key: sign for *keys, sign, _ in _OBJECTIVES for key in keys}
+    signs = {key: sign for *keys, sign, _ in OBJECTIVES for key in keys}
     points = [(signs[x] * row[x], signs[y] * row[y]) for row in rows]
     places = [at for at, one in enumerate(dominators(points)) if one is None]
     best = sorted((rows[at] for at in places), key=itemgetter(x))

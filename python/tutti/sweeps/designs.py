@@ -121,7 +121,8 @@ class DesignPlan(PointPlan):
         """
         import polars as pl
 
-        from tutti.sweeps.design_view import design_columns, unit_of, with_front
+        from tutti.sweeps.design_front import unit_of, with_front
+        from tutti.sweeps.design_view import design_columns
         from tutti.sweeps.frame import swept_columns
         from tutti.view.tables import frame_of
 

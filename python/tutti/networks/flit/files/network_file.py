@@ -79,6 +79,11 @@ class Noc(Experiment[Network, "tuple[Traffic, ...] | Trace", "MeasurementPlan", 
         return [*found, *idle_traffic(self.network, self.traffic)]
 
     @property
+    def has_saturation(self) -> bool:
+        """Whether more load can be offered than the network accepts: not by closed loops only."""
+        return any(load.outstanding is load.requests is None for load in self.scalable)
+
+    @property
     def scalable(self) -> tuple[Traffic, ...]:
         """The traffic, for runs at several loads.
 
@@ -323,6 +328,20 @@ def _key_of_class(error: TuttiError, traffic: tuple[Traffic, ...] | Trace) -> st
     return f"{table}.{'reply.' if part == 'replies' else ''}vcs"
 
 
+def _key_of_text(error: TuttiError, traffic: tuple[Traffic, ...] | Trace) -> str:
+    """Returns the key of traffic whose text cannot be read; empty if none has this text."""
+    if error.kind != "malformed" or isinstance(traffic, Trace):
+        return ""
+    text = error.fields.get("text")
+    for index, load in enumerate(traffic):
+        table = f"traffic[{index}]" if len(traffic) > 1 else "traffic"
+        for name, states in ((table, load), (f"{table}.reply", load.reply)):
+            for key in ("pattern", "packet", "process"):
+                if text is not None and getattr(states, key, None) == text:
+                    return f"{name}.{key}"
+    return ""
+
+
 def _check(found: Noc) -> None:
     """Checks the network, its traffic and the measurement in the core."""
     from tutti.networks.errors import NocError, TrafficError, keys_of_errors
@@ -332,7 +351,8 @@ def _check(found: Noc) -> None:
     try:
         check(found.network, found.traffic, found.plan)
     except TuttiError as error:
-        key = _key_of_class(error, found.traffic) or keys_of_errors("flit").get(error.kind, "")
+        key = _key_of_class(error, found.traffic) or _key_of_text(error, found.traffic)
+        key = key or keys_of_errors("flit").get(error.kind, "")
         if error.fields.get("what") == "clocks":
             key = "clocks"
         elif error.kind == "clash" and error.fields.get("what") == "vcs":

@@ -109,11 +109,15 @@ def _table(columns: Sequence[Column[Part]], runs: Sequence[NocRun]) -> ReportTab
 def _classes(runs: Sequence[NocRun]) -> str:
     """Returns how a load is divided among several classes, for a caption."""
     traffic = runs[0].traffic if runs else ()
-    if isinstance(traffic, Trace) or len(every(traffic)) < 2:
+    if isinstance(traffic, Trace):
         return ""
+    replies = "; a load is that of requests, accepted of all includes replies"
+    replies = replies if any(load.reply for load in every(traffic)) else ""
+    if len(every(traffic)) < 2:
+        return replies
     total = sum(load.rate for load in every(traffic))
     shares = (f"class {at} {load.rate / total:.3g}" for at, load in enumerate(every(traffic)))
-    return f"; a load is the sum of all classes, of which {', '.join(shares)}"
+    return f"{replies}; a load is the sum of all classes, of which {', '.join(shares)}"
 
 
 def _facts(
