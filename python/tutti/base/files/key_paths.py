@@ -66,6 +66,8 @@ def with_value(tables: Any, path: Path, value: object, *, at: Path = ()) -> Any:
     if isinstance(part, int):
         if not isinstance(tables, list):
             problem = "is not a list"
+            if isinstance(tables, Mapping):
+                problem += f"; without an index: `{written((*at, *path[len(here) :]))}`"
             raise NoSuchPlaceError(problem, at)
         if part >= len(tables):
             values = "1 value" if len(tables) == 1 else f"{len(tables)} values"
@@ -76,6 +78,8 @@ def with_value(tables: Any, path: Path, value: object, *, at: Path = ()) -> Any:
         return changed
     if not isinstance(tables, Mapping):
         problem = "is not a table"
+        if isinstance(tables, list):
+            problem = f"is a list; its first entry: `{written((*at, 0, *path[len(at) :]))}`"
         raise NoSuchPlaceError(problem, at)
     inner = tables.get(part, {})
     return {**tables, part: with_value(inner, path, value, at=here)}

@@ -248,7 +248,10 @@ class NocRun:
 
     @property
     def latency(self) -> Estimate:
-        """Packet latency, from creation to arrival of the tail flit."""
+        """Packet latency, from creation to arrival of the tail flit.
+
+        Unless the run is stable, only of the packets that ended: it depends on the run's length.
+        """
         return self.all.latency
 
     @property
