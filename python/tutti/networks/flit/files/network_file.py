@@ -81,7 +81,7 @@ class Noc(Experiment[Network, "tuple[Traffic, ...] | Trace", "MeasurementPlan", 
     @property
     def has_saturation(self) -> bool:
         """Whether more load can be offered than the network accepts: not by closed loops only."""
-        return any(load.outstanding is load.requests is None for load in self.scalable)
+        return any(load.outstanding is None and load.requests is None for load in self.scalable)
 
     @property
     def scalable(self) -> tuple[Traffic, ...]:
